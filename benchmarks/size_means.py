@@ -78,7 +78,7 @@ def side(context: Context, name: str, kept: Path) -> Context:
 
 def measured(name: str, context: Context) -> Row:
     """Build a row and run every scenario on it."""
-    refused = [each for each in size_options.choices(context) if each.asked and each.why_not]
+    refused = [each for each in size_options.choices(context) if each.requested and each.why_not]
     if refused:
         return Row(name=name, note=refused[0].why_not)
     runner.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)

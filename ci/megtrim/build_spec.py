@@ -19,25 +19,25 @@ class Variant(StrEnum):
     PLAIN = "plain"
     PROFILE = "profile"
     REGION = "region"
-    """Trimmed by regions alone, where the reduced one is trimmed by functions as well."""
+    """Trimmed by regions only; built if the reduced variant is trimmed by functions as well."""
     REDUCED = "reduced"
 
 
 class Link(StrEnum):
-    """The links that are made of a build's objects where functions are trimmed."""
+    """The links that are made of a build's objects if functions are trimmed."""
 
     UNFOLDED = "unfolded"
-    """Each function has bytes of its own; under an emulator it tells which run."""
+    """Each function has bytes of its own, so an emulator can record which ones run."""
     PROBED = "probed"
-    """The same, and it tells by itself which run."""
+    """Like unfolded, but the program itself records which functions run."""
     SHIPPED = "shipped"
-    """Without those that never ran."""
+    """Without the functions that never ran."""
     NAMED = "named"
-    """Says which one of those a trap was."""
+    """Names the function that a trap replaced."""
 
 
 class Switch(StrEnum):
-    """What a reduced build can do without, each by an option of the engine."""
+    """What a reduced build can leave out, each by an option of the engine."""
 
     RTTI = "rtti"
     LOGGING = "logging"
@@ -50,7 +50,7 @@ MINIMUM_SIZE = (Switch.RTTI, Switch.LOGGING, Switch.EXCEPTIONS)
 
 
 class Relocations(StrEnum):
-    """How relative relocations are packed; too old a loader kills the process, with no message."""
+    """How relative relocations are packed; an older loader kills the process without a message."""
 
     NONE = "none"
     ANDROID = "android"
@@ -58,17 +58,17 @@ class Relocations(StrEnum):
 
 
 LOADED_FROM: Mapping[str, int] = {Relocations.ANDROID: 23, Relocations.RELR: 30}
-"""Lowest API level whose loader takes a packing. Seen: relr ends with SIGSEGV on 23 and 26."""
+"""Lowest API level whose loader reads a packing. Seen: relr causes SIGSEGV on 23 and 26."""
 
 PACKED = {each: (f"-Wl,--pack-dyn-relocs={each}",) for each in LOADED_FROM}
-"""What lld is told for a packing."""
+"""The option of lld for each packing."""
 
 LOWEST_API: Mapping[str, int] = {"arm64-v8a": 21, "armeabi-v7a": 16}
 """Lowest API level of each Android ABI."""
 
 
 class Linkage(StrEnum):
-    """How an application takes the engine in."""
+    """How an application links the engine."""
 
     STATIC = "static"
     SHARED = "shared"
@@ -76,33 +76,33 @@ class Linkage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineLibrary:
-    """A library of an engine, and what a program that links it must be told."""
+    """A library of an engine, and what a program needs to link it."""
 
     linkage: Linkage
     file: str
     """Name of the file, which is also the target that builds it."""
     include: tuple[str, ...]
-    """Folders of the engine's tree with its public headers."""
+    """Folders with its public headers, relative to the engine's tree."""
     whole: bool = False
-    """Link what nothing refers to as well: parts of the archive register themselves."""
+    """Link unreferenced objects too: parts of the archive register themselves."""
     needs: tuple[str, ...] = ()
-    """What must stand behind it on the link line, such as ``-ldl``."""
+    """What must follow it on the link line, such as ``-ldl``."""
     link_options: tuple[str, ...] = ()
-    """With which the engine's own programs are linked."""
+    """Options that the engine's own programs are linked with."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether it must lie beside the programs that link it."""
+        """Whether it must be shipped next to the programs that link it."""
         return self.linkage is Linkage.SHARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolchainSpec:
-    """What a configuration asks of a toolchain."""
+    """What a configuration requests of a toolchain."""
 
     kind: str
     ndk: str = ""
-    """Release of the Android NDK that is expected, such as ``r21e``; empty: any."""
+    """Expected release of the Android NDK, such as ``r21e``; empty: any."""
     abi: str = ""
     """Android's name of the architecture; empty: the toolchain's first."""
     api: int | None = None
@@ -110,53 +110,53 @@ class ToolchainSpec:
     fp16: bool = False
     """Use the half-precision instructions of Armv8.2."""
     clang: int | None = None
-    """Release of clang and lld that is expected; None: the first that is known to do."""
+    """Expected release of clang and lld; None: the first known to work."""
     relocations: Relocations = Relocations.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
-    """A compiler that was found, and everything a build must be told about it."""
+    """A compiler that was found, and everything a build needs to know about it."""
 
     kind: str
     target: str
     machine: str
-    """Architecture as ``uname -m`` says it: ``aarch64``, ``x86_64``."""
+    """Architecture as ``uname -m`` prints it: ``aarch64``, ``x86_64``."""
     version: str
     c_compiler: tuple[str, ...]
     cxx_compiler: tuple[str, ...]
     compile_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
     strip: tuple[str, ...] | None = None
-    """Command that strips a file in place; None where the link strips already."""
+    """Command that strips a file in place; None if the link strips already."""
     compiler_check: str = "content"
-    """How ccache tells this compiler from another: its setting ``compiler_check``."""
+    """How ccache identifies this compiler: its setting ``compiler_check``."""
     archiver: str | None = None
     ranlib: str | None = None
     archive: tuple[str, ...] = ()
-    """Command that makes archives as ``ar`` does, where ``archiver`` is not said."""
+    """Command that makes archives as ``ar`` does, used if ``archiver`` is None."""
     host_cxx: tuple[str, ...] = ()
-    """Compiler for programs that run during the build, C++; empty: the same as ``cxx_compiler``."""
+    """C++ compiler for programs that run during the build; empty: ``cxx_compiler``."""
     sysroot: Path | None = None
-    """Where an emulator finds the target's loader and libraries; None for static programs."""
+    """Folder in which an emulator finds the target's loader and libraries; None if static."""
     abi: str = ""
     """Android's name of the architecture; empty outside Android."""
     api: int = 0
     """Android API level; 0 outside Android."""
     fp16: bool = False
     ndk: str = ""
-    """Root folder of the NDK, where its programs run; empty outside Android."""
+    """Root folder of the NDK, as its programs see it; empty outside Android."""
     includes: str = ""
-    """CMake toolchain file that the one which megtrim writes includes; empty: none."""
+    """CMake toolchain file that megtrim's own file includes; empty: none."""
     settings: tuple[tuple[str, str], ...] = ()
     """CMake variables that the included file reads, name and value."""
     files: str = ""
-    """Digest of the files that say what a toolchain is, beyond its version; empty: it has none."""
+    """Digest of files that identify the toolchain beyond its version; empty: none."""
     image: str = ""
-    """Digest or ID of the image that it lies in; empty: on this machine."""
+    """Digest or ID of the image that contains it; empty: on this machine."""
 
     def identity(self) -> dict[str, str]:
-        """What enters the key of a build."""
+        """Return what enters the key of a build."""
         return {
             "kind": self.kind,
             "target": self.target,
@@ -167,7 +167,7 @@ class Toolchain:
         }
 
     def _if_any(self) -> dict[str, str]:
-        """Return what only some toolchains have: it is left out of the key where it is empty."""
+        """Return what only some toolchains have; empty values are left out of the key."""
         settings = " ".join(f"{name}={value}" for name, value in self.settings)
         fp16 = "on" if self.fp16 else ""
         return {"settings": settings, "fp16": fp16, "files": self.files, "image": self.image}
@@ -175,7 +175,7 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineIdentity:
-    """Which engine: the digest of what enters the build, not a path."""
+    """Identifies an engine by the digest of what enters the build, not by a path."""
 
     kind: str
     generation: int
@@ -187,26 +187,26 @@ class EngineIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildScript:
-    """The engine's own build script, which is run in place of a direct CMake call."""
+    """The engine's own build script, which is run instead of CMake."""
 
     path: str
-    """In the tree."""
+    """Relative to the tree."""
     arguments: tuple[str, ...]
     build: str
-    """Folder of the tree that it builds in."""
+    """Build folder, relative to the tree."""
     why: str
-    """Why it is used, in words."""
+    """Why it is used, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Compile options, behind all others, for C and C++ sources but those in some folders."""
+    """Compile options that follow all others, for C and C++ sources outside some folders."""
 
     options: tuple[str, ...]
     fast: tuple[str, ...]
-    """Further ones where the engine compiles with ``-Ofast``, which ``options`` undo."""
+    """Further options where the engine compiles with ``-Ofast``, which ``options`` undo."""
     outside: tuple[str, ...]
-    """Folders of the tree whose sources get neither."""
+    """Folders of the tree whose sources get none of these options."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSpec:
-    """One variant to be built by CMake and Ninja in a shadow tree."""
+    """One variant to build with CMake and Ninja in a shadow tree."""
 
     variant: Variant
     targets: tuple[str, ...]
@@ -224,93 +224,93 @@ class BuildSpec:
     """CMake cache entries, name and value."""
     link_flags: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
-    """Flags that come behind the engine's own."""
+    """Flags that follow the engine's own."""
     own_link_flags: tuple[str, ...] = ()
-    """For the engine's own links alone: an application beside it is linked without them."""
+    """For the engine's own links only; applications are linked without them."""
     source_options: SourceOptions | None = None
     script: BuildScript | None = None
     """None: CMake is called directly."""
     overrides: tuple[tuple[str, str], ...] = ()
     """Files of the shadow tree that megtrim writes: path and text."""
     include: tuple[tuple[str, str], ...] = ()
-    """Files of the folder that comes first for quoted includes: name and text."""
+    """Files of a folder that is searched first for quoted includes: name and text."""
     forced_header: str | None = None
-    """Path in the shadow tree of the header that every translation unit must have seen."""
+    """Path in the shadow tree of the header that every translation unit must include."""
     header_option: str = ""
-    """CMake entry that is told the forced header's absolute path; empty: the tree knows it."""
+    """CMake entry for the forced header's absolute path; empty: the tree knows the path."""
 
     def header_entry(self, tree: Path) -> tuple[tuple[str, str], ...]:
-        """Return the CMake entry that says where the header lies, for the shadow ``tree``.
+        """Return the CMake entry with the header's path in the shadow ``tree``, if there is one.
 
-        Raises InputError for a path with blanks, which the engine would paste into its flags.
+        Raises InputError for a path with blanks: the engine would paste it into its flags.
         """
         if self.forced_header is None or not self.header_option:
             return ()
         path = str(tree / self.forced_header)
         if len(path.split()) != 1:
-            msg = f"the header's path {path!r} has blanks, and this engine takes it apart there"
+            msg = f"the header's path {path!r} has blanks, and this engine splits it there"
             raise InputError(msg, hint="name a folder of results without blanks: --out PATH")
         return ((self.header_option, path),)
 
     def with_options(self, more: Mapping[str, str | bool | int]) -> BuildSpec:
-        """Return the same order with further CMake options, which win over its own."""
+        """Return this spec with further CMake options, which override its own."""
         added = {name: _cmake_value(value) for name, value in more.items()}
         return replace(self, options=tuple((dict(self.options) | added).items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSpec:
-    """One more link of a built target, beside the target itself."""
+    """One more link of a built target, in addition to the target itself."""
 
     target: str
     """Built file, such as ``load_and_run``."""
     label: str
-    """Folder of the result that it goes to."""
+    """Folder of the result for its files."""
     unfolded: bool = False
-    """No function shares its bytes with another, and none is inlined at the link."""
+    """The linker neither merges identical functions nor inlines any."""
     flags: tuple[str, ...] = ()
-    """Behind the target's own."""
+    """Follow the target's own flags."""
     sources: tuple[tuple[str, str], ...] = ()
     """Further sources, C or assembler: file name and text."""
     script: str = ""
     """Text of a linker script with assignments; empty: none."""
     emptied: tuple[str, ...] = ()
-    """Functions that the script cannot reach, for they are internal: emptied in copies of what is
-    linked, each in a section of its own."""
+    """Local functions, which the script cannot reach: they are emptied in copies of the objects,
+    each in a section of its own."""
     unwind_tables: bool = True
-    """Keep what serves exceptions, and debuggers where there are none."""
+    """Keep the tables that exceptions and debuggers need."""
     named: bool = False
-    """An emptied function says its place in ``emptied`` before it traps."""
+    """An emptied function reports its index in ``emptied`` before it traps."""
     strip: bool = True
-    """Leave a stripped copy, too."""
+    """Write a stripped copy, too."""
     map: bool = False
-    """Leave the linker's map beside the file."""
+    """Write the linker's map next to the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuiltSources:
-    """What one build compiled in a tree where there may have been one before it."""
+    """What one build compiled in a tree that may hold an earlier build."""
 
     predicted: tuple[str, ...] | None
-    """Sources that rest on what changed, as the build before recorded it; None: it left nothing
-    that tells, so all of them."""
+    """Sources that depend on what changed, by the previous build's records; None: there are no
+    such records, so all sources."""
     compiled: tuple[str, ...]
-    """Sources that were compiled, as this build recorded it."""
+    """Sources that were compiled, by this build's records."""
     cpu_s: float | None
-    """CPU seconds of the build's whole command; None where they are not ours to read."""
+    """CPU seconds of the whole build command; None if they cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """What a build left: artifacts in the stage folder, and what its own records prove."""
+    """Result of a build: artifacts in the stage folder, and what the build's records prove."""
 
     artifacts: tuple[tuple[str, str], ...]
     """Artifact name and path relative to the stage folder."""
     translation_units: int
     units_with_header: int
-    """Translation units whose compile command forces the header in."""
+    """Translation units whose compile command includes the header by force."""
     units_with_regions: int
-    """Translation units whose recorded dependencies hold the ``midout.h`` that was generated."""
+    """Translation units whose recorded dependencies include the generated ``midout.h``."""
     rebuilt: RebuiltSources
 
 

@@ -1,6 +1,6 @@
-"""What a person sees while megtrim works: lines on stderr, and progress of long work.
+"""What a person sees while megtrim works: lines on stderr, and the progress of long work.
 
-On a terminal progress rewrites one line; in a log it is a plain line now and then.
+On a terminal, progress rewrites one line; in a log, it is an occasional plain line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LOG_PERIOD_S = 15.0
 
 
 class Console:
-    """Writes for one person; ``clock`` counts seconds and never enters a result."""
+    """Writes messages; ``clock`` counts seconds and never enters a result."""
 
     def __init__(
         self, stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
@@ -26,7 +26,7 @@ class Console:
         self._terminal = stream.isatty()
         self._open_line = False
         self._lock = threading.RLock()
-        """A machine may be cared for by a thread of its own, which tells of it."""
+        """Other threads write, too, such as one that recovers a machine."""
 
     def say(self, text: str) -> None:
         """Write one line."""
@@ -37,7 +37,7 @@ class Console:
             self._write(f"{text}\n")
 
     def warn(self, text: str) -> None:
-        """Write one line that also shows when quiet."""
+        """Write one line, even if quiet."""
         with self._lock:
             self._end_line()
             self._write(f"warning: {text}\n")
@@ -70,7 +70,7 @@ class Console:
 
 
 class Progress:
-    """Counts steps of one piece of work: done of total, rate, time left."""
+    """Reports the progress of one piece of work: steps done of total, rate, time left."""
 
     def __init__(self, what: str, console: Console, clock: Callable[[], float]) -> None:
         self._what = what
@@ -82,10 +82,10 @@ class Progress:
         self._before = 0
 
     def __call__(self, done: int, total: int, item: str) -> None:
-        """Tell that step ``done`` of ``total`` was ``item``."""
+        """Report that step ``done`` of ``total`` was ``item``."""
         now = self._clock()
         if total != self._total:
-            # Another piece of work begins: its rate says nothing about this one's.
+            # Another piece of work begins, at a rate of its own.
             self._total, self._before, self._started = total, done, now
         if now - self._shown < self._console.period_s:
             return

@@ -21,19 +21,18 @@ EXIT_PASS = 0
 EXIT_BUG = 70
 
 ACCEPT = ("trim", "--accept")
-"""The command that writes the committed keep set anew, which many hints lead to."""
+"""The command that rewrites the committed keep set; many hints name it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""What the system says where a disk, or somebody's part of it, is full."""
+"""Error numbers for a disk, or a user's quota, that is full."""
 
 
 class MegtrimError(Exception):
-    """An expected ending: ``message`` says what was seen, ``hint`` what to do about it.
+    """An expected failure: ``message`` says what was found, ``hint`` what to do about it.
 
-    ``command``: the megtrim command that does what the hint says: its verb, such as ``trim`` or
-    ``stage build``, then its options. Who
-    raises it rarely knows which configuration and results are meant; who shows it does, and adds
-    them (:meth:`complete`).
+    ``command``: arguments of the megtrim command that does what the hint says, verb first, such as
+    ``trim`` or ``stage build``. The code that raises the error rarely knows the configuration and
+    results folder in use; the code that shows it does, and adds them (:meth:`complete`).
     """
 
     exit_code: ClassVar[int]
@@ -46,7 +45,7 @@ class MegtrimError(Exception):
         self._place: tuple[str, ...] = ()
 
     def complete(self, place: Sequence[str]) -> None:
-        """Add the options that say where the command of its hint is to work."""
+        """Add the options that the command of the hint needs, such as ``--config PATH``."""
         self._place = tuple(place)
 
     @property
@@ -62,7 +61,7 @@ class MegtrimError(Exception):
 
 
 class InputError(MegtrimError):
-    """What was given cannot be used: a file, a key, an argument, a tool that is not there."""
+    """Invalid input: a file, a key, an argument, or a tool that is missing."""
 
     exit_code = 2
 
@@ -76,7 +75,8 @@ class ProductFailure(MegtrimError):
 class InfrastructureFailure(MegtrimError):
     """Nothing is known about the product, because something around it failed.
 
-    ``attempts`` tells of each machine that was tried, in order; the last one is this failure's.
+    ``attempts`` describes the failure of each machine that was tried, in order; the last one is
+    this failure.
     """
 
     exit_code = 3
@@ -93,15 +93,15 @@ class Interrupted(MegtrimError):
 
 
 def room_hint(error: OSError) -> str:
-    """Return what to do about a file that cannot be written."""
+    """Return a hint for a file that cannot be written."""
     other = "choose another folder with --out"
     return f"free some space, or {other}" if error.errno in NO_ROOM else other
 
 
 SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)
-"""Exit statuses, the most telling first: a chain exits as the first of these that occurred."""
+"""Exit statuses, most important first: a chain exits with the first of these that occurred."""
 
 
-def worst(codes: list[int]) -> int:
-    """Return the exit status of a chain whose stages ended with ``codes``."""
+def worst_exit_code(codes: list[int]) -> int:
+    """Return the exit status of a chain whose stages exited with ``codes``."""
     return next((code for code in SEVERITY if code in codes), EXIT_PASS)

@@ -1,7 +1,7 @@
-"""One exchange with a server: a request goes out, a whole and bounded answer comes back, or none.
+"""One HTTP exchange: a request goes out, a complete and bounded response comes back, or an error.
 
-The one place that knows HTTP. The token goes to its own host and nowhere else; an answer that is
-too large or too slow is given up. Asking again is the business of those who ask.
+The only module that knows HTTP. The token goes to its own host and nowhere else. A response that
+is too large or too slow is abandoned. Retries are up to the caller.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOVED = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferLimits:
-    """What one exchange may take; ``silence_s`` is how long a server may send nothing."""
+    """Limits of one exchange; ``silence_s`` is how long a server may send nothing."""
 
     connect_s: float = 10.0
     silence_s: float = 30.0
@@ -35,7 +35,7 @@ class TransferLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked. ``may_leave``: the answer may lie on another host, as a download's does."""
+    """One request. ``may_leave``: it may be redirected to another host, as downloads are."""
 
     method: str
     url: str
@@ -44,12 +44,12 @@ class Request:
     longest_s: float
     may_leave: bool
     sink: Callable[[bytes], None] | None = None
-    """Takes the body of a good answer, piece by piece, in place of :attr:`Answer.body`."""
+    """Takes the body of a response with status 200 in pieces, in place of :attr:`Response.body`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
-    """One answer: header names are in lower case, the body is bounded and decoded."""
+    """One response: header names are in lower case, the body is bounded and decompressed."""
 
     status: int
     headers: Mapping[str, str]
@@ -57,17 +57,17 @@ class Response:
 
 
 class TransportError(Exception):
-    """No whole answer came. ``untouched``: the server certainly did nothing."""
+    """No complete response came. ``untouched``: the server certainly did nothing."""
 
     def __init__(self, text: str, *, untouched: bool, final: bool = False) -> None:
         super().__init__(text)
         self.untouched = untouched
         self.final = final
-        """Asking again would end the same way."""
+        """A retry would fail the same way."""
 
 
 class _Token(AuthBase):
-    """Sets the header itself: given as a plain header, a ~/.netrc would win over it."""
+    """Sets the header itself, because a ~/.netrc would override a plain header."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -79,14 +79,14 @@ class _Token(AuthBase):
 
 
 class _Session(requests.Session):
-    """Follows nothing: the library would take the token along, and read a move's whole body."""
+    """Follows no redirects: the library would pass the token on and read the whole body first."""
 
     def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 (theirs)
         return None
 
 
 class HttpClient:
-    """Carries requests; ``home`` is a URL whose origin alone gets the token."""
+    """Sends requests. ``home`` is a URL; only its origin gets the token."""
 
     def __init__(
         self,
@@ -105,36 +105,36 @@ class HttpClient:
         self._session.headers.update(headers)
 
     def exchange(self, request: Request) -> Response:
-        """Ask once, and go where the answer lies."""
+        """Send a request and follow its redirects. Raises TransportError."""
         url = request.url
         ends_s = self._clock() + request.longest_s
         for _ in range(_MOST_HOPS):
-            answer = self._once(request, url, ends_s)
-            # 307 and 308 promise that the method stays; the others would turn a change into a GET.
-            if answer.status not in _MOVED or (
-                request.method != "GET" and answer.status not in (307, 308)
+            response = self._send(request, url, ends_s)
+            # 307 and 308 keep the method; the others would turn a change into a GET.
+            if response.status not in _MOVED or (
+                request.method != "GET" and response.status not in (307, 308)
             ):
-                return answer
-            url = self._following(request, url, answer.headers.get("location", ""))
-        msg = "the answers lead in a circle"
+                return response
+            url = self._redirect_url(request, url, response.headers.get("location", ""))
+        msg = "the answers redirect in a circle"
         raise TransportError(msg, untouched=True, final=True)
 
     def is_home(self, url: str) -> bool:
-        """Tell whether the token may go there."""
+        """Return whether the token may be sent there."""
         return origin(url) == self._home
 
-    def _following(self, request: Request, url: str, location: str) -> str:
-        following = _join_url(url, location)
-        parts = split(following)
+    def _redirect_url(self, request: Request, url: str, location: str) -> str:
+        target = _join_url(url, location)
+        parts = split(target)
         downgrade = parts is not None and parts.scheme == "http" and url.startswith("https:")
-        if parts is None or downgrade or not (request.may_leave or self.is_home(following)):
+        if parts is None or downgrade or not (request.may_leave or self.is_home(target)):
             host = one_line(parts.netloc, limit=80) if parts else "nowhere"
-            msg = f"the answer leads to {host}, where this request must not go"
+            msg = f"the answer redirects to {host}, where this request must not go"
             raise TransportError(msg, untouched=True, final=True)
-        return following
+        return target
 
-    def _once(self, request: Request, url: str, ends_s: float) -> Response:
-        with self._words_for_errors():
+    def _send(self, request: Request, url: str, ends_s: float) -> Response:
+        with self._convert_errors():
             response = self._session.request(
                 request.method,
                 url,
@@ -153,12 +153,12 @@ class HttpClient:
         body = bytearray()
         size_bytes = 0
         take = request.sink if request.sink and response.status_code == 200 else body.extend
-        # Whatever has come, at once: a reader of whole chunks would wait for the slowest server.
+        # Take whatever has arrived: reading whole chunks would wait for a slow server.
         while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
             take(chunk)
             size_bytes += len(chunk)
             if size_bytes > request.largest_bytes:
-                if response.status_code >= 300:  # only its words are wanted, and these are none
+                if response.status_code >= 300:  # only its message is of use, and this is none
                     return b""
                 msg = f"the answer is larger than {request.largest_bytes} bytes"
                 raise TransportError(msg, untouched=False, final=True)
@@ -168,8 +168,8 @@ class HttpClient:
         return bytes(body)
 
     @contextlib.contextmanager
-    def _words_for_errors(self) -> Iterator[None]:
-        """Own words for what the library raises: its own hold whole URLs, signed ones too."""
+    def _convert_errors(self) -> Iterator[None]:
+        """Replace the library's messages, which contain whole URLs, even signed ones."""
         try:
             yield
         except requests.exceptions.SSLError:
@@ -188,7 +188,7 @@ class HttpClient:
             text = "no connection" if never else "the connection broke"
             text += f" ({one_line(reason)})" if reason else ""
             raise TransportError(text, untouched=never) from None
-        except ValueError:  # a host name or a header that is none
+        except ValueError:  # an invalid host name or header
             msg = "the answer cannot be read"
             raise TransportError(msg, untouched=False, final=True) from None
 
@@ -205,7 +205,7 @@ def split(url: str) -> SplitResult | None:
 
 
 def origin(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port; None where the URL is not one of http(s)."""
+    """Return scheme, host and port; None if the URL is not http(s)."""
     parts = split(url)
     if parts is None or parts.hostname is None:
         return None
@@ -221,7 +221,7 @@ def _join_url(url: str, location: str) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and what it was made from: the libraries wrap in three ways."""
+    """Yield an exception and its causes, which the libraries attach in three ways."""
     waiting: list[object] = [error]
     seen: list[object] = []
     while waiting and len(seen) < 20:

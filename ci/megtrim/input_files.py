@@ -1,8 +1,8 @@
-"""The one door for files that people and other machines give: hostile until they are read.
+"""Reads files from people and other machines; they may be hostile.
 
-A path may lead to a pipe that nobody writes to, to a device without an end, or round in a circle;
-a file may be larger than the memory, stand in for another, or hold both sides of a merge. Each is
-one InputError that names the path as ``shown``, which is how the user wrote it.
+A path may lead to a pipe that no one writes to, to an endless device, or round in a circle; a file
+may be larger than the memory, be a Git LFS pointer, or contain a merge conflict. Each case is one
+InputError that names the path as the user wrote it (``shown``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 
-POINTER_HINT = "fetch the file that it stands for: git lfs pull"
+POINTER_HINT = "fetch the file itself: git lfs pull"
 MERGE_HINT = "keep what both sides need, and remove the lines of the markers"
 
 # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md: the first line, and the size.
@@ -34,11 +34,11 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 _NO_PATH = "no path"
-"""What holds a NUL byte, or half of a surrogate pair."""
+"""A text with a NUL byte, or half of a surrogate pair."""
 
 
 def kind_at(path: Path) -> str:
-    """Return what a path leads to, in words, if that is no plain file; empty for a plain file."""
+    """Describe what a path leads to, such as ``a folder``; empty for a plain file."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -54,18 +54,17 @@ def kind_at(path: Path) -> str:
 def open_plain_file(
     path: Path, *, expected: str, shown: str = "", hint: str = "", most_bytes: int | None = None
 ) -> Iterator[BufferedReader]:
-    """Open a plain file to read; nothing is waited for. Raises InputError.
+    """Open a plain file for reading, without blocking. Raises InputError.
 
-    ``expected`` says what the file should be, such as ``a model``; ``shown`` is what messages
-    call it, else its path. What is read later can fail as well: that is an OSError, made an
-    InputError too.
+    ``expected`` says what the file should be, such as ``a model``. ``shown`` is its name in
+    messages, by default its path. An OSError of a later read becomes an InputError, too.
     """
     shown = shown or str(path)
     try:
-        _expect_file(path.stat().st_mode, shown, expected, hint)  # to open a device can do harm
+        _expect_file(path.stat().st_mode, shown, expected, hint)  # opening a device can do harm
         with os.fdopen(os.open(path, _FLAGS), "rb") as stream:
             facts = os.fstat(stream.fileno())
-            _expect_file(facts.st_mode, shown, expected, hint)  # another may have come just now
+            _expect_file(facts.st_mode, shown, expected, hint)  # it may have been replaced
             if most_bytes is not None and facts.st_size > most_bytes:
                 found = f"more than {most_bytes:,} bytes"
                 raise _make_mismatch_error(shown, found, expected, hint)
@@ -95,7 +94,7 @@ def read_bytes(
 def read_text(
     path: Path, *, most_bytes: int, expected: str, shown: str = "", hint: str = ""
 ) -> str:
-    """Return a plain file's text, which is UTF-8. Raises InputError naming the line."""
+    """Return a plain file's UTF-8 text. Raises InputError naming the line."""
     shown = shown or str(path)
     data = read_bytes(path, most_bytes=most_bytes, expected=expected, shown=shown, hint=hint)
     return decode(data, shown=shown, hint=hint)
@@ -113,17 +112,17 @@ def decode(data: bytes, *, shown: str, hint: str = "") -> str:
 
 
 def expect_merged(text: str, *, shown: str, hint: str = MERGE_HINT) -> None:
-    """Refuse a text in which git left both sides of a merge. Raises InputError naming the line."""
+    """Raise InputError, naming the line, for a text in which git left both sides of a merge."""
     ours = _OURS.search(text)
     if ours is None or _THEIRS.search(text, ours.end()) is None:
         return
     line = text.count("\n", 0, ours.start()) + 1
-    msg = f"{shown}:{line}: found a merge conflict that nobody resolved"
+    msg = f"{shown}:{line}: found an unresolved merge conflict"
     raise InputError(msg, hint=hint)
 
 
 def _expect_no_pointer(stream: BufferedReader, size_bytes: int, shown: str, expected: str) -> None:
-    """Refuse what Git LFS leaves where a large file is not fetched yet."""
+    """Raise InputError for a Git LFS pointer, which takes a large file's place until a fetch."""
     if size_bytes < _MOST_POINTER_BYTES:
         if stream.read(len(_POINTER)) == _POINTER:
             msg = f"{shown} is a Git LFS pointer, expected {expected}"

@@ -1,8 +1,8 @@
-"""Whether files still hold what was written to them: read again, or known by what the disk says.
+"""Checks whether files still hold what was written to them, by content or by their metadata.
 
-Reading every result again would cost an up-to-date run more than all the rest of it. So a digest
-is remembered with size, inode and the times of the last write and of the last change of any kind.
-Whoever restores the former cannot restore the latter.
+Reading every result again would take longer than the rest of an up-to-date run. So a digest is
+stored with the file's size, inode, and the times of its last write and of its last change of any
+kind. A program can reset the first of these times, but not the second.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 MEMORY = ".digests.json"
-"""Lies in a folder whose files were read, and says what they were known by."""
+"""File in a folder of results with the known digests of its files."""
 _SETTLED_NS = 2_000_000_000
-"""A file that changed later than this before it was read may change again in the same tick of
-its disk's clock, so it is not known by its times yet."""
+"""A file that changed less than this before it was read may change again in the same tick of the
+disk's clock, so its times do not identify it yet."""
 _LARGEST_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDigests:
-    """A digest, and what the disk said of the file that had it."""
+    """A digest, and the metadata of the file that had it."""
 
     sha256: str
     size_bytes: int
@@ -37,24 +37,24 @@ class KnownDigests:
 
 
 def is_known(path: Path, known: KnownDigests) -> bool:
-    """Say whether the disk says of a file what it said when its digest was taken."""
+    """Return whether a file's metadata is the same as when its digest was taken."""
     return _stat_file(path, known.sha256) == known
 
 
 def read_known(path: Path, sha256: str) -> KnownDigests | None:
-    """Read a file; return what it is known by from now on, None where it has another digest."""
-    said = _stat_file(path, sha256)
+    """Read a file; return its digest and metadata, or None if it has another digest."""
+    known = _stat_file(path, sha256)
     try:
-        whole = said is not None and _digest(path) == sha256
+        whole = known is not None and _digest(path) == sha256
     except OSError:
         return None
-    return said if whole and said == _stat_file(path, sha256) else None
+    return known if whole and known == _stat_file(path, sha256) else None
 
 
 def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, KnownDigests]]:
-    """Return the first file that is not what it was, or an empty text, and what is known by now.
+    """Return the first file that changed, or an empty text, and the digests that are known now.
 
-    ``files``: relative path to sha256. What had to be read is remembered in the folder.
+    ``files``: relative path to sha256. Digests of files that were read are stored in the folder.
     """
     settled_ns = time.time_ns() - _SETTLED_NS
     before, now = _load(folder), {}
@@ -75,22 +75,22 @@ def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, 
 
 def load_text(path: Path) -> str:
     """Return the text of a plain file of reasonable size. Raises OSError or ValueError."""
-    said = path.lstat()
-    if not stat.S_ISREG(said.st_mode) or said.st_size > _LARGEST_BYTES:
+    facts = path.lstat()
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST_BYTES:
         msg = f"{path} is no plain file of reasonable size"
         raise ValueError(msg)
     return path.read_text(encoding="utf-8")
 
 
 def _stat_file(path: Path, sha256: str) -> KnownDigests | None:
-    """Return what the disk says of a plain file; None of anything else."""
+    """Return a plain file's metadata; None for anything else."""
     try:
-        said = path.lstat()
+        facts = path.lstat()
     except (OSError, ValueError):
         return None
-    if not stat.S_ISREG(said.st_mode):
+    if not stat.S_ISREG(facts.st_mode):
         return None
-    return KnownDigests(sha256, said.st_size, said.st_ino, said.st_mtime_ns, said.st_ctime_ns)
+    return KnownDigests(sha256, facts.st_size, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns)
 
 
 def _digest(path: Path) -> str:
@@ -99,7 +99,7 @@ def _digest(path: Path) -> str:
 
 
 def _load(folder: Path) -> dict[str, KnownDigests]:
-    """Return what is remembered; nothing where that is damaged: all is read again then."""
+    """Return the stored digests; none if the file is damaged, so that all files are read again."""
     try:
         rows = json.loads(load_text(folder / MEMORY))
         return {name: KnownDigests(*row) for name, row in rows.items()}
@@ -108,7 +108,7 @@ def _load(folder: Path) -> dict[str, KnownDigests]:
 
 
 def _remember(folder: Path, known: Mapping[str, KnownDigests]) -> None:
-    """Write it whole or not at all; where that cannot be, the next run reads the files again."""
+    """Store the digests. If that fails, the next run reads the files again."""
     temporary = folder / f"{MEMORY}.{os.getpid()}.tmp"
     with suppress(OSError):
         try:

@@ -1,8 +1,8 @@
-"""The one door to other programs: a :class:`Command` in, a :class:`CompletedCommand` out.
+"""Runs other programs: a :class:`Command` in, a :class:`CompletedCommand` out.
 
 No other module may import ``subprocess`` (a linter says so). Every call has a deadline and
-an escalation (interrupt, terminate, kill the whole group), and a program that is not there,
-cannot be started, or runs too long has one shape of failure.
+an escalation (interrupt, terminate, kill the whole group). A program that is missing, cannot be
+started or runs too long fails in the same way everywhere.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.process_output import Stream
 
 GRACE_S = 3.0
-"""How long a program may take to obey each step of the escalation."""
+"""How long each step of the escalation waits for the program to end."""
 
 LARGEST_READ_BYTES = 1024 * 1024
-"""Of a file of a toolchain, such as an NDK's release."""
+"""For a file of a toolchain, such as an NDK's release."""
 
 _ABORT_LOOK_S = 0.1
 _LEFT_BEHIND_S = 0.3
 _LONGEST_LOOK_S = 86_400.0
-"""What a poll takes at once; a wait may be longer."""
+"""Longest single poll; a wait may take several."""
 _WRITTEN_S = (0.01, 0.05, 0.2, 1.0)
-"""Pauses before a program that is open for writing is started again. We wrote it, and closed it;
-but what another thread starts at that moment holds the file, from its fork to its own start."""
+"""Pauses before we retry to start a program that is "open for writing" (ETXTBSY). We wrote and
+closed it, but a process that another thread forks at that moment keeps it open until its exec."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -60,13 +60,13 @@ class Command:
     merge_stderr: bool = False
     log: Path | None = None
     on_line: Callable[[str], None] | None = None
-    """Told each line of either stream as it comes, from a thread of its own."""
+    """Called with each line of either stream as it arrives, from a separate thread."""
     abort: threading.Event | None = None
-    """Set by another thread: end the program now."""
+    """Another thread sets it to end the program now."""
     stdin: Path | None = None
-    """File that it reads; else it has nothing to read."""
+    """File that the program reads; None: its input is empty."""
     stdout_to: Path | None = None
-    """File that takes what it prints, byte by byte, in place of :attr:`Outcome.stdout`."""
+    """File that receives its output unchanged, in place of :attr:`CompletedCommand.stdout`."""
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
@@ -74,7 +74,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletedCommand:
-    """How it ended. ``rc`` follows the shell: 128 + N for a program ended by signal N."""
+    """How a program ended. ``rc`` follows the shell: 128 + N if signal N ended the program."""
 
     argv: tuple[str, ...]
     rc: int
@@ -90,10 +90,10 @@ class CompletedCommand:
 
 
 class ProcessRunner:
-    """Starts programs in one base environment, which the command line reads once."""
+    """Starts programs with one base environment, which the command line reads once."""
 
     where = "this machine"
-    """For messages."""
+    """Name of the host in messages."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
@@ -103,20 +103,20 @@ class ProcessRunner:
         return shutil.which(name, path=self.env.get("PATH", ""))
 
     def build_tool(self, name: str) -> str:
-        """Return the path of ``cmake`` or ``ninja`` as our own dependency installed it.
+        """Return the path of ``cmake`` or ``ninja`` from our own pinned dependency.
 
-        A pinned tool of ours makes the same build files on every machine.
+        A pinned tool writes the same build files on every machine.
         """
         for folder in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
             if (folder / name).exists():
                 return str(folder / name)
-        msg = f"{name} is not beside {sys.executable}, where it is installed with megtrim"
+        msg = f"{name} is not next to {sys.executable}, where megtrim's installation puts it"
         raise InputError(msg, hint=f"pip install {name}")
 
     def read(self, path: Path) -> bytes | None:
-        """Return a small file's bytes as programs see it, or None where there is none.
+        """Return a small file's bytes as programs see it, or None if there is no such file.
 
-        Raises InputError for one that is larger than a tool's own description ever is.
+        Raises InputError if it cannot be read, or is larger than :data:`LARGEST_READ_BYTES`.
         """
         try:
             if not path.is_file():
@@ -132,15 +132,20 @@ class ProcessRunner:
         return data
 
     def spent_cpu_s(self) -> float | None:
-        """Return the CPU seconds of all programs that have ended, and of those they waited for.
+        """Return the CPU seconds of all programs that have ended, including their children.
 
-        Of two such numbers, the difference is what ended between them. None: others run them.
+        The difference of two calls is the time of what ended between them. None: the programs
+        run elsewhere, and their time is not known.
         """
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
 
     def run(self, command: Command) -> CompletedCommand:
-        """Run to the end. Raises for a program that is missing or cannot start, not for its rc."""
+        """Run a program to its end.
+
+        Raises InputError if it is missing and InfrastructureFailure if it cannot be started, but
+        nothing for its exit status.
+        """
         started = time.monotonic()
         child: subprocess.Popen[bytes] | None = None
         streams: list[Stream] = []
@@ -159,7 +164,7 @@ class ProcessRunner:
             msg = f"interrupted while running {command.argv[0]}"
             raise Interrupted(msg) from None
         finally:
-            # One that was ended may have left its pipes to a daemon: nothing more is to come.
+            # A killed program may have left its pipes to a daemon; no more output will come.
             left = GRACE_S if end is _End.ITSELF else _LEFT_BEHIND_S
             for stream in streams:
                 stream.wait(left)
@@ -178,9 +183,9 @@ class ProcessRunner:
 
     @contextmanager
     def background(self, command: Command) -> Iterator[Background]:
-        """Run beside us until the block is left; ``timeout_s`` bounds nothing here.
+        """Run a program in the background until the block ends; ``timeout_s`` is not used.
 
-        What it prints goes to ``command.log``, or nowhere.
+        Its output goes to ``command.log``, or is dropped.
         """
         child: subprocess.Popen[bytes] | None = None
         try:
@@ -192,27 +197,31 @@ class ProcessRunner:
                 _end(child, first=signal.SIGTERM)
 
     def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
-        """Return what a small tool prints, or raise: these tools are ours to rely on."""
+        """Return what a small tool prints to stdout.
+
+        Raises InputError if it fails and InfrastructureFailure if it takes longer than
+        ``timeout_s``.
+        """
         outcome = self.run(Command(argv=argv, cwd=cwd, timeout_s=timeout_s))
         if outcome.timed_out:
             msg = f"{argv[0]} did not answer within {timeout_s:.0f} s: {shlex.join(argv)}"
             raise InfrastructureFailure(msg)
         if outcome.rc != 0:
-            said = (outcome.stderr or outcome.stdout).strip()
-            msg = f"{shlex.join(argv)} ended with {outcome.rc}: {said}"
+            output = (outcome.stderr or outcome.stdout).strip()
+            msg = f"{shlex.join(argv)} exited with {outcome.rc}: {output}"
             raise InputError(msg)
         return outcome.stdout
 
 
 class Background:
-    """A program that runs beside us."""
+    """A program that runs in the background."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
         self.pid = child.pid
 
     def alive(self) -> bool:
-        """Tell whether it still runs."""
+        """Return whether it still runs."""
         return self.rc() is None
 
     def rc(self) -> int | None:
@@ -226,7 +235,10 @@ def _shell_status(status: int) -> int:
 
 
 def is_there(pid: int) -> bool:
-    """Ask the kernel for a process: /proc may hide those of other users (hidepid)."""
+    """Return whether a process exists.
+
+    Asks the kernel, because /proc may hide the processes of other users (hidepid).
+    """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -253,10 +265,10 @@ def _open_stream(path: Path | None, mode: Literal["rb", "wb", "ab"]) -> Iterator
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while a program is started, and let it come at the end of the block.
+    """Defer Ctrl-C while a program is started, and deliver it at the end of the block.
 
-    Python runs hooks of libraries after a fork, and drops whatever is raised in one. Only the
-    main thread runs handlers of signals; one that is not Python's own raises nothing.
+    After a fork, Python runs hooks of libraries and drops any exception raised in them. Only the
+    main thread runs signal handlers; a handler that is not Python's own raises nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -333,14 +345,14 @@ def _popen(
         msg = f"{command.argv[0]} cannot be started: {error.strerror}"
         raise InfrastructureFailure(msg) from None
     except ValueError:
-        # A NUL byte ends a word for the system, and half a surrogate pair is no character.
+        # The system ends an argument at a NUL byte; half a surrogate pair cannot be encoded.
         msg = f"{command.argv[0]} cannot be started: an argument holds a NUL byte"
         raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 
 def _die_with_parent() -> None:
-    # A shell's background job ignores the first two, one under nohup the hang-up; its programs
-    # would inherit that. Popen itself takes care of the signals that Python ignores.
+    # A shell's background job ignores the first two, a job under nohup ignores the third; our
+    # programs would inherit that. Popen itself restores the signals that Python ignores.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     # kill -9 of megtrim must not leave a build writing into a tree that the next run uses.
@@ -359,7 +371,7 @@ def _wait(child: subprocess.Popen[bytes], command: Command) -> _End:
     with _exit_watch(child) as ended_within:
         while (left := deadline - time.monotonic()) > 0:
             if ended_within(left if command.abort is None else min(left, _ABORT_LOOK_S)):
-                # What it left in the background would write into folders the next one uses.
+                # What it left in the background would write into folders the next program uses.
                 _signal_group(child, signal.SIGKILL)
                 return _End.ITSELF
             if command.abort is not None and command.abort.is_set():
@@ -371,8 +383,8 @@ def _wait(child: subprocess.Popen[bytes], command: Command) -> _End:
 
 @contextmanager
 def _exit_watch(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
-    """Give a function that waits for the child's end, and returns at that very moment."""
-    # Popen.wait with a timeout sleeps in steps of up to 50 ms: more than a call to a phone takes.
+    """Yield a function that waits for the child's end and returns as soon as it comes."""
+    # Popen.wait with a timeout sleeps in steps of up to 50 ms, longer than a call to a phone.
     if not hasattr(os, "pidfd_open"):
         yield partial(_ended_within, child)
         return
@@ -407,8 +419,8 @@ def _end(child: subprocess.Popen[bytes], *, first: signal.Signals) -> None:
             child.wait(GRACE_S)
             break
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            continue  # a second Ctrl-C only hastens the escalation
-    # The leader is gone; whatever it started goes with it.
+            continue  # a second Ctrl-C only speeds up the escalation
+    # The group's leader has ended; kill whatever it started.
     _signal_group(child, signal.SIGKILL)
 
 
@@ -416,4 +428,4 @@ def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> Non
     try:
         os.killpg(child.pid, number)
     except (ProcessLookupError, PermissionError):
-        return  # all gone, or all of another user, which this one may not end
+        return  # all have ended, or all belong to another user and may not be killed by us

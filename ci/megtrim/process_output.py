@@ -1,7 +1,7 @@
-"""What a program prints: read to its end in the background, reported by line, bounded.
+"""Reads a program's output in the background, line by line, keeping a bounded part of it.
 
-The thread that reads owns the pipe and the log: a program that ended may have left them to
-another that nobody waits for.
+The reading thread owns the pipe and the log: a program that ended may have left them open in
+another process that no one waits for.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import IO
 from megtrim.errors import InfrastructureFailure, room_hint
 
 CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
-"""What is kept of each stream; a program that prints more loses its middle, never our memory."""
+"""What is kept of each stream. If a program prints more, the middle is dropped."""
 
 _LINE_LIMIT_BYTES = 65536
 
 
 class Stream:
-    """Reads one pipe to its end in a thread, keeping the head and the tail of what came."""
+    """Reads one pipe to its end in a thread, and keeps the head and the tail of its output."""
 
     def __init__(
         self, pipe: IO[bytes] | None, *, log: Path | None, on_line: Callable[[str], None] | None
@@ -42,14 +42,14 @@ class Stream:
             with pipe:
                 for line in iter(partial(pipe.readline, _LINE_LIMIT_BYTES), b""):
                     self._keep(line)
-                    # A full disk must not stop the reading: the program would wait for ever.
+                    # A full disk must not stop the reading: the program would block for ever.
                     if self.failure is None:
-                        self._tell(line)
+                        self._report(line)
         finally:
             if self._log:
                 self._log.close()
 
-    def _tell(self, line: bytes) -> None:
+    def _report(self, line: bytes) -> None:
         try:
             self._write_log(line)
             if self._on_line:
@@ -77,9 +77,9 @@ class Stream:
             del self._tail[:-half]
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, but not for long: another program may hold the pipe open."""
+        """Wait up to ``seconds`` for the stream's end: another program may keep the pipe open."""
         self._thread.join(seconds)
 
     def text(self) -> str:
-        """Return what came so far, bytes that are no text replaced."""
+        """Return the output so far; bytes that are not UTF-8 are replaced."""
         return (bytes(self._head) + bytes(self._tail)).decode("utf-8", "replace")

@@ -77,7 +77,7 @@ def test_the_server_keeps_others_from_writing(bench: Bench, plain: Built, tmp_pa
 
     assert stranger.program == writer.program == reader.program == plain.program
     assert stranger.warnings == (
-        f"the remote compiler cache {redis.url()} takes nothing: it is only read",
+        f"the remote compiler cache {redis.url()} cannot be written: it is only read",
     )
     assert "remote_storage_error" not in stranger.counted
     assert (missed(writer), missed(reader), taken(reader)) == (FILES, 0, FILES)

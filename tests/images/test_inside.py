@@ -226,7 +226,7 @@ def test_what_others_hold_is_left_alone(docker: DockerClient, inside: ContainerR
 
 def test_nothing_runs_next_to_megtrim(inside: ContainerRunner) -> None:
     """No one would wait for it."""
-    with pytest.raises(InputError, match=r"^adb would run beside megtrim"):
+    with pytest.raises(InputError, match=r"^adb cannot run in the background"):
         inside.background(Command(argv=("adb",), timeout_s=0))
 
 

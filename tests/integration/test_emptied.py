@@ -128,7 +128,7 @@ class Place:
         flags = (*self.toolchain.link_flags, *flags)
         compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
         argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
-        argv = stubbed_objects.copies(argv, bench=self.bench(f"made-{self.count}"), spec=spec)
+        argv = stubbed_objects.copies(argv, link_env=self.bench(f"made-{self.count}"), spec=spec)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 
@@ -221,7 +221,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in inputs]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
-    made = stubbed_objects.copies(argv, bench=place.bench("copied"), spec=make_spec(*NAMES))
+    made = stubbed_objects.copies(argv, link_env=place.bench("copied"), spec=make_spec(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"

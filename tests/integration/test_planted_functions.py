@@ -23,7 +23,7 @@ from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.function_table import read_table
 from megtrim.elf.objects import Object
-from megtrim.elf.symbol_names import brief, is_internal, readable
+from megtrim.elf.symbol_names import brief, is_local_name, readable
 from megtrim.functions import linker_script, local_functions
 from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
@@ -148,7 +148,7 @@ def _needed(session: Session, kept: frozenset[str]) -> list[tuple[str, ...]]:
 
 def _is_part(name: str) -> bool:
     own = name.startswith("_Z") and not BY_VALUES.search(name)
-    return is_internal(name) or "." in name or not own
+    return is_local_name(name) or "." in name or not own
 
 
 def _tells_of(said: str, group: tuple[str, ...]) -> bool:

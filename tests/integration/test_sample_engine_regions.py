@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from integration.sample_builds import build, run
 from megtrim.load_and_run.dump import parse_dump
 from megtrim.midout.region import Region
-from megtrim.midout.trace import parse_trace, promised_items, regions_in_binary
+from megtrim.midout.trace import parse_announced_count, parse_trace, regions_in_binary
 from megtrim.process import CompletedCommand
 from unit.sample_engine.coverage_scenarios import SCENARIOS, blocked, convolutions
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise
@@ -80,7 +80,7 @@ def test_every_region_is_executed_by_somerun(bench: _Bench) -> None:
         ended = bench.run(scenario.model(), scenario.arguments, scenario.input_shape)
         assert ended.ok, f"{scenario.name}: {ended.stderr}"
         regions = bench.regions()
-        assert promised_items(ended.stderr) == len(regions)
+        assert parse_announced_count(ended.stderr) == len(regions)
         seen |= regions
     assert sorted(map(str, held - seen)) == []
     assert sorted(map(str, seen - held)) == []

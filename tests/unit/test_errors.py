@@ -10,7 +10,7 @@ from megtrim.errors import (
     Interrupted,
     MegtrimError,
     ProductFailure,
-    worst,
+    worst_exit_code,
 )
 
 
@@ -41,4 +41,4 @@ def test_the_hint_stands_below_the_message() -> None:
 )
 def test_a_chain_exits_as_its_worst_stage(codes: list[int], expected: int) -> None:
     """130, 70, 2, 1, 3, in this order."""
-    assert worst(codes) == expected
+    assert worst_exit_code(codes) == expected

@@ -126,7 +126,7 @@ def test_a_pointer_is_no_file(tmp_path: Path) -> None:
     ):
         pass
     assert caught.value.message == "models/m.mge is a Git LFS pointer, expected a model"
-    assert caught.value.hint == "fetch the file that it stands for: git lfs pull"
+    assert caught.value.hint == "fetch the file itself: git lfs pull"
 
 
 def test_what_only_begins_like_a_pointer_is_read(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_a_merge_that_nobody_resolved_is_named() -> None:
     with pytest.raises(InputError) as caught:
         expect_merged(CONFLICT, shown="megtrim/keepset.json", hint="keep both")
     assert str(caught.value) == (
-        "megtrim/keepset.json:2: found a merge conflict that nobody resolved\n  keep both"
+        "megtrim/keepset.json:2: found an unresolved merge conflict\n  keep both"
     )
-    with pytest.raises(InputError, match=r"^f:1: found a merge conflict"):
+    with pytest.raises(InputError, match=r"^f:1: found an unresolved merge"):
         expect_merged("<<<<<<<\n=======\n>>>>>>>\n", shown="f")
 
 

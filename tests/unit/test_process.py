@@ -343,8 +343,8 @@ def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: 
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("echo no such option >&2; exit 3", "ended with 3: no such option"),
-        ("echo told on stdout; exit 1", "ended with 1: told on stdout"),
+        ("echo no such option >&2; exit 3", "exited with 3: no such option"),
+        ("echo told on stdout; exit 1", "exited with 1: told on stdout"),
     ],
 )
 def test_capture_tells_why_a_tool_failed(

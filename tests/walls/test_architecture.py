@@ -196,10 +196,10 @@ def test_exit_statuses_are_unique() -> None:
 
 def test_the_worst_exit_status_follows_the_documented_order() -> None:
     """130, 70, 2, 1, 3, then 0: the first that occurred."""
-    assert errors.worst([0, 3, 1]) == 1
-    assert errors.worst([3, 1, 2]) == 2
-    assert errors.worst([2, 70]) == 70
-    assert errors.worst([70, 130, 0]) == 130
-    assert errors.worst([0, 3]) == 3
-    assert errors.worst([0, 0]) == 0
-    assert errors.worst([]) == 0
+    assert errors.worst_exit_code([0, 3, 1]) == 1
+    assert errors.worst_exit_code([3, 1, 2]) == 2
+    assert errors.worst_exit_code([2, 70]) == 70
+    assert errors.worst_exit_code([70, 130, 0]) == 130
+    assert errors.worst_exit_code([0, 3]) == 3
+    assert errors.worst_exit_code([0, 0]) == 0
+    assert errors.worst_exit_code([]) == 0

@@ -36,6 +36,27 @@ def unwanted_words() -> frozenset[str]:
 
 
 WORDS = unwanted_words()
+FINISHED = (
+    "build_spec.py",
+    "console.py",
+    "elf",
+    "engines",
+    "errors.py",
+    "functions",
+    "http.py",
+    "images",
+    "input_files.py",
+    "integrity.py",
+    "load_and_run",
+    "midout",
+    "models",
+    "process.py",
+    "process_output.py",
+    "size",
+    "toolchains",
+)
+"""Rooms and modules of the package whose sources are held to the glossary, too."""
+_LINE_BREAK = re.compile(r"\s*\n[ \t#]*")
 
 
 def find_unwanted(text: str) -> set[str]:
@@ -44,6 +65,13 @@ def find_unwanted(text: str) -> set[str]:
     lines = (line for line in prose.splitlines() if not _names_words(line))
     found = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
     return {match.lower() for line in lines for match in found.findall(line)}
+
+
+def find_unwanted_in_source(text: str) -> set[str]:
+    """Return the unwanted words of a module, in prose, messages and names; they may span lines."""
+    words = "|".join(sorted(WORDS, key=len, reverse=True))
+    found = re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
+    return {match.lower() for match in found.findall(_LINE_BREAK.sub(" ", text))}
 
 
 def _names_words(line: str) -> bool:
@@ -58,6 +86,21 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
     """The reference pages are made of texts in the code."""
     if not page.is_relative_to(_GENERATED):
         assert find_unwanted(page.read_text(encoding="utf-8")) == set()
+
+
+@pytest.mark.parametrize("room", FINISHED)
+def test_a_finished_room_uses_the_words_of_the_glossary(room: str) -> None:
+    """Docstrings, comments, messages, and names of all kinds."""
+    root = SOURCES / "megtrim" / room
+    modules = sorted(root.rglob("*.py")) if root.is_dir() else [root]
+    found = {
+        (str(module.relative_to(SOURCES)), word)
+        for module in modules
+        for word in find_unwanted_in_source(module.read_text(encoding="utf-8"))
+    }
+
+    assert modules
+    assert found == set()
 
 
 def definitions() -> Iterator[tuple[str, str, bool]]:
@@ -97,6 +140,28 @@ def test_names_use_the_words_of_the_glossary() -> None:
 def test_an_unwanted_word_is_seen(text: str) -> None:
     """In any case, in tables and with emphasis."""
     assert len(find_unwanted(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""It told."""\n',
+        "x = 1  # nobody reads it\n",
+        'msg = f"{file} lacks it"\n',
+        "_told = 1\n",
+        "def f(found_beside: int) -> None: ...\n",
+        '    """It rests\n    on that."""\n',
+        "# It rests\n# on that.\n",
+    ],
+)
+def test_an_unwanted_word_of_a_source_is_seen(source: str) -> None:
+    """Wherever it is, and also over two lines."""
+    assert len(find_unwanted_in_source(source)) == 1
+
+
+def test_other_words_of_a_source_are_not_seen() -> None:
+    """A word is not part of another."""
+    assert find_unwanted_in_source("untold = besides('retells', 'slacks')\n") == set()
 
 
 @pytest.mark.parametrize("text", ["`told`", "```sh\ntold\n```", "<!-- nobody -->", "untold"])

@@ -14,7 +14,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, json_option, open_session, trimming
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import run_with_retries
-from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst
+from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
@@ -105,7 +105,7 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
     every = tasks(session.request.config, committed=session.request.committed)
     _, codes = runner.run(tasks_up_to(Stage.REDUCE, every), session)
     if REDUCED not in session.results.done:
-        return worst(codes)
+        return worst_exit_code(codes)
     program = wanted.application or session.request.config.engine.target
     reduced = _run(
         spec.with_program(binary(session.results.done[REDUCED], program)), session.services

@@ -26,7 +26,7 @@ from megtrim.cli.session.setup import (
 )
 from megtrim.cli.stage.chain import clear_final, run_chain
 from megtrim.cli.stage.commands import accept_option
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst_exit_code
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
 from megtrim.pipeline.session import Session
@@ -69,10 +69,10 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
             _leave_ending(error, store)
         raise
     if not no_gate:
-        return worst(codes)
+        return worst_exit_code(codes)
     if failure is not None:
         _leave_ending(failure, store)
-        return worst(codes)
+        return worst_exit_code(codes)
     return EXIT_PASS
 
 

@@ -1,9 +1,9 @@
-"""Takes functions out of an object's unwind tables.
+"""Removes functions from an object's unwind tables.
 
-A table's entry names its function by a relocation, and a linker drops the entry of a function
-that it drops. Here the relocations are made to name nothing instead, and the function's length
-0: linkers go by the one or by the other. With an entry goes what only it refers to,
-the tables of exceptions. Pure.
+An entry of the table names its function by a relocation, and a linker drops the entry of a function
+that it drops. Here the relocation is changed to name nothing, and the function's length to 0:
+linkers check one or the other. What only that entry refers to, the exception tables, is dropped
+with it. Pure.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _FIELDS = struct.Struct("<II")
 _LONG = 0xFFFFFFFF
 
 
-def forgotten(
+def remove_functions(
     unit: Object, symbols: Mapping[int, Symbol], sections: Container[int] | None
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield edits that take out the functions in these sections; None takes out all."""
+    """Yield edits, offset and bytes, that remove the functions in these sections; None: all."""
     for at, filling in unit.relocated.items():
         table = unit.sections[at]
         if unit.name(table) != _TABLE:
@@ -36,16 +36,16 @@ def forgotten(
         for each in sorted(found, key=lambda each: each.address):
             if each.address in ends:
                 target = symbols.get(each.symbol)
-                goes = sections is None or (target is not None and target.section in sections)
-                end = ends[each.address] if goes else 0
-                if goes:
+                removed = sections is None or (target is not None and target.section in sections)
+                end = ends[each.address] if removed else 0
+                if removed:
                     yield table.start + each.address + _LENGTH_AT, _NO_LENGTH
             if each.address < end:
                 yield each.entry + _INFO_AT, _NOTHING
 
 
 def _entries(unit: Object, table: Section) -> Iterator[tuple[int, int]]:
-    """Yield where each function's entry names its function, and where the entry ends."""
+    """Yield the offset of each entry's function field, and the offset of the entry's end."""
     content = unit.content(table)
     at = 0
     while at + _FIELDS.size <= len(content):

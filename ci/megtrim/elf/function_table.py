@@ -1,8 +1,8 @@
 """The functions of a linked file: names and addresses, from its symbol table.
 
-Every symbol of a function counts, aliases and internal functions too. A file holds some hundred
-thousand; so the library reads headers and sections, and plain slices the symbols. Pure: bytes
-in, values out.
+Every symbol of a function counts, also aliases and local functions. A file has some hundred
+thousand symbols, so the library reads headers and sections, and plain slicing reads the symbols.
+Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _FUNCTIONS = (2, _IFUNC)
 _NO_NAMES = (3, 4)
 """Symbols of sections and of files."""
 COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
-"""The part of a function that GCC moves elsewhere, for it is seldom reached."""
+"""The rarely executed part of a function, which GCC places elsewhere."""
 _LINKERS_OWN = re.compile(r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer)")
-"""What linkers add between a call and its function, by its address: different in each link."""
+"""Code that linkers insert between a call and its function; it differs in each link."""
 _LINKED = ("ET_EXEC", "ET_DYN")
 _HINT = "expected a program or shared library as the linker wrote it, not stripped"
 
@@ -57,9 +57,9 @@ class Function:
     """The linkage name."""
     address: int
     size_bytes: int
-    """0 where nobody said it: stubs, and functions written in assembler."""
+    """0 if it is not recorded: stubs, and functions written in assembler."""
     local: bool = False
-    """Its symbol is local: the function is internal, or was hidden, which a link makes local."""
+    """Its symbol is local; linkers also make hidden symbols local."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,28 +71,28 @@ class FunctionTable:
     entry: int
     """Address of the first instruction; 0 in most shared libraries."""
     functions: tuple[Function, ...]
-    """By address, then by name; aliases each."""
+    """Sorted by address, then by name; with each alias."""
     imported: frozenset[str]
-    """What the file takes from shared libraries, functions or not."""
+    """Names that the file imports from shared libraries, functions or not."""
     exported: frozenset[str]
-    """What it offers to others, functions or not."""
+    """Names that it exports, functions or not."""
     registrations: int
-    """Functions that are called before ``main``: the entries of their arrays."""
+    """Number of functions that are called before ``main``, by the size of their arrays."""
     ifuncs: frozenset[str]
-    """Functions whose code is chosen when the program starts."""
+    """Functions whose implementation is chosen when the program starts."""
     data: frozenset[str] = frozenset()
-    """Names of functions that stand for data as well, in another of the linked files."""
+    """Names that are functions in one of the linked files, and data in another."""
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _reach: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare to look up addresses."""
+        """Prepare the lookup of addresses."""
         ends = (each.address + max(each.size_bytes, 1) for each in self.functions)
         object.__setattr__(self, "_starts", tuple(each.address for each in self.functions))
         object.__setattr__(self, "_reach", tuple(accumulate(ends, max)))
 
     def at(self, address: int) -> tuple[Function, ...]:
-        """Return the functions that hold ``address``, under all of their names."""
+        """Return the functions that contain ``address``, with all their names."""
         found = []
         at = bisect_right(self._starts, address) - 1
         while at >= 0 and self._reach[at] > address:
@@ -104,10 +104,10 @@ class FunctionTable:
 
 
 def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
-    """Return the names of all functions that hold one of ``addresses``, sorted.
+    """Return the names of all functions that contain one of ``addresses``, sorted.
 
-    A function of no size is not among them where another holds the address: an empty one lies
-    wherever the linker put the next.
+    A function without size is left out if another one contains the address: an empty function has
+    the address of whatever follows it.
     """
     found: set[str] = set()
     ahead = iter(table.functions)
@@ -122,19 +122,19 @@ def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
             upcoming = next(ahead, None)
         while open_ones and open_ones[0][0] <= address:
             heappop(open_ones)
-        # Once found, a function need not be looked at again, however many addresses it holds.
+        # A function that was found once is not checked again for its other addresses.
         found.update(name for _, name, size in open_ones if size or address >= covered)
         open_ones.clear()
     return tuple(sorted(found))
 
 
 def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[str]) -> str:
-    """Return what names an unfolded link and the lists that are made of it.
+    """Return the identity of an unfolded link and of the function lists made with it.
 
-    That is the sha256 of its stripped bytes' digest, its names, and the ``groups`` that lists are
-    made of. Names are not in stripped bytes, and lists are by name: a function that is called
-    otherwise, or a new one that does what another does, makes another link. So does a function
-    that lists did not tell of before: on a list of then it would count as one that did not run.
+    It is the sha256 of the digest of its stripped bytes, its names, and the ``groups`` that lists
+    are made of. Lists are by name, and stripped bytes contain no names, so a renamed function, or a
+    new one with the same code, must change the identity. So must a function that older lists did
+    not observe: in those, it would count as one that did not run.
     """
     places = (f"{each.address:x} {each.name}" for each in table.functions)
     lines = (program_sha256, *places, "", *groups)
@@ -142,19 +142,19 @@ def link_identity(program_sha256: str, table: FunctionTable, groups: Iterable[st
 
 
 def read_linked(path: Path) -> bytes:
-    """Read the bytes of a linked file."""
+    """Read the bytes of a linked file. Raises InputError."""
     return read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected="a linked file", hint=_HINT)
 
 
 def read_table(path: Path) -> FunctionTable:
-    """Read the linked file at ``path``."""
+    """Read the linked file at ``path``. Raises InputError, as :func:`parse_table` does."""
     return parse_table(read_linked(path), source=str(path))
 
 
 def parse_table(data: bytes, *, source: str) -> FunctionTable:
-    """Read a linked file's bytes.
+    """Parse a linked file's bytes.
 
-    Raises InputError for what is no whole ELF file, another machine's, or stripped.
+    Raises InputError for a damaged ELF file, another machine's, or a stripped one.
     """
     return _whole(_read, data, source)
 
@@ -162,7 +162,7 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
 def read_registrations(path: Path) -> int:
     """Return how many functions the linked file at ``path`` calls before ``main``.
 
-    It may be stripped: they stand in arrays of their own.
+    The file may be stripped: these functions are listed in arrays.
     """
     return _whole(_parse_registrations, read_linked(path), str(path))
 
@@ -174,7 +174,7 @@ def _whole(read: Callable[[bytes, str], Found], data: bytes, source: str) -> Fou
         *(ELFError, ConstructError, struct.error, UnicodeError, ValueError, OverflowError),
         *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
     ):
-        # The reader trusts its input: what it trips over depends on what is damaged.
+        # The library trusts its input: its exceptions depend on what is damaged.
         msg = f"{source}: a damaged ELF file"
         raise InputError(msg, hint=_HINT) from None
 
@@ -212,7 +212,7 @@ def _read(data: bytes, source: str) -> FunctionTable:
         msg = f"{source}: has no symbol table, so its functions have no names"
         raise InputError(msg, hint=_HINT)
     functions, ifuncs, data_names = _functions(symbols[0], sections)
-    # A file has one; more would be read as often as somebody wrote them there.
+    # A valid file has one; a hostile file may have any number.
     dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"][:1]
     named = [
         (name, place) for each in dynamic for name, place in _iter_named_symbols(each, sections)
@@ -232,7 +232,7 @@ def _read(data: bytes, source: str) -> FunctionTable:
 def _functions(
     symbols: _Section, sections: list[_Section]
 ) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str]]:
-    """Return the functions, and the names that are an ifunc or data."""
+    """Return the functions, the names of ifuncs, and the names that are also data."""
     names = _Names(sections[symbols.link])
     found, ifuncs, data = [], set(), set()
     for at, info, _, place, address, size in symbols.symbols():
@@ -260,7 +260,7 @@ def _iter_named_symbols(symbols: _Section, sections: list[_Section]) -> Iterator
 
 
 class _Section:
-    """What is needed of a section, held to the bytes that there are."""
+    """The needed fields of a section, checked against the size of the file."""
 
     def __init__(self, data: bytes, section: Any) -> None:
         self.kind = str(section["sh_type"])
@@ -269,7 +269,7 @@ class _Section:
         self._at = int(section["sh_offset"])
         self._data = data
         if self.kind != "SHT_NOBITS" and self._at + self.size_bytes > len(data):
-            msg = "a section ends behind the file"
+            msg = "a section ends after the end of the file"
             raise ValueError(msg)
 
     def content(self) -> bytes:
@@ -277,7 +277,7 @@ class _Section:
         return self._data[self._at : self._at + self.size_bytes]
 
     def symbols(self) -> Iterator[tuple[int, int, int, int, int, int]]:
-        """Yield each symbol as it stands: name, info, other, section, address, size."""
+        """Yield each symbol's raw fields: name, info, other, section, address, size."""
         if self.size_bytes > _MAX_SYMBOLS * _SYMBOL.size:
             msg = "too many symbols"
             raise ValueError(msg)
@@ -285,11 +285,11 @@ class _Section:
 
 
 class _Names:
-    """A table of names."""
+    """A string table."""
 
     def __init__(self, section: _Section) -> None:
         self._content = section.content()
-        # Names may share their ends, so even a small file can hold more text than memory does.
+        # Names may share their ends, so that even a small file can have more text than memory.
         self._left_bytes = _MAX_NAMES_BYTES
 
     def at(self, start: int) -> str:

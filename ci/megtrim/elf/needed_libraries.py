@@ -1,7 +1,7 @@
-"""Which loader and libraries a dynamic program needs that a device does not bring.
+"""Which loader and libraries a dynamic program needs on a device that has none.
 
-They are read from the program itself and from a sysroot, never by running a loader: the
-program is of another architecture. Programs and libraries are untrusted; nothing is executed.
+They are read from the program itself and from a sysroot. No loader is run, because the program is
+for another architecture and untrusted.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ _NONE: Mapping[str, Path] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What must lie beside a program where the device has no loader of its own for it."""
+    """What must be installed next to a program if the device has no loader for it."""
 
     loader: str = ""
-    """As the program names it, such as ``/lib/ld-linux-aarch64.so.1``; empty: it needs none."""
+    """Path in the program, such as ``/lib/ld-linux-aarch64.so.1``; empty: it needs none."""
     files: tuple[tuple[str, Path], ...] = ()
-    """Name beside the program, and file: the loader by its last name, and all libraries."""
+    """Name next to the program, and file: the loader by its last name, and all libraries."""
 
     @property
     def loader_name(self) -> str:
-        """Return the loader's name beside the program."""
+        """Return the loader's name next to the program."""
         return PurePosixPath(self.loader).name
 
     @property
     def of_android(self) -> bool:
-        """Tell whether the loader is Android's, which every phone has and nobody may bring."""
+        """Return whether the loader is Android's: only the phone's own may be used."""
         return self.loader.startswith(_ANDROID_LOADERS)
 
 
@@ -72,7 +72,7 @@ class _Links:
 
 
 def read_loader(program: Path) -> str:
-    """Return the loader that a program names; empty for a static program, or for no ELF file.
+    """Return the loader that a program names; empty if it is static, or not an ELF file.
 
     Raises InputError for a damaged program, and for one that cannot be read.
     """
@@ -80,17 +80,19 @@ def read_loader(program: Path) -> str:
     return "" if links is None else links.loader
 
 
-def read_needs(program: Path, sysroot: Path | None, beside: Mapping[str, Path] = _NONE) -> Needs:
+def read_needs(
+    program: Path, sysroot: Path | None, companions: Mapping[str, Path] = _NONE
+) -> Needs:
     """Return a program's loader and all libraries, those of its libraries included.
 
-    ``beside`` are files that already lie beside the program, by their names there. Raises
-    InputError that names the library which is in neither. On Android, what the sysroot lacks
-    is the phone's own.
+    ``companions`` are files that are already next to the program, by their names there. Raises
+    InputError that names a library which is in neither. On Android, what the sysroot does not have
+    is part of the phone.
     """
     links = _read(program)
     if links is None or not links.loader:
         return Needs()
-    search = _Search(program=program, links=links, sysroot=sysroot, beside=beside)
+    search = _Search(program=program, links=links, sysroot=sysroot, companions=companions)
     found = dict(search.closure())
     needs = Needs(loader=links.loader, files=tuple(sorted(found.items())))
     if needs.of_android:
@@ -109,10 +111,10 @@ class _Search:
     program: Path
     links: _Links
     sysroot: Path | None
-    beside: Mapping[str, Path]
+    companions: Mapping[str, Path]
 
     def closure(self) -> Iterator[tuple[str, Path]]:
-        """Give every library that must be brought, each once."""
+        """Yield name and file of every library that must be installed, each once."""
         waiting = [(name, "") for name in self.links.needed]
         seen: set[str] = set()
         while waiting:
@@ -122,15 +124,15 @@ class _Search:
             seen.add(name)
             if len(seen) > _MOST_LIBRARIES:
                 msg = f"{self.program}: needs more than {_MOST_LIBRARIES} libraries"
-                raise InputError(msg, hint="is it a whole program?")
-            file = self.beside.get(name) or self.find(name)
+                raise InputError(msg, hint="is it a complete program?")
+            file = self.companions.get(name) or self.find(name)
             if file is None:
                 if self.links.loader.startswith(_ANDROID_LOADERS):
                     continue
                 if self.sysroot is None:
                     raise _no_sysroot(self.program, self.links.loader)
                 raise _missing(self.program, name, by, self.sysroot)
-            if name not in self.beside:
+            if name not in self.companions:
                 yield name, file
             own = _read(file)
             waiting += ((each, name) for each in (own.needed if own else ()))
@@ -148,7 +150,7 @@ class _Search:
         return None
 
     def _fits(self, file: Path) -> bool:
-        # A loader passes over a library of another machine, and over a linker's script.
+        # A loader skips libraries of another machine, and linker scripts.
         links = _read(file)
         return links is not None and (links.machine, links.bits) == (
             self.links.machine,
@@ -157,14 +159,14 @@ class _Search:
 
     def _is_loader(self, name: str) -> bool:
         loader = PurePosixPath(self.links.loader).name
-        # musl's loader is its C library, whatever name that goes by.
+        # musl's loader is its C library, under any of its names.
         return name == loader or (loader.startswith(_MUSL_LOADER) and name.startswith(_MUSL_ITSELF))
 
 
-def _inside(sysroot: Path, wanted: PurePosixPath) -> Path | None:
-    """Return the plain file behind a path of the sysroot, its links followed within it."""
-    # Links of a system's files are absolute as the device sees them, not as this machine does.
-    path, waiting, links = sysroot, list(wanted.parts), 0
+def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
+    """Return the plain file at a path of the sysroot, following links within the sysroot."""
+    # Absolute links are relative to the sysroot, which is the device's root folder.
+    path, waiting, links = sysroot, list(name.parts), 0
     while waiting:
         part = waiting.pop(0)
         if part in {"/", "."}:
@@ -182,7 +184,7 @@ def _inside(sysroot: Path, wanted: PurePosixPath) -> Path | None:
 
 
 def _read(path: Path) -> _Links | None:
-    """Return what a file says of its loader and libraries; None where it is no ELF file."""
+    """Return the loader and libraries that a file names; None if it is not an ELF file."""
     with _open_binary(path) as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
             return None
@@ -192,8 +194,8 @@ def _read(path: Path) -> _Links | None:
             *(OSError, ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
             *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
         ) as error:
-            # The reader trusts its input: what it trips over depends on what is damaged, and
-            # a place that no file has is an invalid argument to the system.
+            # The library trusts its input: its exceptions depend on what is damaged. An
+            # impossible offset is an invalid argument (EINVAL) to the system.
             if isinstance(error, OSError) and error.errno != errno.EINVAL:
                 raise
             why = f": {error}" if type(error) is ValueError else ""
@@ -234,7 +236,7 @@ def _links(elf: Any) -> _Links:
 
 
 def _read_needed_names(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str, ...]:
-    """Return the names of the libraries that a dynamic segment asks for."""
+    """Return the names of the libraries that a dynamic segment lists."""
     table, offsets = None, []
     entry_bytes = elf.structs.Elf_Dyn.sizeof()
     for number in range(min(_MOST_ENTRIES, dynamic["p_filesz"] // entry_bytes)):
@@ -248,7 +250,7 @@ def _read_needed_names(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str,
             offsets.append(entry["d_val"])
     if table is None:
         if offsets:
-            msg = "it needs libraries and has no table of their names"
+            msg = "it needs libraries, but has no table of their names"
             raise ValueError(msg)
         return ()
     names = tuple(_text(elf.stream, table + offset) for offset in offsets)
@@ -260,7 +262,7 @@ def _read_needed_names(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str,
 
 
 def _offset(address: int, headers: list[Any]) -> int | None:
-    """Return where in the file an address of the running program lies."""
+    """Return the file offset of an address of the running program."""
     for header in headers:
         start = header["p_vaddr"]
         if header["p_type"] == "PT_LOAD" and start <= address < start + header["p_filesz"]:
@@ -286,5 +288,5 @@ def _no_sysroot(program: Path, loader: str) -> InputError:
 def _missing(program: Path, name: str, by: str, sysroot: Path) -> InputError:
     through = f" (through {by})" if by else ""
     msg = f"{program.name} needs {name}{through}, which is not in the sysroot {sysroot}"
-    hint = "link it statically, or name a sysroot that holds it as `sysroot` of the device"
+    hint = "link it statically, or name a sysroot that has it as `sysroot` of the device"
     return InputError(msg, hint=hint)

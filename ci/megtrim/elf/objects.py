@@ -1,8 +1,8 @@
-"""Objects and archives as compilers write them: where their parts lie, down to the byte.
+"""Objects and archives as compilers write them: the exact offsets of their parts.
 
-Only what an edit in place needs: sections, symbols and relocations of 64-bit objects, and the
-places of members in an archive. Pure: bytes in, places out; whatever points outside of the
-bytes is a ValueError or a struct.error.
+Only what in-place edits need: sections, symbols and relocations of 64-bit objects, and the offsets
+of members in an archive. Pure: bytes in, offsets out. An offset outside the bytes raises ValueError
+or struct.error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALLOCATED, EXECUTED = 0x2, 0x4
 CODE, SYMBOLS, ADDENDS, INDICES = 1, 2, 4, 18
 _EMPTY_IN_FILES = 8
 _FOREIGN_RELOCATIONS = (9, 0x40000014)
-"""Without addends of their own, and LLVM's compact ones: no 64-bit compiler writes them unasked."""
+"""REL, without addends, and LLVM's compact CREL: no 64-bit compiler writes them by default."""
 _ARCHIVE_MAGIC = b"!<arch>\n"
 _MEMBER = struct.Struct("<16s32x10s2s")
 _HEADER = struct.Struct("<4sBB10xHHI8x8xQ4xHHHHHH")
@@ -28,13 +28,13 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _ADDEND = struct.Struct("<QIIq")
 _RELOCATABLE, _ELF64, _LITTLE = 1, 2, 1
 _MOST_NAMES = 64
-"""Names may share their ends: their text may be this many times the object, and no more."""
+"""Names may share their ends; their total size is limited to this many times the object."""
 _FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
 
 
-# Named tuples: an engine's archives hold some million of these, and dataclasses take longer.
+# Named tuples, because an engine's archives have millions of these, and dataclasses are slower.
 class Section(NamedTuple):
-    """One section; offsets count from the object's first byte."""
+    """One section; offsets are from the object's first byte."""
 
     name_at: int
     """See ``Object.name``."""
@@ -66,14 +66,14 @@ class Relocation(NamedTuple):
     entry: int
     """Offset of its entry."""
     address: int
-    """What it fills in, counted from the first byte of its section."""
+    """Offset of what it fills in, from the first byte of its section."""
     kind: int
     symbol: int
     addend: int
 
 
 class Object:
-    """The parts of one object; its symbols and relocations are read when they are asked for."""
+    """The parts of one object; symbols and relocations are read on demand."""
 
     def __init__(self, data: memoryview) -> None:
         fields = _HEADER.unpack_from(data)
@@ -92,12 +92,12 @@ class Object:
             self.usable = False
             return
         first = _SECTION.unpack_from(data, table)
-        # More sections than a header can count: the first section's own header says how many.
+        # If there are too many sections for the header, the first section's header has the count.
         count, names = count or first[5], names if names != _EXTENDED else first[6]
         headers = _part(data, table, count * _SECTION.size)
         texts = _SECTION.unpack_from(headers, names * _SECTION.size)
         self.names = bytes(_part(data, texts[4], texts[5]))
-        """Names of all sections, one behind the other."""
+        """Names of all sections, one after the other."""
         claimed = 0
         for at, raw in enumerate(_SECTION.iter_unpack(headers)):
             name, kind, flags, _, start, size, link, info, _, _ = raw
@@ -110,7 +110,7 @@ class Object:
                 claimed += size
                 self.relocated.setdefault(info, []).append(each)
             self.usable &= kind not in _FOREIGN_RELOCATIONS
-        # Sections that lie on each other would be read as often as somebody wrote them there.
+        # Hostile sections may overlap, and would be read again and again.
         self.usable &= claimed <= len(data)
 
     def name(self, section: Section) -> bytes:
@@ -147,14 +147,14 @@ class Object:
         return found
 
     def relocations(self, section: Section) -> Iterator[Relocation]:
-        """Read one relocation section."""
+        """Yield the relocations of one relocation section."""
         for at, raw in enumerate(_ADDEND.iter_unpack(self.content(section))):
             address, kind, symbol, addend = raw
             yield Relocation(section.start + at * _ADDEND.size, address, kind, symbol, addend)
 
 
 def members(data: memoryview) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each object: of a lone one, or of every member of an archive.
+    """Yield start and end of each object: of a single one, or of every member of an archive.
 
     A thin archive has no members of its own.
     """
@@ -170,7 +170,7 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
         if mark != b"`\n" or end < start or end > len(data):
             msg = "a damaged archive"
             raise ValueError(msg)
-        # The BSD way: a long name lies before the content.
+        # BSD format: a long name precedes the content.
         start += int(name[3:]) if name.startswith(b"#1/") else 0
         if data[start : start + 4] == ELF_MAGIC:
             yield start, end
@@ -179,7 +179,7 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
 
 def _part(data: memoryview, start: int, size_bytes: int) -> memoryview:
     if start + size_bytes > len(data):
-        msg = "a part lies outside of the file"
+        msg = "a part is outside of the file"
         raise ValueError(msg)
     return data[start : start + size_bytes]
 

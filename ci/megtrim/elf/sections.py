@@ -1,7 +1,7 @@
 """What the bytes of a program or shared library are for, read from its section table.
 
-The groups sum to the size of the file exactly: what no section accounts for (headers, gaps,
-symbol tables, debug information) is ``other``. Pure: bytes in, values out.
+The groups add up to the exact size of the file: what belongs to no section (headers, gaps) is
+``other``, like symbol tables and debug information. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MACHINES = {
 _WRITE, _ALLOC, _EXECUTE = 0x1, 0x2, 0x4
 _RELOCATIONS = ("SHT_REL", "SHT_ANDROID_REL")
 _PACKED_RELOCATIONS = tuple(str(kind) for kind in (0x60000001, 0x60000002, 0x6FFFFF00))
-"""Android's kinds, which the reader passes on as numbers."""
+"""Android's kinds, which the library returns as numbers."""
 
 _UNWIND = (".eh_frame", ".gcc_except_table", ".ARM.exidx", ".ARM.extab")
 _SYMBOLS = (".debug_", ".zdebug_")
 
 
 class Group(StrEnum):
-    """What bytes of a file are for, in the order they are shown."""
+    """The purposes of a file's bytes, in the order of reports."""
 
     TEXT = "text"
     RODATA = "rodata"
@@ -58,11 +58,11 @@ class ElfFacts:
 
     size_bytes: int
     machine: str
-    """As ``uname -m`` says it, or the ELF name of one that megtrim does not build for."""
+    """As ``uname -m`` prints it, or the ELF name if megtrim does not build for it."""
     stripped: bool
-    """Neither a symbol table nor debug information is left."""
+    """It has neither a symbol table nor debug information."""
     groups: tuple[tuple[Group, int], ...]
-    """Every group with its bytes, in the order of :class:`Group`; they sum to the size."""
+    """Every group with its bytes, in the order of :class:`Group`; they add up to the size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class _Section:
 
 
 def parse_elf(data: bytes, *, source: str) -> ElfFacts:
-    """Read a program's bytes. Raises InputError for anything that is no whole ELF file."""
+    """Parse a program's bytes. Raises InputError for anything but an intact ELF file."""
     if not data.startswith(_MAGIC):
         msg = f"{source}: not an ELF file: it begins with {data[:4]!r}"
         raise InputError(msg, hint="expected a program or shared library for Linux or Android")
@@ -84,7 +84,7 @@ def parse_elf(data: bytes, *, source: str) -> ElfFacts:
         *(ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
         *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
     ):
-        # The reader trusts its input: what it trips over depends on what is damaged.
+        # The library trusts its input: its exceptions depend on what is damaged.
         msg = f"{source}: a damaged ELF file"
         raise InputError(msg, hint="build or fetch the file again") from None
     sizes = dict.fromkeys(Group, 0)
@@ -94,7 +94,7 @@ def parse_elf(data: bytes, *, source: str) -> ElfFacts:
         size for group, size in sizes.items() if group is not Group.OTHER
     )
     if sizes[Group.OTHER] < 0:
-        msg = f"{source}: a damaged ELF file: its sections hold more than its {len(data)} bytes"
+        msg = f"{source}: a damaged ELF file: its sections are larger than its {len(data)} bytes"
         raise InputError(msg, hint="build or fetch the file again")
     return ElfFacts(
         size_bytes=len(data),
@@ -123,14 +123,14 @@ def _is_symbols(section: _Section) -> bool:
 
 
 def read_elf(path: Path) -> ElfFacts:
-    """Read the program at ``path``."""
+    """Read the program at ``path``. Raises InputError."""
     expected = "a built program or shared library"
     data = read_bytes(path, most_bytes=_MAX_FILE_BYTES, expected=expected)
     return parse_elf(data, source=str(path))
 
 
 def _read(data: bytes) -> tuple[str, list[_Section]]:
-    """Return the machine and the sections that take room in the file."""
+    """Return the machine and the sections that occupy bytes of the file."""
     elf = ELFFile(io.BytesIO(data))
     if elf.num_sections() > _MAX_SECTIONS:
         msg = f"{elf.num_sections()} sections"

@@ -1,4 +1,4 @@
-"""Linked files: the parts of one that are loaded."""
+"""The segments of a linked file, which its loader reads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 _SEGMENT = struct.Struct("<2I6Q")
 LOADED, LOADER = 1, 3
-"""Kinds of segments: what is put into memory, and the name of the program's loader."""
+"""Kinds of segments: what is loaded into memory, and the path of the loader."""
 EXECUTABLE = 1
-"""In a segment's flags."""
+"""Bit of a segment's flags."""
 
 
 class Segment(NamedTuple):
@@ -21,13 +21,13 @@ class Segment(NamedTuple):
     address: int
     physical: int
     size_bytes: int
-    """In the file."""
+    """Size in the file."""
     memory_bytes: int
     alignment: int
 
 
 def segments(data: bytes) -> tuple[Segment, ...]:
-    """Return all program headers of a linked file. Raises struct.error where they are cut off."""
+    """Return all program headers of a linked file. Raises struct.error if they are truncated."""
     (start,) = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<2H", data, 54)
     return tuple(

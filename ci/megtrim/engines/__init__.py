@@ -1,7 +1,7 @@
 """Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``.
 
-An engine says what it is and what a variant is made from; :mod:`megtrim.engines.builder`
-does the building, the same for all.
+An engine describes itself and what a variant is made from; :mod:`megtrim.engines.builder` builds
+the variants of every kind.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Engine(Protocol):
 
     checkout: Checkout
     kept: tuple[str, ...]
-    """Functions that stay whatever ran, as ``trim.keep`` names them."""
+    """Patterns of functions that always stay, as in ``trim.keep``."""
     kernels: tuple[str, ...]
-    """Folders of its tree that stay compiled for speed, whatever else is compiled for size."""
+    """Folders of its tree that are always compiled for speed, even if the rest is for size."""
 
     def identity(self) -> EngineIdentity:
-        """What it is: kind, generation of its header, digest, commit, dirty files."""
+        """Return its kind, the generation of its header, digest, commit and dirty files."""
 
     def make_spec(
         self,
@@ -48,31 +48,31 @@ class Engine(Protocol):
         minimum_size: bool,
         header: Mapping[str, str],
     ) -> BuildSpec:
-        """Say what to build; ``header`` maps the generated files' names to their texts.
+        """Return what to build; ``header`` maps the names of generated files to their texts.
 
         It is empty for every variant but the reduced one.
         """
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
-        """Say what an application links, and what it must be told.
+        """Return the library that an application links, and the options it needs.
 
-        Raises InputError where this engine has no such library.
+        Raises InputError if this engine has no such library.
         """
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """All elementwise modes, name and value: the header must name each one."""
+        """Return name and value of all elementwise modes: the header must name each one."""
 
     def scopes(self) -> Scopes:
-        """What of a keep set can stand in files of its own, by what the sources name."""
+        """Return the parts of a keep set that can have files of their own, by the sources."""
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Relative path and text of the sources that may mark regions."""
+        """Yield relative path and text of the sources that may mark regions."""
 
     def options(self) -> TreeOptions:
-        """CMake options that this tree has."""
+        """Return the CMake options that this tree has."""
 
     def dialect(self) -> Dialect:
-        """How its program that runs models is called."""
+        """Return the command-line dialect of its program that runs models."""
 
 
 KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {

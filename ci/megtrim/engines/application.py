@@ -1,8 +1,8 @@
-"""Building an application of a team's own against the engine's library of one variant.
+"""Builds a team's own application against the engine's library of one variant.
 
-Its folder is copied like the engine's, so that nothing is written to it, and built by its own
-CMakeLists.txt with the same toolchain. What it must know comes as CMake cache entries, whose
-names begin with ``MEGTRIM_ENGINE_``.
+Its folder is copied like the engine's, so that nothing is written to the original. Its own
+CMakeLists.txt builds it with the same toolchain, and gets the engine's paths and options as CMake
+cache entries whose names begin with ``MEGTRIM_ENGINE_``.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ _FOLDER = "applications"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationSpec:
-    """An application to be built once the engine's library is there."""
+    """An application to build once the engine's library exists."""
 
     name: str
     checkout: Checkout
     library: EngineLibrary
     lto: bool
-    """Compile it for optimisation at link time."""
+    """Compile it for link-time optimisation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildEnvironment:
-    """What building takes: the same for the engine and its applications."""
+    """What every build needs: the same for the engine and its applications."""
 
     toolchain: Toolchain
     processes: ProcessRunner
     jobs: int
     env: Mapping[str, str]
     launcher: tuple[tuple[str, str], ...]
-    """CMake cache entries that bring a compiler cache in."""
+    """CMake cache entries that enable a compiler cache."""
     link_flags: tuple[str, ...]
-    """That the engine's variant is linked with, behind the toolchain's."""
+    """Link flags of the engine's variant, after the toolchain's."""
     log: Path
     progress: Callable[[int, int, str], None]
 
 
 def expect_possible(toolchain: Toolchain, name: str, library: Linkage, *, lto: bool) -> None:
-    """Refuse what a toolchain cannot make, before anything is built."""
+    """Raise InputError, before anything is built, for what a toolchain cannot build."""
     if library is Linkage.SHARED and "-static" in toolchain.link_flags:
         msg = f"application {name}: {toolchain.kind} makes static programs, without shared objects"
         hint = "use library: static, or a toolchain of kind clang-linux-arm64, ndk or host"
@@ -64,56 +64,56 @@ def expect_possible(toolchain: Toolchain, name: str, library: Linkage, *, lto: b
 
 
 def find(build: Path, name: str) -> Path | None:
-    """Return the file of that name that a build left, None where there is none."""
+    """Return the file of that name in a build folder, None if there is none."""
     return next((path for path in sorted(build.rglob(name)) if path.is_file()), None)
 
 
 def tree_of(spec: ApplicationSpec, engine: WorkTree) -> WorkTree:
-    """Return the folders that it is built in, beside the engine's."""
+    """Return the folders that an application is built in, next to the engine's."""
     return WorkTree(root=engine.root / _FOLDER / spec.name)
 
 
-def build(spec: ApplicationSpec, engine: WorkTree, shop: BuildEnvironment) -> Path:
-    """Build it in a folder beside the engine's, and return the program.
+def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) -> Path:
+    """Build an application in a folder next to the engine's, and return the program.
 
-    Raises ProductFailure where it does not compile, or makes no program of its name.
+    Raises ProductFailure if it does not compile, or yields no program of its name.
     """
     tree = tree_of(spec, engine)
     source_copy.sync(spec.checkout, tree.source, {})
-    link_flags = (*shop.link_flags, *_android_rpath(spec.library, shop.toolchain))
-    told = toolchain_file.render(shop.toolchain, quoted_include=False, link_flags=link_flags)
-    source_copy.write_if_changed(tree.toolchain_file, told)
+    link_flags = (*build_env.link_flags, *_android_rpath(spec.library, build_env.toolchain))
+    text = toolchain_file.render(build_env.toolchain, quoted_include=False, link_flags=link_flags)
+    source_copy.write_if_changed(tree.toolchain_file, text)
     options = (
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
         ("CMAKE_BUILD_TYPE", "Release"),
-        *shop.launcher,
+        *build_env.launcher,
         *_rpath(spec.library),
         *entries(spec, engine),
     )
-    # A link line may name the library where Ninja takes it for a flag and sees no change of it.
+    # A link line may pass the library as a flag, whose changes Ninja does not see.
     linked = digest_of(_library(spec, engine)) or ""
-    settings = (*options, ("toolchain file", told), ("engine library", linked))
-    driver.drop_stale_tree(tree, shop.toolchain, settings)
+    settings = (*options, ("toolchain file", text), ("engine library", linked))
+    driver.drop_stale_tree(tree, build_env.toolchain, settings)
     job = Job(
         source=tree.source,
         build=tree.build,
         options=options,
         targets=(spec.name,),
-        log=shop.log,
-        jobs=shop.jobs,
-        env=shop.env,
+        log=build_env.log,
+        jobs=build_env.jobs,
+        env=build_env.env,
         what=f"the application {spec.name}",
     )
-    driver.run(job, shop.processes, shop.progress)
-    made = find(tree.build, spec.name)
-    if made is None:
+    driver.run(job, build_env.processes, build_env.progress)
+    program = find(tree.build, spec.name)
+    if program is None:
         msg = f"the build of application {spec.name} left no file of that name"
         raise ProductFailure(msg, hint="its CMakeLists.txt must have an executable of that name")
-    return made
+    return program
 
 
 def entries(spec: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], ...]:
-    """Return the cache entries that tell it of the engine. Lists are CMake's: with ``;``."""
+    """Return the cache entries that describe the engine. Lists are CMake's: with ``;``."""
     library = spec.library
     file = _library(spec, engine)
     whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")
@@ -138,17 +138,17 @@ def _library(spec: ApplicationSpec, engine: WorkTree) -> Path:
 
 
 def _rpath(library: EngineLibrary) -> tuple[tuple[str, str], ...]:
-    """Let the program find the shared object beside itself, on every device."""
+    """Let the program find the shared object next to itself, on every device."""
     if not library.is_shared:
         return ()
     return (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
 
 
 def _android_rpath(library: EngineLibrary, toolchain: Toolchain) -> tuple[str, ...]:
-    """Return the flag that CMake does not write for Android by itself."""
+    """Return the flag that CMake does not add for Android by itself."""
     return (ANDROID_RPATH,) if library.is_shared and toolchain.includes else ()
 
 
 def is_clang(toolchain: Toolchain) -> bool:
-    """Whether its compiler is clang, under whatever name."""
+    """Return whether its compiler is clang, under any name."""
     return toolchain.kind in ("zig", "ndk") or "clang" in toolchain.version

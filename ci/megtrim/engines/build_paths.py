@@ -1,8 +1,8 @@
-"""Where a build can be: paths that CMake, Ninja, compilers and linkers all take as they are.
+"""Which paths a build may have: CMake, Ninja, compilers and linkers must all take them unchanged.
 
-Each of them reads some characters as its own: a blank ends a word, ``;`` an entry of CMake's lists,
-``,`` one of ``-Wl``, ``:`` a folder of libraries; GNU ld puts a name in the place of ``%``, and a
-map of prefixes is split at ``=``. Pure.
+Each of them gives some characters a meaning: a blank separates arguments, ``;`` entries of CMake's
+lists, ``,`` those of ``-Wl``, ``:`` library folders; GNU ld replaces ``%``, and prefix maps are
+split at ``=``. Pure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SCRIPT = re.compile(r"[A-Za-z0-9_./+@-]")
 
 
 def expect_plain(path: Path, what: str, *, script: bool = False, hint: str) -> None:
-    """Refuse a path that a build would tear apart. Raises InputError.
+    """Raise InputError for a path that a build would split or change.
 
-    ``what`` names it, such as ``--out``. With ``script``, the engine's own shell script is told
-    of it too, and takes no letters but ASCII.
+    ``what`` names it, such as ``--out``. ``script``: the engine's own shell script gets the path,
+    too, and takes only ASCII letters.
     """
     text = str(path)
     wrong = next((each for each in text if not _is_plain(each, script=script)), None)

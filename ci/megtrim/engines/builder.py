@@ -1,4 +1,4 @@
-"""Building one variant: shadow tree, host tools, CMake, Ninja, proof, stripped artifacts."""
+"""Builds one variant: shadow tree, host tools, CMake, Ninja, header check, stripped artifacts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Builder:
         progress: Progress,
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> BuildRecord:
-        """Build in ``work``, leave the log, the records and ``bin/`` in ``folder``."""
+        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``."""
         tree = _tree(spec, work)
         found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
@@ -82,9 +82,9 @@ class Builder:
         )
 
     def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
-        """Return the sources that :meth:`build` would compile in ``work``; nothing is built.
+        """Return the sources that :meth:`build` would compile in ``work``, without building.
 
-        None where nothing tells, so maybe all: it was never built there, or with other options.
+        None, maybe all: nothing was built there yet, or with other options.
         """
         tree = _tree(spec, work)
         if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
@@ -102,11 +102,11 @@ class Builder:
         progress: Progress,
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> None:
-        """Link targets of a build once more, by their own commands and as ``links`` say.
+        """Link targets of a build again, by their own commands, changed as ``links`` specify.
 
-        The tree in ``work`` is built before, where it is not yet what ``spec`` says; its own
-        files stay. A link leaves ``links/LABEL/TARGET`` in ``folder``, with symbols, and where
-        asked ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
+        The tree in ``work`` is built first if it does not match ``spec``; its own files stay. A
+        link writes ``links/LABEL/TARGET`` with symbols to ``folder`` and, if its spec requests
+        them, ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
         """
         tree = _tree(spec, work)
         if not self._is_made(spec, tree, applications):
@@ -114,8 +114,10 @@ class Builder:
         with _guard_tree(tree):
             for done, each in enumerate(links):
                 progress(done, len(links), f"linking {each.target} ({each.label})")
-                bench = self._bench(each.target, each.label, tree, folder, applications)
-                relink.make(each, _find_artifact(bench.build, each.target), bench, folder)
+                link_env = self._link_environment(
+                    each.target, each.label, tree, folder, applications
+                )
+                relink.make(each, _find_artifact(link_env.build, each.target), link_env, folder)
 
     def expect_linkable(
         self,
@@ -130,10 +132,10 @@ class Builder:
         tree = _tree(spec, work)
         with _guard_tree(tree):
             for target in targets:
-                bench = self._bench(target, "asked", tree, folder, applications)
-                relink.expect_linkable(target, _find_artifact(bench.build, target), bench)
+                link_env = self._link_environment(target, "check", tree, folder, applications)
+                relink.expect_linkable(target, _find_artifact(link_env.build, target), link_env)
 
-    def _bench(
+    def _link_environment(
         self,
         target: str,
         label: str,
@@ -155,15 +157,15 @@ class Builder:
     def _is_made(
         self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
     ) -> bool:
-        """Whether nothing is to be built: a changed list of functions is a matter of seconds."""
+        """Return whether nothing must be built: a new list of functions then takes seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
         built = {tree.build: spec.targets, **trees}
         return up_to_date.holds(tree, self._token(spec, applications), built, self._processes)
 
     def _token(self, spec: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
-        told = (f"{each.name} {each.lto} {each.library}" for each in applications)
+        settings = (f"{each.name} {each.lto} {each.library}" for each in applications)
         sources = (each.checkout.digest for each in applications)
-        digests = (self._checkout.digest, str(self._launcher()), *told, *sources)
+        digests = (self._checkout.digest, str(self._launcher()), *settings, *sources)
         return up_to_date.token(spec, self._toolchain, digests)
 
     def _make(
@@ -174,7 +176,7 @@ class Builder:
         applications: tuple[ApplicationSpec, ...],
         progress: Progress,
     ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
-        """Build everything; return what the records tell, and the applications' programs."""
+        """Build everything; return what the records prove, and the applications' programs."""
         up_to_date.forget(tree)
         predicted = self.predict(spec, work=tree.root)
         generated_files.write(spec, tree, self._checkout)
@@ -183,7 +185,7 @@ class Builder:
             text = source_options.render(spec.source_options)
             source_copy.write_if_changed(tree.root / source_options.FILE, text)
         log = folder / "build.log"
-        shop = self._shop(spec, tree, log, progress)
+        build_env = self._build_environment(spec, tree, log, progress)
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
         before, spent_s = rebuild_forecast.read_steps(tree), self._processes.spent_cpu_s()
         job = Job(
@@ -193,11 +195,11 @@ class Builder:
             targets=spec.targets,
             log=log,
             jobs=self._jobs,
-            env=shop.env,
+            env=build_env.env,
         )
         with _guard_tree(tree):
             if spec.script is None:
-                host_tools.build(tree, shop)
+                host_tools.build(tree, build_env)
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(spec.script, job, progress)
@@ -207,15 +209,17 @@ class Builder:
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )
             found = self._prove(spec, tree)
-            programs = {each.name: application.build(each, tree, shop) for each in applications}
+            programs = {
+                each.name: application.build(each, tree, build_env) for each in applications
+            }
         up_to_date.note(tree, self._token(spec, applications))
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
-        told = android_script.environment(self._toolchain.ndk, job.options)
-        # The script makes flatc with this machine's compiler, from sources of older CMake days.
+        variables = android_script.environment(self._toolchain.ndk, job.options)
+        # The script builds flatc with this machine's compiler, from sources for an older CMake.
         host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
-        env = {**job.env, **host, **told, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
+        env = {**job.env, **host, **variables, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
         driver.run_script(script, replace(job, env=env), self._processes, progress)
 
     def _render_toolchain(self, spec: BuildSpec) -> str:
@@ -227,15 +231,15 @@ class Builder:
         )
 
     def _entries(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
-        told = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
+        own = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
         if spec.source_options is not None:
             lists = self._checkout.text(source_options.LISTS)
             name = source_options.option_name(lists, root=str(self._checkout.root))
-            told.append((name, str(tree.root / source_options.FILE)))
-        return (*spec.options, *spec.header_entry(tree.source), *told)
+            own.append((name, str(tree.root / source_options.FILE)))
+        return (*spec.options, *spec.header_entry(tree.source), *own)
 
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
-        """Return all that a tree is configured by: with anything else it is built anew."""
+        """Return all that a tree is configured by: if any of it changes, it is rebuilt."""
         hook = spec.source_options
         by_folder = (("source options", source_options.render(hook)),) if hook else ()
         return (
@@ -249,8 +253,8 @@ class Builder:
         return (("CMAKE_CXX_COMPILER_LAUNCHER", ccache),) if ccache else ()
 
     def _env(self, tree: WorkTree) -> Mapping[str, str]:
-        # Equal sources in another folder are the same compilation. A date would not tell one
-        # compiler from another: a package update keeps its path and may keep its date.
+        # Equal sources in another folder are the same compilation. A date does not identify a
+        # compiler: a package update keeps its path and may keep its date.
         compiler = self._toolchain.cxx_compiler
         return {
             **self._cache.variables(self._processes, compiler, tree.root),
@@ -260,7 +264,7 @@ class Builder:
         }
 
     def _prove(self, spec: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:
-        """Check that the generated header was compiled in; nothing to prove without one."""
+        """Check that the generated header was compiled in, if there is one."""
         if spec.forced_header is None:
             return header_check.HeaderProof(units=0, with_header=0, with_regions=0)
         found = header_check.prove(
@@ -280,7 +284,7 @@ class Builder:
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
     ) -> tuple[tuple[str, str], ...]:
-        """Keep what is run and weighed; an archive is neither."""
+        """Copy what is run and measured; an archive is neither."""
         archives = {each.library.file for each in applications if not each.library.is_shared}
         artifacts = []
         for target in spec.targets:
@@ -291,7 +295,7 @@ class Builder:
             )
         return tuple(artifacts)
 
-    def _shop(
+    def _build_environment(
         self, spec: BuildSpec, tree: WorkTree, log: Path, progress: Progress
     ) -> BuildEnvironment:
         return BuildEnvironment(
@@ -321,13 +325,13 @@ def _tree(spec: BuildSpec, work: Path) -> WorkTree:
 
 @contextmanager
 def _guard_tree(tree: WorkTree) -> Iterator[None]:
-    """Raise InfrastructureFailure for what fails in a tree that somebody takes away meanwhile."""
+    """Raise InfrastructureFailure for any failure in a tree that was removed meanwhile."""
     try:
         yield
     except (InputError, ProductFailure, OSError):
         if source_copy.is_whole(tree.source) and driver.is_started(tree):
             raise
-        msg = f"{tree.root} was removed or unmounted while it was built in"
+        msg = f"{tree.root} was removed or unmounted during the build"
         hint = "leave the folder of results alone while megtrim works, and run it again"
         raise InfrastructureFailure(msg, hint=hint) from None
 
@@ -340,7 +344,7 @@ def _find_artifact(build: Path, target: str) -> Path:
     """Return the program or shared object of that name."""
     found = next((path for path in sorted(build.rglob(target)) if _is_elf(path)), None)
     if found is None:
-        msg = f"the build in {build} left no file called {target}"
+        msg = f"the build in {build} made no file called {target}"
         raise ProductFailure(msg, hint="is it the name of a target of this engine?")
     return found
 

@@ -1,7 +1,7 @@
-"""What an engine's checkout consists of: its files, their digests, and what git says of them.
+"""What an engine's checkout consists of: its files, their digests, and their state in git.
 
-The checkout is only ever read. Files that git ignores do not belong to it; files that it does
-not know yet do, because the engine's own build collects sources by pattern.
+The checkout is only read. Files that git ignores do not belong to it; untracked files do, because
+the engine's own build collects sources by pattern.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ class Checkout:
     commit: str
     """Commit of the superproject; empty outside git."""
     dirty: tuple[str, ...]
-    """Paths that differ from the commit, new files and moved submodules among them."""
+    """Paths that differ from the commit, including new files and moved submodules."""
 
     @property
     def digest(self) -> str:
-        """Digest of every path and content: equal trees are equal engines, wherever they lie."""
+        """Digest of every path and content: equal trees are equal engines, wherever they are."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
         return hashlib.sha256(os.fsencode(lines)).hexdigest()
 
     def text(self, name: str, *, most_bytes: int = _LARGEST_TEXT_BYTES) -> str:
-        """Return a file's text; nothing of a link, which may lead anywhere, nor of a huge file.
+        """Return a file's text, or an empty one.
 
-        Nothing, too, of what lies in the folder and is no part of the tree.
+        It is empty for a link, which may lead anywhere, for a file larger than ``most_bytes``, and
+        for a file of the folder that does not belong to the tree.
         """
         path = self.root / name
         if name not in self.files:
@@ -55,7 +56,7 @@ class Checkout:
             return ""
 
     def identity(self, kind: str, generation: int) -> EngineIdentity:
-        """Return what it is as an engine of that kind."""
+        """Return its identity as an engine of that kind."""
         return EngineIdentity(
             kind=kind,
             generation=generation,
@@ -66,7 +67,7 @@ class Checkout:
 
 
 def take(root: Path, processes: ProcessRunner) -> Checkout:
-    """Read the tree below ``root``; a folder that is not there is an input error."""
+    """Read the tree below ``root``. Raises InputError if there is no such folder."""
     if not root.is_dir():
         msg = f"there is no engine checkout at {root}"
         raise InputError(msg, hint="set engine.source, or pass --engine PATH")
@@ -81,7 +82,7 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
 
 
 class _Git:
-    """The few questions that are put to git; a tree that is no checkout answers none."""
+    """Asks git about a tree; ``works`` is false for a tree that is no checkout."""
 
     def __init__(self, root: Path, processes: ProcessRunner) -> None:
         self._root = root
@@ -90,7 +91,7 @@ class _Git:
         self.works = top is not None
 
     def files(self) -> list[str]:
-        """Known and new files, of submodules too: a build collects sources by pattern."""
+        """Return tracked and new files, also of submodules: a build collects by pattern."""
         found = {
             *self._names("ls-files", "-z", "--cached"),
             *self._names("ls-files", "-z", "--others", "--exclude-standard"),
@@ -113,15 +114,15 @@ class _Git:
         return tuple(sorted(entry[3:] for entry in entries))
 
     def _names(self, *arguments: str) -> list[str]:
-        told = self._ask(*arguments)
-        if told is None:
+        output = self._ask(*arguments)
+        if output is None:
             msg = f"git {arguments[0]} failed in {self._root}"
-            raise InputError(msg, hint="is the checkout whole? `git status` there says more")
-        return [name for name in told.split("\0") if name]
+            raise InputError(msg, hint="is the checkout complete? `git status` there says more")
+        return [name for name in output.split("\0") if name]
 
     def _ask(self, *arguments: str) -> str | None:
-        # The owner check protects a shell user's hooks; these calls run none, and the checkout
-        # may well be mounted from another user. Git must not write either, not even its index.
+        # The owner check protects a shell user from hooks. These calls run none, and the checkout
+        # may be mounted from another user. Git must not write either, not even its index.
         settings = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "--no-optional-locks")
         argv = ("git", *settings, "-C", str(self._root), *arguments)
         outcome = self._processes.run(Command(argv=argv, timeout_s=_GIT_TIMEOUT_S))
@@ -139,7 +140,7 @@ def _walk(root: Path) -> list[str]:
 
 
 def _hides_itself(folder: Path) -> bool:
-    """Tell whether git would leave the whole folder out by its own word, as results of ours are."""
+    """Return whether a folder's own .gitignore excludes all of it, as in our results."""
     rules = folder / ".gitignore"
     try:
         if not rules.is_file():
@@ -151,7 +152,7 @@ def _hides_itself(folder: Path) -> bool:
 
 
 def digest_of(path: Path) -> str | None:
-    """Digest of a file's content or a link's target; None for what is neither (a submodule)."""
+    """Return the digest of a file's content or a link's target; None for a folder (submodule)."""
     try:
         if path.is_symlink():
             return hashlib.sha256(b"link:" + os.fsencode(path.readlink())).hexdigest()

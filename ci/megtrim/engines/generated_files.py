@@ -1,4 +1,4 @@
-"""The files that a build has from its spec in place of, or beside, those of the checkout."""
+"""The files of a build that come from its spec, and replace or extend those of the checkout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from megtrim.store import cannot_write
 
 
 def write(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
-    """Make the tree what the spec says; a file that is so already is not touched."""
+    """Update the tree to the spec; a file that is up to date already is not touched."""
     source_copy.sync(checkout, tree.source, dict(spec.overrides))
     try:
         tree.include.mkdir(parents=True, exist_ok=True)
@@ -34,18 +34,18 @@ def pending(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> frozenset[Pa
 
 
 def expect(spec: BuildSpec, tree: WorkTree) -> None:
-    """Raise where a file is no longer what was written: then something else was compiled."""
+    """Raise ProductFailure if a file changed since :func:`write`: something else was compiled."""
     for base, files in ((tree.source, spec.overrides), (tree.include, spec.include)):
         for name, text in files:
             if (base / name).read_bytes() != text.encode():
-                msg = f"{base / name} changed while it was compiled"
+                msg = f"{base / name} changed during the build"
                 raise ProductFailure(msg, hint="does the engine's build write that file itself?")
 
 
 def _stale(spec: BuildSpec, tree: WorkTree) -> Iterator[Path]:
-    wanted = {tree.include / name for name, _ in spec.include}
+    expected = {tree.include / name for name, _ in spec.include}
     found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
-    return (path for path in found if path not in wanted and not path.is_dir())
+    return (path for path in found if path not in expected and not path.is_dir())
 
 
 def _has(tree: WorkTree, name: str, text: str) -> bool:

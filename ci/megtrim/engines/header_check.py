@@ -1,9 +1,8 @@
-"""Proof, from the build's own records, that the generated header was what got compiled in.
+"""Proves, by the build's own records, that the generated header was compiled in.
 
-The engine silently ignores an option that no longer exists: nothing is trimmed and
-nothing fails. So two records are read after each reduced build: the compile commands (is the
-header forced into every translation unit?) and Ninja's dependency log (whose ``midout.h`` did
-the compiler really open?).
+The engine silently ignores an option that no longer exists: nothing is trimmed and nothing fails.
+So two records are read after each reduced build: the compile commands (does every translation unit
+include the header?) and Ninja's dependency log (which ``midout.h`` did the compiler really open?).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from megtrim.engines.cmake import build_records
 from megtrim.errors import ProductFailure
 
-_ANEW = "was it compiled before there was that header? clear ccache, and take a new --out"
+_RETRY_HINT = "was it compiled before that header existed? clear ccache, and use a new --out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,26 +30,27 @@ class HeaderProof:
 def prove(
     compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
 ) -> HeaderProof:
-    """Return the counts, or raise where a unit was compiled without what was generated.
+    """Return the counts. Raises ProductFailure if a unit was compiled without the generated files.
 
-    ``compile_commands`` is CMake's JSON, ``dependencies`` the text of ``ninja -t deps``.
-    ``header`` is the forced header; ``midout`` the ``midout.h`` that must win over the engine's,
-    or None in the upstream layout, where the regions stand in the forced header.
-    Only units that Ninja really compiled (those with recorded dependencies) count.
+    ``compile_commands`` is CMake's JSON, ``dependencies`` the output of ``ninja -t deps``.
+    ``header`` is the forced header. ``midout`` is the ``midout.h`` that must be used instead of the
+    engine's, or None in the upstream layout, in which the forced header contains the regions. Only
+    units that Ninja really compiled (those with recorded dependencies) count.
     """
     opened = build_records.parse_dependencies(dependencies, build)
     commands = build_records.units(compile_commands, build)
     units = [output for output in opened if output in commands]
     forced = [output for output in units if _forces(commands[output].command, header)]
-    strangers = [output for output in units if _other_midout(opened[output], midout)]
+    foreign = [output for output in units if _other_midout(opened[output], midout)]
     with_regions = [o for o in units if any(file.name == "midout.h" for file in opened[o])]
-    if strangers:
-        msg = f"{len(strangers)} translation units opened another midout.h than the generated one"
-        hint = f"the first is {strangers[0]}; {_ANEW}"
+    if foreign:
+        msg = f"{len(foreign)} translation units opened another midout.h than the generated one"
+        hint = f"the first is {foreign[0]}; {_RETRY_HINT}"
         raise ProductFailure(msg, hint=hint)
     if len(forced) != len(units) or not units:
         missing = next((str(output) for output in units if output not in forced), "all")
-        msg = f"{len(units) - len(forced)} of {len(units)} translation units lack the header"
+        without = len(units) - len(forced)
+        msg = f"{without} of {len(units)} translation units do not include the header"
         raise ProductFailure(msg, hint=f"the first without {header} is {missing}")
     if midout is not None and not with_regions:
         msg = f"none of {len(units)} translation units opened the generated midout.h"

@@ -12,13 +12,13 @@ _FLATBUFFERS = "third_party/flatbuffers"
 _FLATC = "build_dir/host_flatc/install/bin/flatc"
 
 
-def build(tree: WorkTree, shop: BuildEnvironment) -> None:
-    """Build ``flatc``, and put it where the engine looks for it in a cross build."""
+def build(tree: WorkTree, build_env: BuildEnvironment) -> None:
+    """Build ``flatc``, and copy it to where the engine looks for it in a cross build."""
     flatbuffers = tree.source / _FLATBUFFERS
     if not flatbuffers.is_dir():
         return
     build = tree.root / "host_flatc"
-    compiler = shop.toolchain.host_cxx or shop.toolchain.cxx_compiler
+    compiler = build_env.toolchain.host_cxx or build_env.toolchain.cxx_compiler
     job = Job(
         source=flatbuffers,
         build=build,
@@ -27,18 +27,20 @@ def build(tree: WorkTree, shop: BuildEnvironment) -> None:
             ("CMAKE_CXX_COMPILER", compiler[0]),
             ("FLATBUFFERS_BUILD_TESTS", "OFF"),
             ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),
-            *shop.launcher,
+            *build_env.launcher,
         ),
         targets=("flatc",),
-        log=shop.log,
-        jobs=shop.jobs,
-        env=shop.env,
+        log=build_env.log,
+        jobs=build_env.jobs,
+        env=build_env.env,
     )
-    driver.run(job, shop.processes, lambda done, total, _: shop.progress(done, total, "flatc"))
+    driver.run(
+        job, build_env.processes, lambda done, total, _: build_env.progress(done, total, "flatc")
+    )
     target = tree.source / _FLATC
     if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    # A link there would be followed, and may lead out of the tree.
+    # A link in its place would be followed, and may lead out of the tree.
     target.unlink(missing_ok=True)
     shutil.copy2(build / "flatc", target)

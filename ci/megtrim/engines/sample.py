@@ -1,6 +1,6 @@
 """The sample engine of ``examples/sample-engine``: the embedded default.
 
-It takes its header the way MegEngine does, so that everything after it is the same.
+It includes its header as MegEngine does, so that everything else is the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
 GENERATION = 20220507
 _FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
-"""Where the linker is lld, which takes it; the engine's own CMake asks."""
+"""Toolchains with lld, which knows the flag; the engine's own CMake tests for it."""
 _MODES = "src/elemwise_modes.txt"
 _OPTIONS = "src/load_and_run/options.cpp"
 _FLAG = re.compile(r'\b(switched|counted|named)\("([a-z0-9_]{1,99})"')
@@ -39,7 +39,7 @@ _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 
 def find_embedded_source() -> Path:
-    """Return the source that comes with megtrim: in the installed package or the repository."""
+    """Return the source that is part of megtrim: in the installed package or the repository."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "sample_engine"
     return installed if installed.is_dir() else package.parent.parent / "examples/sample-engine"
@@ -53,10 +53,10 @@ class SampleEngine:
 
     def __init__(self, source: Path, processes: ProcessRunner) -> None:
         tree = checkouts.take(source, processes)
-        # Models, inputs and pages lie beside the sources and do not enter the build.
+        # Models, inputs and pages are next to the sources and do not enter the build.
         files = {name: sha for name, sha in tree.files.items() if name.startswith(_SOURCES)}
         if FORCED_HEADER not in files:
-            msg = f"{source} is no sample engine: it has no {FORCED_HEADER}"
+            msg = f"{source} is not a sample engine: it has no {FORCED_HEADER}"
             raise InputError(msg, hint="engine.source must name a copy of examples/sample-engine")
         self.checkout = checkouts.Checkout(
             root=source, files=files, commit=tree.commit, dirty=tree.dirty
@@ -75,7 +75,7 @@ class SampleEngine:
         minimum_size: bool,
         header: Mapping[str, str],
     ) -> BuildSpec:
-        del toolchain  # every toolchain builds it alike
+        del toolchain  # the spec is the same for all
         profile = (("MGE_WITH_MIDOUT_PROFILE", "ON" if variant is Variant.PROFILE else "OFF"),)
         minimum = variant is Variant.REDUCED and minimum_size
         return BuildSpec(
@@ -92,7 +92,7 @@ class SampleEngine:
         )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
-        # Its operators register themselves: nothing refers to the files that they are in.
+        # Its operators register themselves: nothing refers to their object files.
         static = linkage is Linkage.STATIC
         return EngineLibrary(
             linkage=linkage,
@@ -104,7 +104,7 @@ class SampleEngine:
         )
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Read the list that the engine keeps: one ``NAME VALUE`` a line."""
+        """Read the engine's own list: one ``NAME VALUE`` a line."""
         path = self.checkout.root / _MODES
         lines = path.read_text(encoding="utf-8").splitlines()
         pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
@@ -122,7 +122,7 @@ class SampleEngine:
         return TreeOptions(self.checkout)
 
     def dialect(self) -> Dialect:
-        """Return the newer dialect with the flags that the tree's program names, if it does."""
+        """Return the newer dialect with the flags that the tree's program names, if any."""
         found = (
             _FLAG.findall(self.checkout.text(_OPTIONS)) if _OPTIONS in self.checkout.files else []
         )

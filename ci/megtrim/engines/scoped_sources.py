@@ -1,4 +1,4 @@
-"""The sources of a checkout that name facts of the keep set, and how a build's copy has them."""
+"""Sources that name facts of the keep set, and the changed copies that a build gets of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from megtrim.midout.scoped_headers import (
 
 
 class SourceTexts:
-    """Read once for each checkout, when somebody asks."""
+    """The relevant sources of one checkout, read once, when first needed."""
 
     def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
@@ -34,13 +34,13 @@ class SourceTexts:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """The facts that can have files of their own here."""
+        """The facts that can have files of their own in this checkout."""
         return scopes(self._naming.values())
 
     def overrides(self, header: Mapping[str, str], *, forced: str) -> tuple[tuple[str, str], ...]:
-        """Return path and text of each file of the tree that a build has otherwise.
+        """Return path and text of each file of the tree that a build must change.
 
-        ``header`` are the generated files, name and text; ``forced`` is the path of the first.
+        ``header`` maps names of generated files to texts; ``forced`` is the forced header's path.
         """
         if not header:
             return ()

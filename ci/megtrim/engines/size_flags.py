@@ -1,8 +1,8 @@
-"""Means against size beyond the recipe: which may be used, and what they are to a build. Pure.
+"""Size optimisations beyond the engine's own build: which can be used, and their flags. Pure.
 
-``trim.optimize: size`` takes the first value of each that this toolchain and these switches
-allow; what ``trim.means`` says by name is taken or refused, never passed over. Flags were tried
-with clang 14 and lld 14, with zig 0.17, and with g++ 12.
+``trim.optimize: size`` uses the first value of each that this toolchain and these switches allow.
+What ``trim.means`` names is used or refused, never skipped. Flags were tried with clang 14 and
+lld 14, with zig 0.17, and with g++ 12.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from megtrim.config.model import TrimConfig
 
 
 class SizeFlag(StrEnum):
-    """The means, by their keys in megtrim.yaml."""
+    """The size optimisations, by their keys in megtrim.yaml."""
 
     UNWIND_TABLES = "unwind_tables"
     SMALL_CODE = "small_code"
@@ -43,18 +43,18 @@ OF_SIZE: Mapping[SizeFlag, tuple[str, ...]] = {
     SizeFlag.VIRTUAL_FUNCTIONS: ("false",),
     SizeFlag.RELOCATIONS: (Relocations.RELR, Relocations.ANDROID),
 }
-"""What ``optimize: size`` wants of each, the best first."""
+"""Values that ``optimize: size`` tries, the best first."""
 
-_AS_IT_IS = ("true", "none")
-"""Values that ask for nothing beyond the recipe."""
+_UNCHANGED = ("true", "none")
+"""Values that leave the engine's own build as it is."""
 
 _WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
 _OZ_OF_GCC = 12
 _GCC = re.compile(r" (\d{1,3})\.\d+\.\d+\b")
 
 RELAXED = ("-fno-math-errno", "-funsafe-math-optimizations", "-ffp-contract=fast")
-"""What ``-Ofast`` allows in arithmetic and a later ``-Oz`` forbids again: without it, sums are
-rounded where the plain build contracts them, and the last bit differs."""
+"""What ``-Ofast`` allows in arithmetic and a later ``-Oz`` forbids again. Without these, sums that
+the plain build contracts are rounded, and the last bit differs."""
 
 _FULL_LTO = "-flto=full"
 _COMPILE: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
@@ -72,8 +72,8 @@ _LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
     **{(SizeFlag.RELOCATIONS, packing): flags for packing, flags in PACKED.items()},
 }
 EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
-"""Leaves virtual calls as they are. Where lld knows all tables of calls, it works out at the link
-what simple functions return, and those do not run. The last link lacks their bodies, and would
+"""Leaves virtual calls as they are. If lld knows all virtual tables, it computes at the link what
+simple functions return, so that these do not run. The last link leaves out their bodies, yet would
 call them: seen with MegEngine, which trapped."""
 
 _OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
@@ -83,54 +83,57 @@ _OWN_LINK: Mapping[tuple[SizeFlag, str], tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeFlagChoice:
-    """What became of one of the means."""
+    """Whether one size optimisation is used, and why not."""
 
     means: SizeFlag
     value: str
-    """As megtrim.yaml says it: ``false``, ``Oz``, ``full``, ``all``, ``relr``."""
-    asked: bool
-    """megtrim.yaml names it; else ``optimize: size`` wants it."""
+    """As in megtrim.yaml: ``false``, ``Oz``, ``full``, ``all``, ``relr``."""
+    requested: bool
+    """megtrim.yaml names it; if not, it is part of ``optimize: size``."""
     why_not: str = ""
-    """Why it cannot be used; empty: it is."""
+    """Why it cannot be used; empty if it is used."""
 
 
 def choices(
     trim: TrimConfig, toolchain: Toolchain, *, off: Collection[Switch], alone: bool
 ) -> tuple[SizeFlagChoice, ...]:
-    """Return what is asked for or wanted beyond the recipe, in the order of :class:`SizeFlag`.
+    """Return the size optimisations that megtrim.yaml requests, in the order of :class:`SizeFlag`.
 
-    ``off`` are the engine's switches that are off in the build; ``alone`` says that nothing but
-    the engine's own sources will call it. A choice with a ``why_not`` is not used; whether that
-    is an error is for the caller: it is where it was ``asked`` for.
+    ``off`` are the engine's switches that are off in the build. ``alone``: only the engine's own
+    sources call it. A choice with a ``why_not`` is not used; the caller makes that an error if it
+    was ``requested`` by name.
     """
-    said = _read_means(trim)
-    made: list[SizeFlagChoice] = []
+    named = _read_means(trim)
+    chosen: list[SizeFlagChoice] = []
     for means in SizeFlag:
-        asked = means in said
-        wanted = (said[means],) if asked else OF_SIZE[means] if trim.optimize == "size" else ()
-        if not wanted or wanted[0] in _AS_IT_IS:
+        requested = means in named
+        by_default = OF_SIZE[means] if trim.optimize == "size" else ()
+        candidates = (named[means],) if requested else by_default
+        if not candidates or candidates[0] in _UNCHANGED:
             continue
-        around = _SizeFlagContext(toolchain=toolchain, off=off, alone=alone, made=made)
-        told = [(value, _explain_refusal(means, value, around)) for value in wanted]
-        value, why_not = next((each for each in told if not each[1]), told[-1])
-        made.append(SizeFlagChoice(means=means, value=value, asked=asked, why_not=why_not))
-    return tuple(made)
+        context = _SizeFlagContext(toolchain=toolchain, off=off, alone=alone, chosen=chosen)
+        refusals = [(value, _explain_refusal(means, value, context)) for value in candidates]
+        value, why_not = next((each for each in refusals if not each[1]), refusals[-1])
+        chosen.append(
+            SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)
+        )
+    return tuple(chosen)
 
 
 def apply_choices(
     spec: BuildSpec,
-    made: Sequence[SizeFlagChoice],
+    chosen: Sequence[SizeFlagChoice],
     toolchain: Toolchain,
     *,
     kernels: tuple[str, ...],
 ) -> BuildSpec:
-    """Return the spec with the flags of the means; those with a ``why_not`` are passed over.
+    """Return the spec with the flags of the choices that have no ``why_not``.
 
     ``kernels`` are the folders of the engine that stay compiled for speed.
     """
-    used = [(each.means, each.value) for each in made if not each.why_not]
-    # Up to r21 an NDK links with gold where nothing else is said, the engine's checks among it:
-    # of bitcode, each would fail silently.
+    used = [(each.means, each.value) for each in chosen if not each.why_not]
+    # Up to r21 an NDK links with gold by default, also the engine's configure checks: with
+    # bitcode, each of them would fail silently.
     lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
     link_flags = (*spec.link_flags, "-fuse-ld=lld") if lld else spec.link_flags
     small = dict(used).get(SizeFlag.SMALL_CODE)
@@ -145,14 +148,14 @@ def apply_choices(
     )
 
 
-def of_links(made: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
-    """Return the flags of those means that are a matter of the link alone."""
-    used = [(each.means, each.value) for each in made if not each.why_not]
+def of_links(chosen: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
+    """Return the flags of the choices that only change the link."""
+    used = [(each.means, each.value) for each in chosen if not each.why_not]
     return _append_flags((), _LINK, [each for each in used if is_of_links(each[0])])
 
 
 def is_of_links(means: SizeFlag) -> bool:
-    """Tell whether objects stay as they are."""
+    """Return whether it only changes the link, so that objects stay as they are."""
     return means in (SizeFlag.FOLD, SizeFlag.RELOCATIONS)
 
 
@@ -165,10 +168,13 @@ def _append_flags(
 
 
 def _read_means(trim: TrimConfig) -> dict[SizeFlag, str]:
-    """Return what megtrim.yaml names; ``trim.relocations`` is the toolchain's, for all builds."""
-    said = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
-    told = {means: _word(value) for means, value in said.items() if value is not None}
-    return told | ({SizeFlag.RELOCATIONS: "none"} if trim.relocations is not None else {})
+    """Return the values that megtrim.yaml names.
+
+    ``trim.relocations`` belongs to the toolchain, for all builds, and leaves nothing to do here.
+    """
+    values = {SizeFlag(key): value for key, value in trim.means.model_dump().items()}
+    named = {means: _word(value) for means, value in values.items() if value is not None}
+    return named | ({SizeFlag.RELOCATIONS: "none"} if trim.relocations is not None else {})
 
 
 def _word(value: object) -> str:
@@ -177,32 +183,30 @@ def _word(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SizeFlagContext:
-    """What it depends on whether one of the means can be used."""
+    """What decides whether a size optimisation can be used."""
 
     toolchain: Toolchain
     off: Collection[Switch]
     alone: bool
-    made: Sequence[SizeFlagChoice]
-    """Those before it."""
+    chosen: Sequence[SizeFlagChoice]
+    """The choices made before it."""
 
 
-def _explain_refusal(means: SizeFlag, value: str, around: _SizeFlagContext) -> str:
-    """Return why a value cannot be used; empty where it can."""
-    toolchain = around.toolchain
+def _explain_refusal(means: SizeFlag, value: str, context: _SizeFlagContext) -> str:
+    """Return why a value cannot be used; empty if it can."""
+    toolchain = context.toolchain
     match means:
         case SizeFlag.UNWIND_TABLES:
-            return (
-                "" if Switch.EXCEPTIONS in around.off else "exceptions are on, which unwind by them"
-            )
+            return "" if Switch.EXCEPTIONS in context.off else "exceptions are on and need them"
         case SizeFlag.SMALL_CODE:
             return _no_oz(toolchain) if value == "Oz" else ""
         case SizeFlag.LTO:
-            return _no_lld(toolchain, "it takes the objects of clang and lld")
+            return _no_lld(toolchain, "it needs clang and lld")
         case SizeFlag.FOLD:
-            zig = "zig's driver hands no --icf to lld"
-            return zig if toolchain.kind == "zig" else _no_lld(toolchain, "it takes lld")
+            zig = "zig's driver passes no --icf to lld"
+            return zig if toolchain.kind == "zig" else _no_lld(toolchain, "it needs lld")
         case SizeFlag.VIRTUAL_FUNCTIONS:
-            return _no_whole_program(around)
+            return _no_whole_program(context)
         case SizeFlag.RELOCATIONS:
             return _not_loaded(toolchain, value)
 
@@ -212,28 +216,28 @@ def _no_oz(toolchain: Toolchain) -> str:
     old = toolchain.kind == "host" and "clang" not in toolchain.version
     if not old or (found and int(found[1]) >= _OZ_OF_GCC):
         return ""
-    return f"g++ knows it from {_OZ_OF_GCC} on, and this is {toolchain.version}"
+    return f"it needs g++ {_OZ_OF_GCC} or later, and this is {toolchain.version}"
 
 
 def _no_lld(toolchain: Toolchain, what: str) -> str:
     if toolchain.kind in _WITH_LLD:
         return ""
-    return f"{what}, and a toolchain of kind {toolchain.kind} links with what the machine has"
+    return f"{what}, and toolchain kind {toolchain.kind} links with the machine's own linker"
 
 
-def _no_whole_program(around: _SizeFlagContext) -> str:
-    if around.toolchain.kind == "zig":
-        return "zig brings a C++ library for LTO that was compiled without its tables of calls"
-    if not around.alone:
-        return "an application's own objects, or who loads a shared one, may call more of them"
-    whole = any(each.means is SizeFlag.LTO and not each.why_not for each in around.made)
+def _no_whole_program(context: _SizeFlagContext) -> str:
+    if context.toolchain.kind == "zig":
+        return "zig's C++ library was compiled without the tables that it needs"
+    if not context.alone:
+        return "an application's own objects, or programs that load it, may call more of them"
+    whole = any(each.means is SizeFlag.LTO and not each.why_not for each in context.chosen)
     return "" if whole else "it needs lto: full"
 
 
 def _not_loaded(toolchain: Toolchain, packing: str) -> str:
     if not toolchain.api:
-        return "only Android says by a level what its loader takes"
+        return "only Android's API level shows what the loader supports"
     needed = LOADED_FROM[packing]
     if toolchain.api >= needed:
         return ""
-    return f"it loads from API level {needed} on, and toolchain.api says {toolchain.api}"
+    return f"it needs API level {needed} or later, and toolchain.api is {toolchain.api}"

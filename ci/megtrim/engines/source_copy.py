@@ -1,8 +1,8 @@
-"""The shadow tree: a copy of the engine below ``OUT`` where builds may write.
+"""The shadow tree: a copy of the engine below ``OUT`` that builds may write to.
 
-The engine's recipe overwrites a tracked file and builds in place; the user's checkout stays
-as it is. A file is copied only when its content changed, so that the build tool's timestamps
-stay true and a second build compiles only what must be compiled.
+The engine's own build overwrites a tracked file and builds in place, but the user's checkout must
+not change. A file is copied only if its content changed, so that timestamps stay valid and a second
+build compiles only what must be compiled.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _RECORD = "shadow.json"
 
 
 def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
-    """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) in place."""
+    """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) applied."""
     record = tree.parent / _RECORD
     before = _read(record)
     after = _merge_overrides(checkout, overrides)
     gone, new = _differing(tree, before, after)
     if not gone and not new:
         return
-    # First: a sync that is cut off leaves none of these as it is recorded, nor as it was.
+    # Forget these files first: an interrupted sync may leave them in any state.
     _write(record, before | dict.fromkeys((*gone, *new), ""))
     try:
         for name in gone:
@@ -51,13 +51,13 @@ def pending(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> tup
 
 
 def is_whole(tree: Path) -> bool:
-    """Tell whether every file that :func:`sync` left is still there."""
+    """Return whether every file that :func:`sync` wrote is still there."""
     files = _read(tree.parent / _RECORD)
     return bool(files) and all(os.path.lexists(tree / name) for name in files)
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Write a text only when it differs, so that the build tool does not even look."""
+    """Write a text only if it differs, so that its timestamp causes no rebuild."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     write_atomically(path, text)
@@ -70,7 +70,7 @@ def _merge_overrides(checkout: Checkout, overrides: Mapping[str, str]) -> dict[s
 def _differing(
     tree: Path, before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Return the paths that are to go, and those that are to be written."""
+    """Return the paths to remove, and those to write."""
     gone = sorted(before.keys() - after.keys())
     new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
     return gone, new
@@ -93,13 +93,13 @@ def _remove(file: Path, tree: Path) -> None:
     for folder in file.parents:
         if folder == tree or not folder.is_dir() or any(folder.iterdir()):
             return
-        folder.rmdir()  # a file may want its place
+        folder.rmdir()  # a file may take its place
 
 
 def _expect(source: Path, target: Path, digest: str) -> None:
     if digest_of(target) != digest:
-        msg = f"{source} changed while megtrim worked with it"
-        raise InputError(msg, hint="run it again, and leave the checkout alone meanwhile")
+        msg = f"{source} changed while megtrim was using it"
+        raise InputError(msg, hint="run it again, and do not change the checkout meanwhile")
 
 
 def _text_digest(text: str) -> str:

@@ -1,8 +1,8 @@
-"""What the engine's switches are to its build: options, and what an engine does of itself.
+"""The engine's switches as CMake options, and those that an engine sets by itself.
 
-Read in MegEngine's CMakeLists.txt from v1.0.0 to 47952c075d86: all know the four options.
-``MGE_WITH_MINIMUM_SIZE`` sets three of them OFF whatever else is said, and leaves FlatBuffers
-alone. From 1.5 on, a Release build without tests for anything but x86-64 sets RTTI OFF of itself.
+Read in MegEngine's CMakeLists.txt from v1.0.0 to 47952c075d86: all have the four options.
+``MGE_WITH_MINIMUM_SIZE`` sets three of them OFF, overriding any other value, and leaves FlatBuffers
+alone. From 1.5 on, a Release build without tests sets RTTI OFF by itself, except for x86-64.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRUE = ("1", "ON", "TRUE", "YES", "Y")
 
 
 def is_minimum_size(off: Iterable[Switch]) -> bool:
-    """Say whether all is off that the engine's minimum-size option switches off."""
+    """Return whether everything is off that the engine's minimum-size option switches off."""
     return set(off) >= set(MINIMUM_SIZE)
 
 
@@ -34,31 +34,32 @@ def options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]
     return {OPTIONS[each]: True for each in on} | without
 
 
-def refuse_unknown(wanted: Mapping[Switch, str], checkout: Checkout) -> None:
+def refuse_unknown(requested: Mapping[Switch, str], checkout: Checkout) -> None:
     """Raise InputError for a switch that the tree has no option for; CMake would ignore it.
 
-    ``wanted`` maps switches to where each is asked for, ``FILE:LINE: KEY``.
+    ``requested`` maps switches to where each is requested, ``FILE:LINE: KEY``.
     """
-    declared = TreeOptions(checkout).declared if wanted else {}
-    for switch, where in wanted.items():
+    declared = TreeOptions(checkout).declared if requested else {}
+    for switch, where in requested.items():
         if OPTIONS[switch] not in declared:
             known = ", ".join(each for each in Switch if OPTIONS[each] in declared) or "none"
             msg = f"{where}: the engine at {checkout.root} has no option {OPTIONS[switch]}"
-            raise InputError(msg, hint=f"what it can switch: {known}")
+            raise InputError(msg, hint=f"switches that it has: {known}")
 
 
 def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
-    """Return why the engine has this switch off whatever is said; empty where it has not."""
-    said = {name: value.upper() for name, value in spec.options}
-    release = said.get("CMAKE_BUILD_TYPE") == "RELEASE" and said.get("MGE_WITH_TEST") not in _TRUE
-    asked = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
-    if not asked or not _drops_rtti(checkout):
+    """Return why the engine always sets this switch off; empty if it does not."""
+    values = {name: value.upper() for name, value in spec.options}
+    tests = values.get("MGE_WITH_TEST") in _TRUE
+    release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
+    affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
+    if not affected or not _drops_rtti(checkout):
         return ""
     return f"always off in this engine's Release build for {toolchain.machine}"
 
 
 def _drops_rtti(checkout: Checkout) -> bool:
-    """Tell whether the tree has the condition behind which it sets RTTI off of itself."""
+    """Return whether the tree has the condition under which it sets RTTI OFF by itself."""
     text = checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES)
     return any(
         condition.name == "if"

@@ -1,7 +1,6 @@
-"""Functions: which a linked file holds, which of them ran, and what a relink leaves out.
+"""Functions: which ones a linked file contains, which of them ran, and what a relink leaves out.
 
-``qemu_log`` reads a log of what ran, ``function_list`` is the file that says it;
-``keep_patterns`` adds what must stay whatever ran, ``linker_script`` writes what the linker is
-given, and ``link_proof`` compares the link before with the one after. Pure: no programs, no
-clock, no environment.
+``qemu_log`` and ``probes`` read which functions ran, ``function_list`` is the file that lists them;
+``keep_patterns`` adds what must always stay, ``linker_script`` writes the linker's input, and
+``link_proof`` compares the links before and after. Pure: no programs, no clock, no environment.
 """

@@ -1,7 +1,7 @@
-"""Which functions a function calls directly, read from its machine code.
+"""Finds the functions that a function calls directly, from its machine code.
 
-Calls through pointers and virtual calls are not seen. On x86_64, whose instructions have no
-fixed places, every byte that could begin a call counts: what is kept is rather more than less.
+Calls through pointers and virtual calls are not found. On x86_64, where instructions have no fixed
+size, every byte that could begin a call counts: megtrim keeps too much rather than too little.
 Pure: bytes in, names out.
 """
 
@@ -17,12 +17,12 @@ from megtrim.elf.segments import EXECUTABLE, LOADED, segments
 from megtrim.errors import InputError
 
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
-"""aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits say how far."""
+"""aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits are the distance."""
 _DISTANCE = (1 << 26) - 1
 _CALL = re.compile(rb"(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(.{4}))", re.DOTALL)
-"""x86_64: call, jump, and the jumps on a condition, each with a distance of 32 bits."""
+"""x86_64: call, jump, and conditional jumps, each with a distance of 32 bits."""
 _CONTAINER = "__throw_"
-"""In the name of each function by which a C++ library's containers fail."""
+"""Part of the names of functions with which containers of a C++ library report errors."""
 _MAX_FUNCTION_BYTES = 16 * 1024 * 1024
 
 
@@ -32,14 +32,15 @@ class Disassembly:
 
     table: FunctionTable
     segments: tuple[tuple[int, bytes], ...]
-    """Address and content of what can be executed."""
+    """Address and content of executable segments."""
     by_name: Mapping[str, tuple[Function, ...]]
 
     def find_reachable(self, names: Iterable[str], *, ran: Collection[str]) -> tuple[str, ...]:
-        """Return ``names`` with what they call, and what those call, sorted.
+        """Return ``names`` and all functions that they call, directly or not, sorted.
 
-        What ``ran`` is there with all that it called, so calls are not followed through it; nor
-        through what throws when a container fails: not each report is to bring exceptions along.
+        Calls are not followed through functions that ``ran``: what those called is kept already.
+        Nor are they followed through functions with which containers report errors, because
+        otherwise nearly every call would add exceptions.
         """
         done = {*ran}
         ahead = [each for name in {*names} for each in self.by_name.get(name, ())]
@@ -52,26 +53,26 @@ class Disassembly:
         return tuple(sorted({each.name for each in found}))
 
     def called_by(self, names: Iterable[str]) -> frozenset[str]:
-        """Return what functions of these names call themselves."""
+        """Return the functions that those of these names call directly."""
         functions = (each for name in names for each in self.by_name.get(name, ()))
         return frozenset(called.name for each in functions for called in self._iter_callees(each))
 
     def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
-        """Return which functions ``among`` some call one ``of`` others, sorted."""
-        wanted = {*of}
+        """Return the functions ``among`` which directly call one ``of`` others, sorted."""
+        targets = {*of}
         functions = (each for name in among for each in self.by_name.get(name, ()))
         return tuple(
             sorted(
                 {
                     each.name
                     for each in functions
-                    if wanted & {e.name for e in self._iter_callees(each)}
+                    if targets & {e.name for e in self._iter_callees(each)}
                 }
             )
         )
 
     def _iter_callees(self, function: Function) -> Iterator[Function]:
-        """Yield what ``function`` calls, and its own other names."""
+        """Yield the functions that ``function`` calls, and its own aliases."""
         yield from self.table.at(function.address)
         content = self._content(function)
         aarch64 = self.table.machine == "aarch64"
@@ -89,7 +90,7 @@ class Disassembly:
 
 
 def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly:
-    """Read the code of a linked file whose functions are ``table``. Raises InputError."""
+    """Parse the code of a linked file whose functions are ``table``. Raises InputError."""
     try:
         headers = segments(data)
     except struct.error:
@@ -110,7 +111,7 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly
 
 
 def _aarch64_branches(content: bytes) -> Iterator[int]:
-    """Yield how far each branch leads from the beginning of ``content``."""
+    """Yield the target of each branch as an offset from the beginning of ``content``."""
     for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
         if word & _BRANCH_MASK == _BRANCH:
             distance = word & _DISTANCE

@@ -1,13 +1,13 @@
-"""The file that says which functions of one link ran in one run.
+"""The file that lists which functions of one link ran in one run.
 
     megtrim functions v1
     link 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d
     _ZN3mgb12tensor_stats4nextEv
     ...
 
-Names are sorted, each on its line: of :mod:`megtrim.functions.observables`, those that ran. The
-file is made beside a program that anybody may have built, and comes from other machines: every
-line is held to what a linker script may hold. Pure.
+Names are sorted, one a line: those of :mod:`megtrim.functions.observables` that ran. The file comes
+from other machines, where an untrusted program ran, so each line must be a name that is allowed in
+a linker script. Pure.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _HINT = "record the functions again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionList:
-    """What was observed of one run of one link."""
+    """The functions that ran in one run of one link."""
 
     link_sha256: str
-    """The link identity: of what :func:`megtrim.elf.function_table.link_identity` names."""
+    """The link identity, see :func:`megtrim.elf.function_table.link_identity`."""
     names: tuple[str, ...]
-    """Linkage names, sorted and unique, at least one; internal functions too."""
+    """Linkage names, sorted and unique, at least one; also of local functions."""
 
 
 def function_list(observables: Observables, ran: Iterable[str]) -> FunctionList:
-    """Return the list of a run of the functions ``ran``: the same, whoever recorded it.
+    """Return the list for a run of the functions ``ran``: the same for every recorder.
 
-    Raises ProductFailure where nothing is left: a build from it would keep nothing.
+    Raises ProductFailure if it would be empty: a build from it would keep nothing.
     """
     needed = observables.ran(ran)
     if not needed:
-        msg = "a list without any function, so nothing would be kept for it"
+        msg = "no function of the list ran, so nothing would be kept for it"
         raise ProductFailure(msg, hint=_HINT)
     return FunctionList(link_sha256=observables.link_sha256, names=needed)
 
@@ -68,7 +68,7 @@ def read_list(path: Path) -> FunctionList:
 
 
 def parse_list(data: bytes, *, source: str) -> FunctionList:
-    """Read what ``dump_list`` wrote. Raises InputError naming ``source:line`` for all else."""
+    """Parse what ``dump_list`` wrote. Raises InputError naming ``source:line``."""
     link, names = parse_lines(data, magic=MAGIC, source=source, hint=_HINT)
     if not names:
         raise refusal(source, FIRST, "a list without any function", _HINT)
@@ -76,6 +76,6 @@ def parse_list(data: bytes, *, source: str) -> FunctionList:
         check_names((name,), source=source, line=number, hint=_HINT)
     for number, (before, after) in enumerate(pairwise(names), FIRST + 1):
         if before >= after:
-            said = f"{after[:80]!r} does not come after the line before"
-            raise refusal(source, number, said, _HINT)
+            problem = f"{after[:80]!r} does not come after the line before"
+            raise refusal(source, number, problem, _HINT)
     return FunctionList(link_sha256=link, names=tuple(names))

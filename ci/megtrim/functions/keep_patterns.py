@@ -1,8 +1,8 @@
-"""What stays whatever ran: functions that a team names, what reports errors, what those call.
+"""What always stays: functions that a team names, functions that report errors, and their calls.
 
-A pattern is a shell pattern over the names of functions, as linkers or as people write them
-(``my::log::*``, without arguments or with them), or a folder (``src/log/``): then it means the
-functions of objects and archives there. Pure.
+A pattern is a shell pattern for function names, as linkage names or as in the source
+(``my::log::*``, with or without arguments), or a folder (``src/log/``), which stands for the
+functions of objects and archives in it. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from megtrim.functions.linker_script import SUBSTITUTES
 from megtrim.functions.observables import Observables
 
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
-"""What says what is wrong, by the names that engines give it."""
+"""Functions that report errors, by the names that engines use."""
 
 BY_VALUES = re.compile(
     r"__(?:stable_|partial_|insertion_|selection_|intro|unguarded_|partition)?sort"
@@ -33,10 +33,10 @@ BY_VALUES = re.compile(
     r"|_M_default_append|_M_(?:fill|range|insert)_(?:insert|assign|aux)"
     r"|__(?:push|emplace)_back_slow_path|__add_(?:back|front)_capacity|__append"
 )
-"""Helpers of the C++ library's sorts, trees and hash tables, and those by which its vectors and
-queues grow, in libc++ and libstdc++. Which of them a run takes depends on the values: those may be
-addresses, which differ from run to run. Seen: a sort of memory chunks that trapped under another
-environment, and a queue that grew on the second run alone."""
+"""Helpers of libc++ and libstdc++: sorts, trees, hash tables, and the growth of vectors and queues.
+Which of them run depends on values, which may be addresses that differ from run to run. Seen: a
+sort of memory chunks that trapped under another environment, and a queue that grew only on the
+second run."""
 
 THROW = "__cxa_throw"
 _UNWINDING = (
@@ -44,7 +44,7 @@ _UNWINDING = (
     *("__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow", "__cxa_free_exception"),
     *("__cxxabiv1::*_type_info::*", "__dynamic_cast", "std::terminate", "*terminate_handler*"),
 )
-"""What a thrown exception needs that no direct call leads to: it is reached by tables."""
+"""Functions that a thrown exception needs, and that are reached by tables, not by direct calls."""
 _NEAR = 3
 _HINT = "name functions as in the source, my::log::*, or a folder of objects: src/log/"
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -57,7 +57,7 @@ false nullptr_t new delete co_await char8_t char16_t char32_t wchar_t __int128 _
 decimal32 virtual thunk covariant vtable for typeinfo name guard variable reference temporary
 clone default arg parm fp
 """
-"""Words that people read and linkers abbreviate; every other one stands in a linkage name, too."""
+"""Words of readable names that linkage names abbreviate; all others are in both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,25 +66,25 @@ class KeepPattern:
 
     text: str
     where: str = ""
-    """``FILE:LINE`` of who asked for it; empty: nobody minds if there is no such function."""
+    """``FILE:LINE`` of the request; empty: it need not match any function."""
 
 
 def keep_always(
-    wanted: Sequence[KeepPattern],
+    patterns: Sequence[KeepPattern],
     *,
     ran: Collection[str],
     unseen: Collection[str],
     code: Disassembly,
     origins: LinkMap,
 ) -> tuple[str, ...]:
-    """Return the functions that stay although they did not run, sorted, with what they call.
+    """Return the functions that stay although they did not run, with what they call, sorted.
 
-    ``ran`` are those that did, in any scenario; ``unseen`` may have run, too. Raises InputError
-    for all patterns of somebody's that match no function at all.
+    ``ran`` did run in a scenario; ``unseen`` may have run, too. Raises InputError that lists all
+    requested patterns that match no function.
     """
     search = _Search(code.table, origins)
     done = {*ran, *SUBSTITUTES}
-    kept = [(pattern, search.matches(pattern.text)) for pattern in wanted]
+    kept = [(pattern, search.matches(pattern.text)) for pattern in patterns]
     missed = [
         search.describe_miss(pattern) for pattern, names in kept if pattern.where and not names
     ]
@@ -103,10 +103,10 @@ def keep_always(
 def without_chance(
     ran: Collection[str], *, unseen: Collection[str], code: Disassembly, observables: Observables
 ) -> tuple[str, ...]:
-    """Return the functions that ran, sorted, less what depends on values and stays in any case.
+    """Return the functions that ran, sorted, without those that depend on values and always stay.
 
-    Whether such a helper runs may differ from run to run. Where something else that ran calls it,
-    :func:`keep_always` keeps it, so that a list needs not tell of it, and two lists do not differ.
+    Whether such a helper runs may differ from run to run. If another function that ran calls it,
+    :func:`keep_always` keeps it. A list need not name it then, so that two lists do not differ.
     """
     by_values = {
         name for group in observables.groups if any(map(BY_VALUES.search, group)) for name in group
@@ -124,7 +124,7 @@ def matching(texts: Iterable[str], table: FunctionTable, origins: LinkMap) -> fr
 
 
 class _Search:
-    """Finds functions by patterns. Making all names readable takes seconds, so few are made so."""
+    """Finds functions by patterns. Demangling all names takes seconds, so few are demangled."""
 
     def __init__(self, table: FunctionTable, origins: LinkMap) -> None:
         self._table = table
@@ -140,10 +140,10 @@ class _Search:
         return frozenset(name for text in texts for name in self.matches(text))
 
     def describe_miss(self, pattern: KeepPattern) -> str:
-        """Say that a pattern matches nothing, and what is near it."""
+        """Return a message that a pattern matches nothing, with similar names."""
         near = ", ".join(self._near(pattern.text))
-        told = f" (near it: {near})" if near else ""
-        return f"{pattern.where}: no function matches {pattern.text!r}{told}"
+        similar = f" (similar: {near})" if near else ""
+        return f"{pattern.where}: no function matches {pattern.text!r}{similar}"
 
     def _match_names(self, text: str) -> frozenset[str]:
         match = re.compile(translate(text)).match
@@ -153,7 +153,7 @@ class _Search:
         return frozenset(name for name in names if any(map(match, _spellings(name))))
 
     def _with(self, word: str) -> Iterator[str]:
-        """Yield each name that holds ``word``."""
+        """Yield each name that contains ``word``."""
         at = 0
         while (at := self._lines.find(word or "\n", at)) >= 0:
             end = self._lines.find("\n", at + (not word))
@@ -163,8 +163,8 @@ class _Search:
             at = end
 
     def _in_folder(self, text: str) -> frozenset[str]:
-        wanted = "/" + text.removeprefix("./").lstrip("/")
-        files = {file for file in {*self._origins.files} if wanted in _place(file)}
+        folder = "/" + text.removeprefix("./").lstrip("/")
+        files = {file for file in {*self._origins.files} if folder in _place(file)}
         places = ((each.name, self._origins.of(each.address)) for each in self._table.functions)
         return frozenset(name for name, file in places if file in files)
 
@@ -180,14 +180,14 @@ class _Search:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """Yield a name as linkers write it, and as people do, with arguments and without."""
+    """Yield the linkage name, and the readable name with arguments and without."""
     yield name
-    said = readable(name)
-    yield said
-    yield from without_arguments(said)
+    text = readable(name)
+    yield text
+    yield from without_arguments(text)
 
 
 def _place(file: str) -> str:
-    """Return the path of an object or archive without the folders that CMake puts between."""
+    """Return the path of an object or archive without the folders that CMake inserts."""
     archive = file.partition("(")[0] if file.endswith(")") else file
     return "/" + re.sub(r"(?:^|(?<=/))CMakeFiles/[^/]+\.dir/", "", archive)

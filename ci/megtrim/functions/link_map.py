@@ -1,6 +1,6 @@
-"""From which file each function came, as the linker's map tells: lld's or GNU ld's.
+"""Which input file each function is from, by the linker's map: lld's or GNU ld's.
 
-Maps name functions as people read them, or not at all, so a function is found by its address.
+Maps contain readable names or none, not linkage names, so functions are looked up by address.
 Pure.
 """
 
@@ -21,7 +21,7 @@ _LLD = re.compile(rb"^ *([0-9a-f]{1,16}) +[0-9a-f]{1,16} +([0-9a-f]{1,16}) +[0-9
                   re.MULTILINE)  # fmt: skip
 _GNU = re.compile(rb"^ [.\w]\S*\s+0x([0-9a-f]{1,16})[ \t]+0x([0-9a-f]{1,16}) (\S.*)$", re.MULTILINE)
 _PLATFORM = re.compile(
-    # A C library, the compiler's own arithmetic, and what begins and ends every program.
+    # A C library, the compiler's own runtime, and the start and end of every program.
     r"lib(?:c|zigc|m|pthread|dl|rt|util|resolv|xnet|crypt|mvec|c_nonshared|ssp|ssp_nonshared)\.a"
     r"|libgcc\.a|libcompiler_rt\.a|libclang_rt\..*\.a"
     r"|[A-Za-z]*crt[A-Za-z0-9_]*\.o"
@@ -29,12 +29,12 @@ _PLATFORM = re.compile(
 
 
 _WITH_UNWINDER = re.compile(r"libgcc_real\.a")
-"""The NDK's: the compiler's own functions, and the unwinder, which may go."""
+"""The NDK's: the compiler's own functions, and the unwinder, which may be left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkMap:
-    """Which parts of a linked file came from which input."""
+    """Which parts of a linked file are from which input file."""
 
     starts: tuple[int, ...]
     """Addresses, ascending."""
@@ -43,25 +43,25 @@ class LinkMap:
     """Object, or archive and its member as ``lib/libx.a(one.cpp.o)``."""
 
     def of(self, address: int) -> str:
-        """Return the file that brought what lies at ``address``; empty where it is not told."""
+        """Return the input file of what is at ``address``; empty if it is not in the map."""
         at = bisect_right(self.starts, address) - 1
         return self.files[at] if at >= 0 and address < self.ends[at] else ""
 
 
 def read_map(path: Path) -> LinkMap:
-    """Read a linker's map."""
+    """Read a linker's map. Raises InputError."""
     data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
     return parse_map(data, source=str(path))
 
 
 def parse_map(data: bytes, *, source: str) -> LinkMap:
-    """Read a map's text. Raises InputError for what tells no origin at all."""
+    """Parse a map's text. Raises InputError if it contains no origin at all."""
     found = _LLD.findall(data) or _GNU.findall(data)
-    # What was left out stands at address 0.
+    # What was left out has address 0.
     parts = sorted({(int(at, 16), int(size, 16), file) for at, size, file in found})
     parts = [part for part in parts if part[0] and part[1]]
     if not parts:
-        msg = f"{source}: tells of no part of the program from which file it came"
+        msg = f"{source}: contains no file that a part of the program is from"
         raise InputError(msg, hint=_HINT)
     return LinkMap(
         starts=tuple(at for at, _, _ in parts),
@@ -71,15 +71,15 @@ def parse_map(data: bytes, *, source: str) -> LinkMap:
 
 
 def platform_names(origins: LinkMap, table: FunctionTable) -> frozenset[str]:
-    """Return the functions of the C library and of the compiler, where they are linked in.
+    """Return the functions of the C library and of the compiler that are linked in.
 
-    A compiler calls them without being asked to, and they run before and after everything else.
+    A compiler inserts calls to them, and they run before and after everything else.
     """
     return frozenset(each.name for each in table.functions if is_platform(origins.of(each.address)))
 
 
 def is_platform(file: str) -> bool:
-    """Say whether a file, or a member as maps tell it, is the C library's or the compiler's own."""
+    """Return whether a file, or an archive's member, is the C library's or the compiler's own."""
     archive, _, member = (
         file.removesuffix(")").partition("(") if file.endswith(")") else (file, "", "")
     )

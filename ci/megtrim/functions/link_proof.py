@@ -1,8 +1,7 @@
-"""The proof of a link without some functions: what was to go went, and nothing else did.
+"""Proves that a link leaves out exactly the functions that it should.
 
-A linker that cannot override a definition, or that leaves out an archive's member because
-nothing refers to it any more, gives a program that seems to work: here it is found out before
-anything runs. Pure.
+If a linker does not override a definition, or drops an archive's member because nothing refers to
+it any more, the program seems to work. This module finds that out before anything runs. Pure.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.elf.function_table import Function, FunctionTable
-from megtrim.elf.symbol_names import brief, is_internal
+from megtrim.elf.symbol_names import brief, is_local_name
 from megtrim.errors import ACCEPT, ProductFailure
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.linker_script import STUB, SUBSTITUTES
 
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
-"""What an emptied function is: ``brk`` or ``ud2``."""
+"""Size of an emptied function: ``brk`` or ``ud2``."""
 _SHOWN = 3
 _AGAIN = "a function that runs is not on the list: record them again"
 _UNKNOWN = "the list was changed after it was recorded: record it again"
-_HINT = "this linker cannot leave functions out as megtrim asks it to: trim.level: region"
+_HINT = "this linker cannot leave functions out as megtrim needs it: trim.level: region"
 
 
 def prove(
@@ -33,13 +32,13 @@ def prove(
     code: Disassembly | None = None,
     registrations: int | None = None,
 ) -> None:
-    """Compare the unfolded link with the one that lacks ``dropped``.
+    """Compare the unfolded link with the one without the functions ``dropped``.
 
-    ``kept`` must still have their names; give none where the link inlines, as it does under
-    link-time optimization. With ``code``, that of the unfolded link, it is told who called what
-    is no longer there. ``registrations`` are those expected where a link optimises as a whole: it
-    may do one of them in advance, and the unfolded link does not. Raises ProductFailure naming
-    what was lost, or did not go.
+    ``kept`` must still have their names; pass none if the link inlines, as link-time optimisation
+    does. With the ``code`` of the unfolded link, messages name the callers of lost functions.
+    ``registrations`` is the expected number if it differs from the unfolded link's: link-time
+    optimisation may evaluate one in advance. Raises ProductFailure that names functions which were
+    lost, or are still there.
     """
     places = _by_name(after)
     stubs = {each.address for each in places.get(STUB, ())}
@@ -48,18 +47,18 @@ def prove(
         msg = f"{source}: the stub for functions that are left out is not in the link"
         raise ProductFailure(msg, hint=_HINT)
     trap = _TRAP_BYTES[after.machine]
-    # An assignment cannot reach an internal function: its body may well be there.
-    wanted = (name for name in dropped if not is_internal(name))
-    stayed = (name for name in wanted if not _is_gone(places.get(name, []), ends, trap))
+    # An assignment cannot reach a local function: its body may well be there.
+    reachable = (name for name in dropped if not is_local_name(name))
+    stayed = (name for name in reachable if not _is_gone(places.get(name, []), ends, trap))
     _none(stayed, f"{source}: functions that were to be left out are still there", _HINT)
     _none_lost([name for name in kept if name not in places], dropped, source, code)
-    # One that does nothing but trap is folded with the stub, and is none the worse for it.
+    # A function that only traps is folded with the stub, which changes nothing.
     whole = {each.name for each in before.functions if each.size_bytes > trap}
     stubbed = {each.name for each in after.functions if each.address in stubs}
     wrong = (stubbed & whole) - {*dropped}
     _none(wrong, f"{source}: functions that are needed became stubs", _AGAIN)
     _none(before.exported - after.exported, f"{source}: names are no longer exported", _HINT)
-    # A stub that others see would stand in for a function of theirs.
+    # An exported stub would replace another file's function.
     _none(after.exported - before.exported, f"{source}: names became exported", _HINT)
     expected = before.registrations if registrations is None else registrations
     if after.registrations < expected:
@@ -71,10 +70,10 @@ def prove(
 
 
 def expect_known(unfolded: FunctionTable, listed: Iterable[str], *, source: str) -> None:
-    """Refuse names that the unfolded link, which they are of, does not have."""
+    """Raise ProductFailure for names that their unfolded link does not have."""
     known = {each.name for each in unfolded.functions}
-    said = f"{source}: functions on the list are not in the link that it belongs to"
-    _none((name for name in listed if name not in known), said, _UNKNOWN)
+    problem = f"{source}: functions on the list are not in the link that it belongs to"
+    _none((name for name in listed if name not in known), problem, _UNKNOWN)
 
 
 def _by_name(table: FunctionTable) -> dict[str, list[Function]]:
@@ -85,9 +84,9 @@ def _by_name(table: FunctionTable) -> dict[str, list[Function]]:
 
 
 def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> bool:
-    """Say whether nothing of the name is left, or it leads to ``ends``, or to a trap.
+    """Return whether no function of the name is left, or one leads to ``ends`` or to a trap.
 
-    An internal function may have the same name, so one that does is enough.
+    One is enough, because a local function may have the same name.
     """
     return not found or any(
         each.address in ends or 0 < each.size_bytes <= trap_bytes for each in found
@@ -97,17 +96,17 @@ def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> b
 def _none_lost(
     lost: Collection[str], dropped: Collection[str], source: str, code: Disassembly | None
 ) -> None:
-    """Refuse the loss of what runs: the linker dropped it with the last function that called it."""
+    """Raise ProductFailure if a needed function went with the last function that called it."""
     callers = code.callers(lost, dropped) if lost and code else ()
     called = f"; called by {_format_names(callers)}" if callers else ""
     _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
 
 
-def _none(names: Iterable[str], said: str, hint: str, more: str = "") -> None:
-    """Refuse ``names``, if there are any; ``more`` follows them."""
+def _none(names: Iterable[str], problem: str, hint: str, more: str = "") -> None:
+    """Raise ProductFailure if there are any ``names``; ``more`` follows them in the message."""
     found = sorted(names)
     if found:
-        msg = f"{said}: {_format_names(found)}{more}"
+        msg = f"{problem}: {_format_names(found)}{more}"
         command = () if hint == _HINT else ACCEPT
         raise ProductFailure(msg, hint=hint, command=command)
 

@@ -1,10 +1,10 @@
-"""Empties functions in a copy of an object or archive, where no linker script reaches them.
+"""Empties local functions, which no linker script reaches, in a copy of an object or archive.
 
-A linker script can put a stub in the place of a name that other files may use. An internal
-function (static, or in a namespace without a name) has no such name, and the unwind tables of
-the others stay behind. So the function's own section is emptied in place: its code becomes a
-trap, its relocations and its unwind entry go, and with them whatever only they held. Nothing
-moves, so an archive keeps its index. Pure: bytes in, edits out.
+A linker script can replace a name that other files may use. A local function (static, or in an
+unnamed namespace) has no such name, and the unwind tables of the others would stay. So the
+function's own section is emptied in place: its code becomes a trap, and its relocations and its
+unwind entry are removed, with everything that only they referred to. Nothing moves, so an archive's
+index stays valid. Pure: bytes in, edits out.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _START_AT, _SIZE_AT, _ALIGNMENT_AT = 24, 32, 48
 _SYMBOL_SIZE_AT = 16
 _COLD = b".cold"
 _BEHIND_THE_PLACE = frozenset({2, 4, 9, 41, 42})
-"""x86-64's relocations that count from the end of the 4 bytes that they fill in."""
+"""x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
 
 
 def number_names(names: Iterable[str]) -> dict[bytes, int]:
-    """Return the names as ``edits`` takes them: as objects spell them, with their places."""
+    """Return the names as ``edits`` needs them: as bytes in objects, with their indices."""
     return {name.encode("utf-8", "backslashreplace"): at for at, name in enumerate(names)}
 
 
@@ -51,14 +51,14 @@ def edits(
     named: bool = False,
     unwind_tables: bool = True,
 ) -> list[tuple[int, bytes]]:
-    """Return what to write where in a copy of ``data``, so that the functions are emptied.
+    """Return the edits, offset and bytes, that empty the functions in a copy of ``data``.
 
-    A section goes when it is one function's own, that function is among ``names`` under all of
-    its names, and no code that stays enters it but at its beginning. Everything else stays as it
-    is, and so do whole files that are no 64-bit objects for aarch64 or x86-64: scripts, thin
-    archives, code for optimisation at the link. With ``named``, what is left of a function tells
-    its number. Without ``unwind_tables`` the tables of the functions that stay go as well.
-    Raises InputError for a damaged object or archive.
+    A section is emptied if it belongs to one function, all names of that function are among
+    ``names``, and no code that stays enters it except at its beginning. Nothing else changes, nor
+    do files that are not 64-bit objects for aarch64 or x86-64: scripts, thin archives, code for
+    link-time optimisation. With ``named``, what is left of a function reports its number. Without
+    ``unwind_tables``, the tables of functions that stay are removed as well. Raises InputError for
+    a damaged object or archive.
     """
     view = memoryview(data)
     try:
@@ -90,18 +90,18 @@ def _edits(
             yield symbol.entry + _SYMBOL_SIZE_AT, _SIZE.pack(len(code))
         for section in unit.relocated.get(at, ()):
             yield section.header + _SIZE_AT, _SIZE.pack(0)
-    yield from eh_frame.forgotten(unit, symbols, emptied if unwind_tables else None)
+    yield from eh_frame.remove_functions(unit, symbols, emptied if unwind_tables else None)
 
 
 def _compiled_at_the_link(unit: Object) -> bool:
-    """Whether GCC may compile it once more, from what it holds beside its machine code."""
+    """Return whether GCC may compile it again at the link, from its intermediate code."""
     return b"\0.gnu.lto_" in unit.names
 
 
 def _own_sections(
     unit: Object, symbols: Mapping[int, Symbol], names: Mapping[bytes, int]
 ) -> dict[int, list[Symbol]]:
-    """Return the sections that one function fills and that can go, with all of its symbols."""
+    """Return the sections that belong to one removable function, with all its symbols."""
     found = defaultdict(list)
     others = set()
     for each in symbols.values():
@@ -115,13 +115,16 @@ def _own_sections(
 
 
 def _goes(name: bytes, names: Mapping[bytes, int]) -> bool:
-    """Whether a function can go. GCC's cold half of one goes with it: it is entered anywhere."""
+    """Return whether a function can be removed.
+
+    GCC's cold part is entered at any place, so it is removed with its function only.
+    """
     whole, cold, _ = name.partition(_COLD)
     return name in names and (not cold or whole in names)
 
 
 def _fills(function: Symbol, unit: Object) -> bool:
-    """Whether its section is this function's own, and has room for a trap."""
+    """Return whether its section contains only this function, and has room for a trap."""
     section = unit.sections[function.section]
     code = ALLOCATED | EXECUTED
     return (
@@ -136,9 +139,9 @@ def _fills(function: Symbol, unit: Object) -> bool:
 def _spare_entered(
     unit: Object, symbols: Mapping[int, Symbol], emptied: dict[int, list[Symbol]]
 ) -> None:
-    """Leave out sections that code which stays enters behind their beginning.
+    """Remove sections from ``emptied`` that remaining code enters after their beginning.
 
-    Data that points there (tables of a ``switch``) is used by the function itself alone.
+    Data that points into them (tables of a ``switch``) is used only by the function itself.
     """
     waiting = [
         at for at in unit.relocated if unit.sections[at].flags & EXECUTED and at not in emptied

@@ -1,18 +1,18 @@
-"""The functions of a link that every recorder observes, so that all of them record the same.
+"""The functions of a link that every recorder can observe, so that all record the same list.
 
-An emulator's log tells of all code that runs; a probe tells only of functions that begin after
-its own runtime did. What one of them may not see stays in every link and stands on no list. The
-others are grouped by the code that they share (aliases, entries into one another, the part that
-GCC splits off): a group runs as one, and goes or stays as one. So a list is the same for the same
-run of the same link, whoever recorded it.
+An emulator's log contains all code that runs; probes only record functions that start after their
+runtime. Functions that one of them may miss stay in every link, and are on no list. The others are
+grouped by the code that they share (aliases, entries into one another, the part that GCC splits
+off): a group runs as one, and is kept or left out as one. So the list of a run of a link is the
+same for every recorder.
 
     megtrim observables v1
     link 6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d
     _ZN3mgb12tensor_stats4nextEv
     _ZN3mgb5GraphC1Ev _ZN3mgb5GraphC2Ev
 
-One group a line, sorted. The file goes to device jobs, so each line is held to what a linker
-script may hold. Pure.
+One group a line, sorted. The file is sent to device jobs, so each name must be allowed in a linker
+script. Pure.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from megtrim.functions.link_files import (
 from megtrim.input_files import read_bytes
 
 MAGIC = "megtrim observables v1"
-_HINT = "make the link anew: megtrim trim"
+_HINT = "link again: megtrim trim"
 _OURS = "megtrim_"
 _BEFORE_PROBES = frozenset(
     {
-        # On the way to the runtime's own start, or put together of several files' pieces.
+        # On the way to the runtime's own start, or assembled from pieces of several files.
         *("_start", "_start_c", "_start_main", "_init", "_fini", "__libc_start_main"),
-        # A loader calls a program's own ones before anything else of the program runs.
+        # A loader calls a program's own allocator before anything else of the program runs.
         *("malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "malloc_usable_size"),
         *("aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"),
     }
@@ -51,7 +51,7 @@ _BEFORE_PROBES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observables:
-    """What can be observed of one link."""
+    """The observable functions of one link."""
 
     link_sha256: str
     """The link identity, see :func:`megtrim.elf.function_table.link_identity`."""
@@ -63,7 +63,7 @@ class Observables:
         return frozenset(name for group in self.groups for name in group)
 
     def ran(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return what is observed of a run of ``names``, sorted: whole groups, and nothing else."""
+        """Return the observed functions of a run of ``names``, sorted: whole groups only."""
         seen = {*names}
         return tuple(
             sorted(name for each in self.groups if not seen.isdisjoint(each) for name in each)
@@ -71,10 +71,10 @@ class Observables:
 
 
 def observables(program_sha256: str, table: FunctionTable, hidden: Collection[str]) -> Observables:
-    """Return what can be observed of an unfolded link.
+    """Return the observable functions of an unfolded link.
 
-    ``program_sha256`` is that of the stripped program. ``hidden`` names functions that some
-    recorder misses: those where no probe can be, and the C library's of a static program.
+    ``program_sha256`` is the digest of the stripped program. ``hidden`` are functions that some
+    recorder misses: those that cannot have a probe, and those of a static program's C library.
     """
     unseen = {*hidden, *table.ifuncs, *_BEFORE_PROBES, *_find_unsized(table)}
     unseen |= {each.name for each in table.at(table.entry)}
@@ -91,7 +91,7 @@ def observables(program_sha256: str, table: FunctionTable, hidden: Collection[st
 
 
 def _find_unsized(table: FunctionTable) -> frozenset[str]:
-    """Return functions of no size within another: which of them ran, no address tells."""
+    """Return functions without size inside another: no address shows which of them ran."""
     return frozenset(
         each.name
         for each in table.functions
@@ -136,14 +136,14 @@ def read_observables(path: Path) -> Observables:
 
 
 def parse_observables(data: bytes, *, source: str) -> Observables:
-    """Read what ``dump_observables`` wrote. Raises InputError naming ``source:line`` for else."""
+    """Parse what ``dump_observables`` wrote. Raises InputError naming ``source:line``."""
     link, lines = parse_lines(data, magic=MAGIC, source=source, hint=_HINT)
     groups = tuple(tuple(line.split(" ")) for line in lines)
     known: set[str] = set()
     for number, group in enumerate(groups, FIRST):
         check_names(group, source=source, line=number, hint=_HINT)
         if not known.isdisjoint(group) or len({*group}) < len(group):
-            raise refusal(source, number, "a name stands twice", _HINT)
+            raise refusal(source, number, "a name occurs twice", _HINT)
         known.update(group)
         if list(group) != sorted(group):
             raise refusal(source, number, "its names are not sorted", _HINT)

@@ -1,9 +1,8 @@
-"""The probed twin: a link whose functions record their own first call.
+"""The probed link: a program whose functions record their own first call.
 
-The twin is linked with a runtime (``probes.c``). Here a trap takes the place of each function's
-first instruction, and the instruction goes to the runtime's table. The record that a run leaves
-is a head, which names the link, and one byte for each address at which functions begin. Pure:
-bytes in, bytes and names out.
+It is linked with a runtime (``probes.c``). Here a trap replaces each function's first instruction,
+which moves to the runtime's table. The record of a run is a header, which identifies the link, and
+one byte for each address at which functions begin. Pure: bytes in, bytes and names out.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SOURCES = (
 FLAGS = tuple(
     f"-Wl,--wrap={name}" for name in ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
 )
-"""For the linker: calls that could keep a trap from the runtime go through it."""
+"""Linker flags: calls that could hide a trap from the runtime go through the runtime."""
 
 _TABLE_MAGIC = b"megtrim: the table of probes, 1\0"
 _RECORD_MAGIC = b"megtrim functions ran 1\n"
@@ -43,7 +42,7 @@ _TABLE_BYTES = (
 _TRAPS = {"aarch64": (0xD4200020).to_bytes(4, "little"), "x86_64": b"\xcc"}
 _MAX_TRAP_BYTES = 4
 _ANY_TRAP = {"aarch64": 0xFFE0001F, "x86_64": 0xFF}
-"""The bits by which traps are told: on aarch64 they hold a number."""
+"""Mask for recognising any trap: on aarch64, the other bits are a number."""
 
 _REFUSAL = re.compile(r"^megtrim: functions cannot be recorded: (.{1,200})$", re.MULTILINE)
 _HINT = "record the functions again"
@@ -51,7 +50,7 @@ _HINT = "record the functions again"
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """One trap: where in the file, and in place of what."""
+    """One trap: its offset in the file, and the instruction that it replaces."""
 
     offset: int
     first: int
@@ -59,14 +58,14 @@ class _Probe:
 
 
 def plan_probes(table: FunctionTable, observed: Collection[str]) -> tuple[int, ...]:
-    """Return the addresses that get a trap, sorted: those of the functions ``observed``."""
+    """Return the sorted addresses that get a trap: those of the functions ``observed``."""
     return tuple(sorted({each.address for each in table.functions if each.name in observed}))
 
 
 def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
-    """Return the functions of a linked file in whose place no trap can be: they are no code.
+    """Return the functions of a linked file that cannot have a trap: they are not code.
 
-    Raises InputError for a file that is cut off.
+    Raises InputError for a truncated file.
     """
     pieces = _segments(data)
     return frozenset(
@@ -77,15 +76,15 @@ def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
 
 
 def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes:
-    """Return the program with its probes. ``data`` was linked with SOURCES and FLAGS.
+    """Return the program with its probes. ``data`` must be linked with SOURCES and FLAGS.
 
-    Probes are put into the functions ``observed``. Raises InputError for a file without the
-    runtime's table, without one of those functions, or with too many functions for it.
+    The functions ``observed`` get probes. Raises InputError for a file without the runtime's table,
+    without one of those functions, or with too many functions for the table.
     """
-    lacking = {*observed} - {each.name for each in table.functions}
-    if lacking:
-        msg = f"the probed link lacks {len(lacking)} functions of the other: {min(lacking)}"
-        raise InputError(msg, hint="record the functions on an emulator: a class of it")
+    missing = {*observed} - {each.name for each in table.functions}
+    if missing:
+        msg = f"{len(missing)} functions are missing in the probed link, such as {min(missing)}"
+        raise InputError(msg, hint="record the functions on an emulator: use one of its classes")
     segments = _segments(data)
     addresses = _addresses(table)
     at = _table_at(data, addresses)
@@ -123,10 +122,10 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
 
 
 def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
-    """Return the names of all functions that ran, sorted. ``table`` is of the probed link.
+    """Return the names of all functions that ran, sorted. ``table`` is the probed link's.
 
-    Raises InputError for a record that is damaged, cut off or of another program, ProductFailure
-    for one of a run that recorded nothing.
+    Raises InputError for a record that is damaged, truncated or of another program, ProductFailure
+    for an empty one, or one in which nothing ran.
     """
     marks = _marks(data, table, source)
     marked = [address for address, mark in zip(_addresses(table), marks, strict=True) if mark]
@@ -137,13 +136,13 @@ def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str
 
 
 def refusal(stderr: str) -> str | None:
-    """Return why a twin could not record where it ran; None where it did not say so."""
+    """Return why a probed program could not record; None if it did not report that."""
     found = _REFUSAL.search(stderr)
     return found[1] if found else None
 
 
 def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
-    """Return a record's marks, one byte for each address, all of them 0 or 1."""
+    """Return a record's marks, one byte for each address, each 0 or 1."""
     if not data:
         msg = f"{source}: the record is empty: the program ended before its first function"
         raise ProductFailure(msg, hint="does the unprobed program run there?")
@@ -156,7 +155,7 @@ def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
         raise InputError(msg, hint=_HINT)
     expected = len(head) + len(_addresses(table))
     if len(data) != expected:
-        msg = f"{source}: the record has {len(data)} bytes, expected {expected}: it is cut off"
+        msg = f"{source}: the record has {len(data)} bytes, expected {expected}: it is truncated"
         raise InputError(msg, hint=_HINT)
     marks = data[len(head) :]
     if max(marks, default=0) > 1:
@@ -170,7 +169,7 @@ def _addresses(table: FunctionTable) -> tuple[int, ...]:
 
 
 def _head(table: FunctionTable) -> bytes:
-    """Return what a record begins with: how many marks follow, and a digest of whose they are."""
+    """Return a record's header: the number of marks that follow, and a digest of their names."""
     names = "".join(f"{each.address:x} {each.name}\n" for each in table.functions)
     digest = hashlib.sha256(f"{table.machine}\n{names}".encode()).digest()
     return _HEAD.pack(_RECORD_MAGIC, len(_addresses(table)), digest)
@@ -183,7 +182,7 @@ def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
         raise InputError(msg, hint="use trim.level: region for it")
     at = data.find(_TABLE_MAGIC)
     if at < 0 or data.find(_TABLE_MAGIC, at + 1) >= 0:
-        msg = "the program holds no table of probes, or more than one"
+        msg = "the program contains no table of probes, or more than one"
         raise InputError(msg, hint="link it once with the runtime that records functions")
     if addresses[-1] - addresses[0] >= 1 << 32 or at + _TABLE_BYTES > len(data):
         raise _make_damage_error()
@@ -191,7 +190,7 @@ def _table_at(data: bytes, addresses: tuple[int, ...]) -> int:
 
 
 def _segments(data: bytes) -> tuple[Segment, ...]:
-    """Return what the program loads from its file."""
+    """Return the segments that are loaded from the file."""
     return tuple(
         each
         for each in _headers(data)
@@ -207,7 +206,7 @@ def _headers(data: bytes) -> tuple[Segment, ...]:
 
 
 def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:
-    """Return what a trap at ``address`` would replace; None for what is no whole instruction."""
+    """Return what a trap at ``address`` would replace; None if it is not a whole instruction."""
     width = len(_TRAPS[machine])
     for each in segments if address % width == 0 else ():
         if each.flags & EXECUTABLE and 0 <= address - each.address <= each.size_bytes - width:
@@ -217,13 +216,13 @@ def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: st
 
 
 def _is_trap(instruction: int, machine: str) -> bool:
-    """Say whether a function begins with a trap of its own: that one tells of it, too."""
+    """Return whether a function begins with a trap of its own, which records it, too."""
     trap = int.from_bytes(_TRAPS[machine], "little")
     return instruction & _ANY_TRAP[machine] == trap & _ANY_TRAP[machine]
 
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
-    """Return the pieces of code that hold probes: one of each segment, start and bytes."""
+    """Return the range of probes in each segment: packed start and size in bytes."""
     found = dict[Segment, list[int]]()
     for address, probe in probes.items():
         found.setdefault(probe.segment, []).append(address)
@@ -233,5 +232,5 @@ def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
 
 
 def _make_damage_error() -> InputError:
-    msg = "a damaged program: its functions lie outside of what it loads"
+    msg = "a damaged program: its functions are outside of its loaded segments"
     return InputError(msg, hint="link it again")

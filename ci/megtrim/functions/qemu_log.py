@@ -1,12 +1,12 @@
-"""Which functions ran, from qemu's log of the code that it translated (``-d in_asm``).
+"""Finds which functions ran, from qemu's log of the code that it translated (``-d in_asm``).
 
 A block of the log is what ran up to the next branch::
 
     IN: _start
     0x5500ba2c4:  d503201f  nop
 
-A program lies somewhere else in memory than in its file; where, is found by what the log and
-the symbol table have in common. Pure: bytes in, names out.
+A program is loaded at other addresses than those in its file. The difference is found from the
+names that the log and the symbol table share. Pure: bytes in, names out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from megtrim.errors import InputError, ProductFailure
 
 LOG_FILE = "blocks.log"
 ENVIRONMENT = {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}
-"""What makes qemu write the log."""
+"""Environment variables that make qemu write the log."""
 
 MAX_LOG_BYTES = 1024**3
 _PAGE_BYTES = 4096
@@ -31,24 +31,24 @@ _INSTRUCTION = re.compile(rb"^0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Log:
-    """What a log says."""
+    """A parsed log."""
 
     blocks: frozenset[tuple[str, int]]
-    """The name that qemu has for each block, and the address of its first instruction."""
+    """qemu's name of each block, and the address of its first instruction."""
     addresses: frozenset[int]
-    """Of every instruction."""
+    """Addresses of all instructions."""
 
 
 def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
     """Return the names of all functions of ``table`` that ran, sorted.
 
-    Raises InputError for what is no such log, ProductFailure where none of them ran.
+    Raises InputError for anything but such a log, ProductFailure if none of them ran.
     """
     log = _parse(data, source)
     base = _base(log, table)
     if base is None:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
-        raise ProductFailure(msg, hint="is it the log of this very program?")
+        raise ProductFailure(msg, hint="is it the log of this program?")
     return holding(table, (address - base for address in log.addresses))
 
 
@@ -58,7 +58,7 @@ def _parse(data: bytes, source: str) -> _Log:
         raise InputError(msg, hint=_HINT)
     blocks = {(found[1], int(found[2], 16)) for found in _BLOCK.finditer(data)}
     if not blocks:
-        msg = f"{source}: holds no block of translated code"
+        msg = f"{source}: contains no block of translated code"
         raise InputError(msg, hint=_HINT)
     return _Log(
         blocks=frozenset((name.decode("utf-8", "backslashreplace"), at) for name, at in blocks),
@@ -67,10 +67,10 @@ def _parse(data: bytes, source: str) -> _Log:
 
 
 def _base(log: _Log, table: FunctionTable) -> int | None:
-    """Return the distance from addresses of the file to those of the log; None: not told.
+    """Return the difference between addresses of the log and of the file; None if unknown.
 
-    Every block that begins a function of the program speaks for one distance; a loader may have
-    functions of the same names, but not so many.
+    Every block that begins a function of the program is a vote for one difference; a loader may
+    have functions of the same names, but fewer.
     """
     starts = defaultdict(set)
     for each in table.functions:

@@ -1,7 +1,7 @@
-"""What is left of an emptied function: a trap, or code that says which function it was.
+"""Replaces the code of an emptied function by a trap, or by code that reports the function.
 
-The code that says it needs nothing around it: it writes its line to standard error by the
-kernel's own call, and traps. Machine code is spelt out here, for there is no assembler. Pure.
+The reporting code depends on nothing else: it writes a line to standard error by a system call, and
+traps. Machine code is spelt out here, because there is no assembler. Pure.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def alignment(machine: int) -> int:
     return 4 if machine == AARCH64 else 1
 
 
-def telling(machine: int, number: int) -> bytes:
-    """Return code that says ``megtrim: function #NUMBER is not kept`` and stops the program."""
+def report_and_trap(machine: int, number: int) -> bytes:
+    """Return code that prints ``megtrim: function #NUMBER is not kept`` and stops the program."""
     message = _MESSAGE.format(number=number).encode()
     if machine == AARCH64:
         words = (
@@ -52,10 +52,10 @@ def telling(machine: int, number: int) -> bytes:
 def lay_out_sections(
     unit: Object, emptied: Iterable[int], numbers: Mapping[int, int]
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield section, place and code for each of the sections that are emptied.
+    """Yield section, offset and code for each of the sections to empty.
 
-    A section with a number tells it, wherever that fits into what all of them leave; where it
-    does not, and where there is no number, a trap is left.
+    A section with a number gets code that reports it, in any of the bytes that the sections free.
+    If that does not fit, or there is no number, it gets a trap.
     """
     sections = sorted(emptied)
     room = _CodeBuffer(
@@ -65,23 +65,23 @@ def lay_out_sections(
     shared: int | None = None
     for at in sections:
         if at in numbers:
-            code = telling(unit.machine, numbers[at])
+            code = report_and_trap(unit.machine, numbers[at])
             if (start := room.take(len(code))) is not None:
                 shared = start + code.index(shortest)
                 yield at, start, code
                 continue
-        # Others' code may lie in this function's own place by now.
+        # This function's own bytes may contain other code by now.
         yield at, unit.sections[at].start if shared is None else shared, shortest
 
 
 class _CodeBuffer:
-    """Bytes of an object that nobody needs any more."""
+    """Bytes of an object that are free for other code."""
 
     def __init__(self, free: Iterable[Section]) -> None:
         self._free = [(each.start, each.start + each.size_bytes) for each in free]
 
     def take(self, size_bytes: int) -> int | None:
-        """Return the offset of so many bytes, or None where there are too few left."""
+        """Return the offset of ``size_bytes`` free bytes, or None if too few are left."""
         while self._free:
             start, end = self._free.pop()
             start += -start % 4

@@ -24,7 +24,7 @@ from megtrim.github.answers import one_line, text_at
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
 from megtrim.github.event import Event
-from megtrim.size.baseline import expect_alike, load_sizes
+from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Sizes
 
 SIZES_FILE = "sizes.json"
@@ -224,7 +224,7 @@ class _Search:
         folder = scratch / "baseline"
         unpack(data, folder, source="its archive")
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
-        sizes = expect_alike(stored_sizes, quick=self._quick, shown=SIZES_FILE).sizes
+        sizes = expect_same_kind(stored_sizes, quick=self._quick, shown=SIZES_FILE).sizes
         return sizes, self._evidence(folder / EVIDENCE_FILE, stored)
 
     def _evidence(self, path: Path, stored: _Stored) -> EvidenceSet:

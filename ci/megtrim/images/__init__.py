@@ -1,1 +1,1 @@
-"""Docker images: what they hold, programs that run inside, and how they are built and pinned."""
+"""Docker images: running programs inside them, building them, and pinning them."""

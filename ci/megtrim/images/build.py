@@ -1,7 +1,7 @@
-"""``megtrim images build``: an image from a folder of ``docker/``, everything given as arguments.
+"""``megtrim images build``: builds an image from a folder of ``docker/`` and build arguments.
 
-Two builds of equal things give one image: the second finds every step done. What it is built
-from (base, NDK) is named by whoever builds it, or stands in the recorded pins.
+A second build from equal inputs gives the same image: Docker finds every step in its cache. The
+base and the NDK are named by the caller, or recorded as pins.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ANDROID = "android-arm64"
 NAMES = (ANDROID, "linux-arm64")
 BASE_LABEL = "megtrim.base"
 _TIMEOUT_S = 2 * 3600.0
-_GIVEN_WRONGLY = 2
-"""What the scripts of a recipe end with where what they were given is wrong."""
+_WRONG_ARGUMENTS = 2
+"""Exit status of a recipe's scripts for wrong arguments."""
 _FAILED = re.compile(r"(?:returned a non-zero code|exit code): (\d+)")
 _STEP = re.compile(r"(?:Step (\d+)/(\d+) :|#\d+ \[(?:\S+ +| +)?(\d+)/(\d+)\]) (.*)")
-"""A step as the classic builder tells it, or as BuildKit does: ``#8 [stage-0 4/6] RUN ...``."""
-_OUR_WORDS = re.compile(r"^(?:#\d+ )?(?:\d+\.\d+ )?megtrim: (.*)$", re.MULTILINE)
-"""What a recipe's script says; BuildKit puts the step and the seconds before it."""
-_NO_NEWS = ("DEPRECATED", " ", "Sending build context")
+"""A step as the classic builder prints it, or BuildKit: ``#8 [stage-0 4/6] RUN ...``."""
+_OUR_MESSAGE = re.compile(r"^(?:#\d+ )?(?:\d+\.\d+ )?megtrim: (.*)$", re.MULTILINE)
+"""A message of a recipe's script; BuildKit prints the step and the seconds before it."""
+_NOISE = ("DEPRECATED", " ", "Sending build context")
 _TAIL_CHARACTERS = 2000
 
 Progress = Callable[[int, int, str], None]
@@ -36,7 +36,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ndk:
-    """Where an NDK comes from: a folder of this machine, or an archive with its checksum."""
+    """The source of an NDK: a folder of this machine, or an archive with its checksum."""
 
     folder: Path | None = None
     url: str = ""
@@ -45,7 +45,7 @@ class Ndk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSpec:
-    """What is to be built."""
+    """An image to build."""
 
     name: str
     base: str
@@ -54,7 +54,7 @@ class ImageSpec:
 
 
 def default_tag(name: str) -> str:
-    """Return what a recipe's image is called where nobody calls it otherwise."""
+    """Return the default name of a recipe's image."""
     return f"megtrim/{name}"
 
 
@@ -66,7 +66,7 @@ def recipes() -> Path:
 
 
 def build(spec: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
-    """Build the image and return it; the same order again returns the same image."""
+    """Build the image and return it; the same spec gives the same image again."""
     expect_reference(spec.tag)
     base = _base_identity(spec.base, docker)
     arguments = {"BASE": spec.base}
@@ -87,7 +87,7 @@ def build(spec: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
                 *(word for pair in pairs for word in ("--build-arg", pair)),
                 "-",
             ),
-            # A statement about the build would carry its date into the image's identity.
+            # An attestation of the build contains its date, which would change the image's ID.
             env={"BUILDX_NO_DEFAULT_ATTESTATIONS": "1", "BUILDKIT_PROGRESS": "plain"},
             stdin=archive,
             merge_stderr=True,
@@ -101,7 +101,7 @@ def build(spec: ImageSpec, docker: DockerClient, progress: Progress) -> Image:
 
 
 def _base_identity(base: str, docker: DockerClient) -> str:
-    """Return what names the base for good; one that is not here must be named by its digest."""
+    """Return the base's digest or ID; a base that is not on this machine needs a digest."""
     here = docker.find(base)
     if here is not None:
         return here.identity
@@ -126,15 +126,16 @@ def _expect_built(spec: ImageSpec, outcome: CompletedCommand) -> None:
     if outcome.ok:
         return
     if outcome.timed_out:
-        msg = f"the image {spec.name} was not built within {_TIMEOUT_S:.0f} s"
+        msg = f"the image {spec.name} could not be built within {_TIMEOUT_S:.0f} s"
         raise InfrastructureFailure(msg)
     expect_daemon(outcome.stdout)
     lines = [line for line in outcome.stdout.splitlines() if line.strip()]
     failed = _FAILED.search(outcome.stdout)
-    said = _OUR_WORDS.findall(outcome.stdout)
-    msg = f"the image {spec.name} cannot be built: {said[-1]}" if said else ""
-    if said and failed is not None and int(failed[1]) == _GIVEN_WRONGLY:
+    messages = _OUR_MESSAGE.findall(outcome.stdout)
+    msg = f"the image {spec.name} cannot be built: {messages[-1]}" if messages else ""
+    if messages and failed is not None and int(failed[1]) == _WRONG_ARGUMENTS:
         raise InputError(msg)
-    telling = "\n".join(line for line in lines if not line.startswith(_NO_NEWS))
-    msg = msg or f"the image {spec.name} was not built:\n{telling[-_TAIL_CHARACTERS:]}"
-    raise InfrastructureFailure(msg, hint="are the network and the package mirror there, and room?")
+    output = "\n".join(line for line in lines if not line.startswith(_NOISE))
+    msg = msg or f"the image {spec.name} was not built:\n{output[-_TAIL_CHARACTERS:]}"
+    hint = "check the network, the package mirror and the disk space"
+    raise InfrastructureFailure(msg, hint=hint)

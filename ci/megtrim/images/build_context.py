@@ -1,7 +1,7 @@
-"""The context of an image's build: a stream of few files and perhaps an NDK, equal every time.
+"""The context of an image's build: a few files and perhaps an NDK, as a reproducible stream.
 
-It is written into docker while docker reads it: an NDK of some gigabytes is never copied. What
-differs between two machines (owner, date, order, umask) is not in it.
+Docker reads it while it is written, so that an NDK of some gigabytes is never copied. It contains
+nothing that differs between machines (owner, date, order, umask).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pathlib import Path
 from megtrim.errors import InputError
 
 NDK = "ndk"
-"""Folder of the context that holds an NDK, or nothing."""
+"""Folder of the context with the NDK; empty if the image has none."""
 _LOOK_S = 0.05
 _LAYOUT = ("source.properties", "build/cmake/android.toolchain.cmake")
 
 
 def expect_ndk(folder: Path) -> None:
-    """Refuse a folder that has not an NDK's layout."""
+    """Raise InputError for a folder without an NDK's layout."""
     for name in _LAYOUT:
         if not (folder / name).is_file():
-            msg = f"{folder} is no Android NDK: it has no {name}"
+            msg = f"{folder} is not an Android NDK: it has no {name}"
             raise InputError(msg, hint="name the folder that holds source.properties")
 
 
 @contextmanager
 def stream_archive(recipe: Path, ndk: Path | None) -> Iterator[Path]:
-    """Give a path that can be read once, as an archive of the context."""
+    """Yield a path from which the context can be read once, as a tar archive."""
     with tempfile.TemporaryDirectory(prefix="megtrim-context-") as folder:
         pipe = Path(folder) / "context.tar"
         os.mkfifo(pipe)
@@ -42,7 +42,7 @@ def stream_archive(recipe: Path, ndk: Path | None) -> Iterator[Path]:
         try:
             yield pipe
         finally:
-            # Where nobody ever read, the writer still waits for a reader, or is about to.
+            # If no one ever read, the writer still waits for a reader, or soon will.
             while writer.is_alive():
                 os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
                 writer.join(_LOOK_S)
@@ -61,7 +61,7 @@ def _write(pipe: Path, recipe: Path, ndk: Path | None, failures: list[OSError]) 
                 name = f"{NDK}/{path.relative_to(ndk)}" if ndk else NDK
                 archive.add(path, arcname=name, recursive=False, filter=_plain)
     except BrokenPipeError:
-        return  # docker reads no further: it says itself why
+        return  # docker stopped reading, and prints why
     except OSError as error:
         failures.append(error)
 
@@ -73,7 +73,7 @@ def _folder(name: str) -> tarfile.TarInfo:
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Take out what another machine would have otherwise."""
+    """Remove what would differ on another machine."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     entry.mtime = 0

@@ -1,4 +1,4 @@
-"""The folder of the compiler's cache on this machine, which containers share with it."""
+"""The folder of this machine's compiler cache, which containers share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REMOTE = "CCACHE_REMOTE_STORAGE"
 
 
 def folder(env: Mapping[str, str], *, otherwise: Path) -> Path:
-    """Return the folder that ccache itself would take; ``otherwise`` where there is no home."""
+    """Return the folder that ccache itself would use; ``otherwise`` if there is no home."""
     if env.get(VARIABLE):
         return Path(env[VARIABLE]).absolute()
     if not env.get("HOME"):

@@ -1,7 +1,7 @@
-"""Who a container belongs to: the megtrim that started it, so that a later one can tell it died.
+"""Labels containers with the megtrim process that started them, to find abandoned ones later.
 
-A process that is killed cleans up nothing. Its containers carry its name, and the next run of
-anybody on this machine ends those whose holder is no more.
+A killed process cleans up nothing. Its containers are labelled with its identity, and the next run
+of megtrim on this machine removes those whose process has ended.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PID = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def me() -> str:
-    """Name this process: machine and boot, namespace, process and its start."""
+    """Return this process's identity: boot, namespace, process ID and start time."""
     return f"{_here()}/{os.getpid()}/{_read_start_time(os.getpid()) or ''}"
 
 
 def end_abandoned(docker: DockerClient) -> None:
-    """End the containers whose holder was a process of this machine that is no more."""
+    """Remove the containers whose process ran on this machine and has ended."""
     shown = ("--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{LABEL}"}}}}')
     listed = docker.check_output("ps", "--filter", f"label={LABEL}", *shown)
     pairs = (line.partition(" ")[::2] for line in listed.splitlines())
@@ -36,7 +36,7 @@ def end_abandoned(docker: DockerClient) -> None:
 def _is_gone(holder: str) -> bool:
     rest, _, started = holder.rpartition("/")
     here, _, pid = rest.rpartition("/")
-    # Of another machine's, or another namespace's, processes nothing is known here.
+    # Processes of another machine or namespace are not known here.
     if here != _here() or not _PID.fullmatch(pid):
         return False
     now = _read_start_time(int(pid))
@@ -48,12 +48,12 @@ def _here() -> str:
 
 
 def _read_start_time(pid: int) -> str | None:
-    """Return when a process started, in ticks since the boot: empty once ended, None unknown."""
-    told = _read(Path(f"/proc/{pid}/stat"))
-    if not told:
+    """Return a process's start in ticks since the boot; empty if it ended, None if unknown."""
+    stat = _read(Path(f"/proc/{pid}/stat"))
+    if not stat:
         return None
-    # The name in the second field may hold anything, spaces and brackets too.
-    fields = told.rpartition(")")[2].split()
+    # The name in the second field may contain anything, even spaces and brackets.
+    fields = stat.rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
 
 

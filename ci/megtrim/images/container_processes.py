@@ -1,9 +1,9 @@
-"""Programs inside an image: each command is a container of its own, which goes when it ends.
+"""Runs programs inside an image: each command gets a container, which is removed when it ends.
 
-The client of docker is the child that :mod:`megtrim.process` starts, waits for and ends; what
-it prints, reads and returns is the program's. A container sees the folders that it is given,
-under the same paths as outside, and no network; it runs as the caller, and has no rights beyond
-that. Nothing of the caller's environment enters it but what a command brings.
+:mod:`megtrim.process` starts, waits for and ends docker's client, whose input, output and exit
+status are the program's. A container sees only the mounted folders, under the same paths as
+outside, and no network. It runs as the calling user, without further rights. Of the caller's
+environment, it gets only what a command passes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from megtrim.images import cache, container_owner
 from megtrim.images.docker import DockerClient, Image, expect_daemon, last_line
 from megtrim.process import LARGEST_READ_BYTES, Command, CompletedCommand, ProcessRunner
 
-HOME = "/tmp"  # noqa: S108 - the container's own, which goes with it
+HOME = "/tmp"  # noqa: S108 - the container's own, which is removed with it
 _LOOK_TIMEOUT_S = 120.0
 _COPY_TIMEOUT_S = 600.0
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DOCKER_FAILED = 125
 _NOT_STARTED = re.compile(r"\[FATAL tini \(\d+\)\] exec .* failed: (.*)")
 _NOT_STARTED_STATUSES = frozenset((1, 126, 127))
-"""What tini ends with: 127 for no such file, 126 for one it may not run, 1 for anything else."""
-_DOCKER_SAYS = re.compile(r"^(?:docker: |.*error waiting for container)", re.MULTILINE)
-_OBEYED = re.compile(
+"""Exit statuses of tini: 127 for no such file, 126 for one it may not run, 1 for the rest."""
+_DOCKER_MESSAGE = re.compile(r"^(?:docker: |.*error waiting for container)", re.MULTILINE)
+_READ_BY_DOCKER = re.compile(
     r"(?:HOME|PATH|DOCKER_.*|BUILDX_.*|LD_.*|GO.*|SSL_.*|.*_proxy)$", re.IGNORECASE
 )
 _numbers = count(1)
@@ -41,33 +41,33 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mounts:
-    """What of this machine a container sees."""
+    """Folders and variables of this machine that a container sees."""
 
     writable: tuple[Path, ...]
     readable: tuple[Path, ...] = ()
-    """Folders that it must not change."""
+    """Folders that are mounted read-only."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables that every command gets, such as where the compiler's cache is."""
+    """Variables that every command gets, such as the folder of the compiler cache."""
 
 
 class ContainerRunner(ProcessRunner):
     """Runs commands in one image."""
 
-    def __init__(self, docker: DockerClient, image: Image, seen: Mounts) -> None:
+    def __init__(self, docker: DockerClient, image: Image, mounts: Mounts) -> None:
         super().__init__(image.env)
         self.where = f"image {image.reference}"
         self.image = image
         self._docker = docker
-        self._seen = seen
-        # A rootless daemon's root is the user who runs it: any other number is somebody else.
+        self._mounts = mounts
+        # A rootless daemon's root is the user who runs it; other IDs belong to someone else.
         self._user = "0:0" if docker.rootless() else f"{os.getuid()}:{os.getgid()}"
         self._holder = container_owner.me()
         self._programs: dict[str, str] | None = None
-        for folder in seen.writable:
+        for folder in mounts.writable:
             folder.mkdir(parents=True, exist_ok=True)
 
     def spent_cpu_s(self) -> float | None:
-        """Return None: the daemon runs them."""
+        """Return None: the daemon runs the programs, so their time is not known."""
         return None
 
     def which(self, name: str) -> str | None:
@@ -85,7 +85,7 @@ class ContainerRunner(ProcessRunner):
         if not folders:
             return {}
         found = [Path(each) for each in self._executables(tuple(folders), depth=1)]
-        # The rest of a name that holds a line's end is in none of the folders.
+        # Drop what follows a newline in a name: it is in none of the folders.
         programs = [each for each in found if str(each.parent) in folders]
         programs.sort(key=lambda each: folders.index(str(each.parent)), reverse=True)
         return {each.name: str(each) for each in programs}
@@ -95,11 +95,14 @@ class ContainerRunner(ProcessRunner):
         found = self.which(name)
         if found is None:
             msg = f"{self.where} has no {name}"
-            raise InputError(msg, hint="make a fitting one with `megtrim images build`")
+            raise InputError(msg, hint="build an image that has it with `megtrim images build`")
         return found
 
     def read(self, path: Path) -> bytes | None:
-        """Return a small file's bytes as the image has it, or None where there is none."""
+        """Return the bytes of a small file of the image, or None if there is no such file.
+
+        Raises InputError if it cannot be read, or is larger than ``LARGEST_READ_BYTES``.
+        """
         with tempfile.TemporaryDirectory(prefix="megtrim-read-") as folder:
             kept = Path(folder) / "bytes"
             argv = ("head", "-c", str(LARGEST_READ_BYTES + 1), str(path))
@@ -121,16 +124,16 @@ class ContainerRunner(ProcessRunner):
         return data
 
     def run(self, command: Command) -> CompletedCommand:
-        """Run to the end, in a container that does not outlive it."""
+        """Run a command to its end, in a container that is removed with it."""
         name = _new_name()
-        variables = {"HOME": HOME, **self._seen.env, **command.env}
-        # A value may be a password, and arguments are for everybody to read: docker takes values
-        # from its own environment, but for those that it would obey itself.
-        own = {each: value for each, value in variables.items() if not _OBEYED.match(each)}
-        given = (each if each in own else f"{each}={variables[each]}" for each in sorted(variables))
+        variables = {"HOME": HOME, **self._mounts.env, **command.env}
+        # A value may be a password, and every user can read arguments. So docker takes values from
+        # its own environment, except for variables that would change docker itself.
+        own = {each: value for each, value in variables.items() if not _READ_BY_DOCKER.match(each)}
+        pairs = (each if each in own else f"{each}={variables[each]}" for each in sorted(variables))
         argv = (
             *(self._docker.program(), "run", *self._options(name, command)),
-            *(word for each in given for word in ("--env", each)),
+            *(word for each in pairs for word in ("--env", each)),
             *(self.image.id, *command.argv),
         )
         ended = False
@@ -139,19 +142,19 @@ class ContainerRunner(ProcessRunner):
             ended = not (outcome.timed_out or outcome.aborted)
         finally:
             if not ended:
-                with suppress(InfrastructureFailure):  # what ended the run matters, not this
+                with suppress(InfrastructureFailure):  # the first failure matters, not this one
                     self._docker.remove(name)
         if ended:
             self._expect_started(outcome, command)
         return replace(outcome, argv=command.argv)
 
     def background(self, command: Command) -> NoReturn:
-        """Refuse: a container is waited for, so that none is left."""
-        msg = f"{command.argv[0]} would run beside megtrim, which nothing does in {self.where}"
-        raise InputError(msg, hint="leave the image out: --no-docker")
+        """Raise InputError: containers never run in the background, so that none is left."""
+        msg = f"{command.argv[0]} cannot run in the background in {self.where}"
+        raise InputError(msg, hint="run it without the image: --no-docker")
 
     def bring_out(self, path: Path, folder: Path) -> None:
-        """Copy a folder of the image to this machine, for machines that have no Docker."""
+        """Copy a folder of the image to this machine, for use on machines without Docker."""
         name = _new_name()
         label = ("--label", f"{container_owner.LABEL}={self._holder}", "--pull", "never")
         self._docker.check_output("create", "--name", name, *label, self.image.id, "true")
@@ -166,70 +169,70 @@ class ContainerRunner(ProcessRunner):
             raise InfrastructureFailure(msg)
 
     def _options(self, name: str, command: Command) -> tuple[str, ...]:
-        # The storage may be anywhere this machine reaches, itself included.
+        # The storage may be on any host that this machine reaches, or on itself.
         network = "host" if command.env.get(cache.REMOTE) else "none"
         return (
             *("--rm", "--init", "--pull", "never", "--log-driver", "none"),
             *("--name", name, "--label", f"{container_owner.LABEL}={self._holder}"),
             *("--network", network, "--user", self._user, "--cap-drop", "ALL"),
             *("--security-opt", "no-new-privileges"),
-            # An image may begin every command with a program of its own.
+            # An image may define an entrypoint.
             *("--entrypoint", ""),
             *(("--interactive",) if command.stdin else ()),
             *("--workdir", self._workdir(command.cwd)),
-            *(word for path in self._mounts() for word in ("--mount", path)),
+            *(word for mount in self._mount_options() for word in ("--mount", mount)),
         )
 
-    def _mounts(self) -> list[str]:
-        writable = dict.fromkeys(self._seen.writable)
-        readable = [path for path in self._seen.readable if path not in writable]
+    def _mount_options(self) -> list[str]:
+        writable = dict.fromkeys(self._mounts.writable)
+        readable = [path for path in self._mounts.readable if path not in writable]
         return [_mount(path) for path in writable] + [_mount(path, "readonly") for path in readable]
 
     def _workdir(self, cwd: Path | None) -> str:
         if cwd is None:
             return HOME
-        seen = (*self._seen.writable, *self._seen.readable)
-        if not cwd.is_dir() or not any(cwd.is_relative_to(path) for path in seen):
+        mounted = (*self._mounts.writable, *self._mounts.readable)
+        if not cwd.is_dir() or not any(cwd.is_relative_to(path) for path in mounted):
             msg = f"there is no folder {cwd} in {self.where} to start a program in"
             raise InfrastructureFailure(msg)
         return str(cwd)
 
     def _executables(self, folders: tuple[str, ...], *, depth: int) -> list[str]:
         argv = ("find", "-L", *folders, "-maxdepth", str(depth), "-type", "f", "-perm", "/111")
-        # It ends with 1 where a folder of the path is not there.
+        # It exits with 1 if a folder of PATH does not exist.
         outcome = self.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
         if outcome.timed_out or outcome.rc not in (0, 1):
-            ended = "did not end" if outcome.timed_out else f"ended with {outcome.rc}"
-            said = last_line(outcome.stderr)
-            msg = f"{self.where} cannot be searched for programs: find {ended}: {said}"
+            ended = "timed out" if outcome.timed_out else f"exited with {outcome.rc}"
+            reason = last_line(outcome.stderr)
+            msg = f"{self.where} cannot be searched for programs: find {ended}: {reason}"
             raise InfrastructureFailure(msg)
         return [each for each in outcome.stdout.split("\n") if each]
 
     def _expect_started(self, outcome: CompletedCommand, command: Command) -> None:
-        """Tell docker's own failures, and a program that did not start, from the program's."""
-        said = outcome.stdout if command.merge_stderr else outcome.stderr
-        if outcome.rc == _DOCKER_FAILED and _DOCKER_SAYS.search(said):
-            expect_daemon(said)
-            msg = f"docker could not run {command.argv[0]} in {self.where}: {last_line(said)}"
+        """Raise for docker's own failures, and for a program that did not start."""
+        output = outcome.stdout if command.merge_stderr else outcome.stderr
+        if outcome.rc == _DOCKER_FAILED and _DOCKER_MESSAGE.search(output):
+            expect_daemon(output)
+            msg = f"docker could not run {command.argv[0]} in {self.where}: {last_line(output)}"
             raise InfrastructureFailure(msg)
-        # A program that tini did not start says nothing after that.
-        failed = _NOT_STARTED.fullmatch(said.rstrip().rpartition("\n")[2])
+        # If tini could not start the program, its message is the last line.
+        failed = _NOT_STARTED.fullmatch(output.rstrip().rpartition("\n")[2])
         if failed is None or outcome.rc not in _NOT_STARTED_STATUSES:
             return
         if failed[1] == "No such file or directory":
             msg = f"{self.where} has no program {command.argv[0]!r}"
-            raise InputError(msg, hint="make a fitting one with `megtrim images build`")
+            raise InputError(msg, hint="build an image that has it with `megtrim images build`")
         msg = f"{command.argv[0]} cannot be started in {self.where}: {failed[1]}"
         raise InfrastructureFailure(msg)
 
 
 def _new_name() -> str:
-    """Return a container's name: megtrims of other namespaces have the same process numbers."""
+    """Return a unique container name: other PID namespaces may have the same process IDs."""
     return f"megtrim-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
 
 
 def _mount(path: Path, *options: str) -> str:
-    """Return the option that shows a folder under its own path; the form is that of CSV."""
+    """Return docker's option, as CSV, that mounts a folder under its own path."""
     fields = ("type=bind", f"source={path}", f"target={path}", *options)
     quoted = (each.replace('"', '""') for each in fields)
     return ",".join(f'"{each}"' if set(each) & {",", '"', "\n"} else each for each in quoted)

@@ -1,7 +1,7 @@
-"""A thin client over the ``docker`` command: is its daemon there, which image is meant.
+"""A thin client of the ``docker`` command: checks its daemon, finds and pulls images.
 
-Docker that is not installed is an input error; a daemon that does not answer is a failure of
-the infrastructure. Nothing here pulls an image: what runs was built or pulled before.
+A missing docker is an input error; a daemon that does not respond is an infrastructure failure. An
+image is only pulled by :meth:`DockerClient.pull`, never by running it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _CALL_TIMEOUT_S = 120.0
 _PULL_TIMEOUT_S = 3600.0
 _REFERENCE = re.compile(r"(?:sha256:)?[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
 _DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$")
-_HERE = "or leave Docker out: --no-docker builds with what this machine has"
+_HERE = "or build without Docker, with the tools of this machine: --no-docker"
 _ABSENT = ("no such image", "invalid reference format")
-"""Words for an image that is not here, the second for a name that none can have."""
+"""Messages for an image that is not on this machine; the second is for an invalid name."""
 _TROUBLES = (
-    ("permission denied", "this user may not talk to Docker's daemon", "join the group docker"),
+    ("permission denied", "this user may not use Docker's daemon", "join the group docker"),
     (
         "is the docker daemon running",
         "no Docker daemon answers",
@@ -32,7 +32,7 @@ _TROUBLES = (
     ),
     ("failed to connect to the docker api", "no Docker daemon answers", "systemctl start docker"),
     ("error during connect", "no Docker daemon answers", "is DOCKER_HOST right?"),
-    ("unexpected eof", "Docker's daemon went away", "look at its log: journalctl -u docker"),
+    ("unexpected eof", "Docker's daemon stopped", "look at its log: journalctl -u docker"),
 )
 
 
@@ -41,45 +41,45 @@ class Image:
     """An image that the daemon has."""
 
     reference: str
-    """As it was asked for."""
+    """The requested name, digest or ID."""
     id: str
-    """``sha256:`` and 64 hex digits: of its content, on every machine the same."""
+    """``sha256:`` and 64 hex digits; the same on every machine, by its content."""
     identity: str
-    """The digest, where it was asked for by digest; else the ID."""
+    """The digest, if the reference names one; else the ID."""
     env: Mapping[str, str]
     """Variables that it sets."""
 
 
 class DockerClient:
-    """Asks the daemon that the environment names."""
+    """Runs docker's client for the daemon that the environment names."""
 
     def __init__(self, processes: ProcessRunner) -> None:
         self.processes = processes
 
     def version(self) -> str:
-        """Return the daemon's version, or raise what is wrong with it."""
+        """Return the daemon's version. Raises if it cannot be reached, as :meth:`call` does."""
         return self.check_output("version", "--format", "{{.Server.Version}}").strip()
 
     def rootless(self) -> bool:
-        """Tell whether the daemon is a user's own, whose root is that user."""
+        """Return whether the daemon belongs to a user, who is root in its containers."""
         return "name=rootless" in self.check_output("info", "--format", "{{json .SecurityOptions}}")
 
     def image(self, reference: str) -> Image:
-        """Return an image that is here; one that is not is an input error."""
+        """Return an image of this machine. Raises InputError if it has none of that name."""
         found = self.find(reference)
         if found is None:
             msg = f"there is no image {reference} on this machine"
             raise InputError(
-                msg, hint="make it with `megtrim images build`, or get it with `docker pull`"
+                msg, hint="build it with `megtrim images build`, or get it with `docker pull`"
             )
         return found
 
     def find(self, reference: str) -> Image | None:
-        """Return an image that is here, or None."""
-        told = self._inspect_image(reference)
-        if told is None:
+        """Return an image of this machine, or None."""
+        inspected = self._inspect_image(reference)
+        if inspected is None:
             return None
-        facts = _first(told)
+        facts = _first(inspected)
         digest = _DIGEST.search(reference)
         listed = facts.get("Config") or {}
         variables = dict(each.partition("=")[::2] for each in listed.get("Env") or ())
@@ -88,7 +88,7 @@ class DockerClient:
         return Image(reference=reference, id=image_id, identity=identity, env=variables)
 
     def _inspect_image(self, reference: str) -> str | None:
-        """Return what docker tells of an image, None where it has none of that name."""
+        """Return docker's JSON about an image, None if it has none of that name."""
         expect_reference(reference)
         outcome = self.call("image", "inspect", reference)
         if outcome.ok:
@@ -99,28 +99,32 @@ class DockerClient:
         raise InfrastructureFailure(msg)
 
     def pull(self, reference: str) -> Image:
-        """Bring an image here from where its name says it is kept, and return it."""
+        """Pull an image from its registry, and return it."""
         expect_reference(reference)
         outcome = self.call("pull", "--quiet", reference, timeout_s=_PULL_TIMEOUT_S)
         if not outcome.ok:
             msg = f"docker pull {reference}: {last_line(outcome.stderr)}"
-            raise InfrastructureFailure(msg, hint="is the name right, and who may read it?")
+            raise InfrastructureFailure(msg, hint="is the name right, and may you read it?")
         return self.image(reference)
 
     def remove(self, *containers: str) -> None:
-        """End containers and remove them, those that are gone already left out."""
+        """Stop and remove containers; those that no longer exist are ignored."""
         self.call("rm", "--force", "--volumes", *containers)
 
     def check_output(self, *words: str) -> str:
-        """Return what docker prints; anything but success is a failure of the infrastructure."""
+        """Return what docker prints. Raises InfrastructureFailure if it fails."""
         outcome = self.call(*words)
         if not outcome.ok:
-            msg = f"docker {words[0]} ended with {outcome.rc}: {last_line(outcome.stderr)}"
+            msg = f"docker {words[0]} exited with {outcome.rc}: {last_line(outcome.stderr)}"
             raise InfrastructureFailure(msg)
         return outcome.stdout
 
     def call(self, *words: str, timeout_s: float = _CALL_TIMEOUT_S) -> CompletedCommand:
-        """Run docker; raise where it is missing or its daemon cannot be asked."""
+        """Run docker and return the result, whatever its exit status.
+
+        Raises InputError if docker is missing, InfrastructureFailure if its daemon cannot be
+        reached.
+        """
         command = Command(argv=(self.program(), *words), timeout_s=timeout_s)
         outcome = self.processes.run(command)
         if outcome.timed_out:
@@ -134,32 +138,32 @@ class DockerClient:
         """Return the path of the client."""
         found = self.processes.which(PROGRAM)
         if found is None:
-            msg = "docker is not on the path of this machine"
+            msg = "docker is not on the PATH of this machine"
             raise InputError(msg, hint=f"on Debian: apt-get install docker.io; {_HERE}")
         return found
 
 
 def expect_reference(reference: str) -> None:
-    """Refuse what cannot be the name of an image, such as an option."""
+    """Raise InputError for what cannot be the name of an image, such as an option."""
     if not _REFERENCE.fullmatch(reference):
         msg = f"found {reference[:80]!r}, expected the name, digest or ID of an image"
         raise InputError(msg)
 
 
-def expect_daemon(said: str) -> None:
-    """Raise where docker's words mean that its daemon was not to be had."""
-    lowered = said.lower()
+def expect_daemon(output: str) -> None:
+    """Raise InfrastructureFailure if docker's output means that its daemon cannot be reached."""
+    lowered = output.lower()
     for sign, text, remedy in _TROUBLES:
         if sign in lowered and ("docker" in lowered or "daemon" in lowered):
-            msg = f"{text}: {last_line(said)}"
+            msg = f"{text}: {last_line(output)}"
             raise InfrastructureFailure(msg, hint=f"{remedy}; {_HERE}")
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says something, without docker's advice on its help."""
+    """Return the last line that is neither empty nor docker's advice to read its help."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if not re.match(r"(See|Run) 'docker ", line)]
-    return telling[-1].removeprefix("docker: ")[:500] if telling else "it said nothing"
+    messages = [line for line in lines if not re.match(r"(See|Run) 'docker ", line)]
+    return messages[-1].removeprefix("docker: ")[:500] if messages else "no message"
 
 
 def _first(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Pins: digests and checksums that were read from their source, with where and when.
+"""Pins: digests and checksums that were read from their source, with the source and the day.
 
-``docker/pins.json`` holds them by name. None is ever written by hand, and no recipe has one as
-its default: what was not read anywhere has to be given.
+``docker/pins.json`` lists them by name. They are never written by hand, and no recipe has a default
+in their place.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _VALUES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """One thing that was read."""
+    """One digest or checksum."""
 
     value: str
-    """``NAME@sha256:HEX`` of a base image, ``sha256:HEX`` of an archive."""
+    """``NAME@sha256:HEX`` for a base image, ``sha256:HEX`` for an archive."""
     source: str
     """URL that it was read from."""
     when: str
@@ -49,9 +49,9 @@ class Pin:
 
 
 def pin_base(text: str, today: date) -> Pin:
-    """Ask the registry what a name stands for now."""
+    """Return a pin with the digest that the registry has for a name now."""
     reference = registry.parse_reference(text)
-    # Only a host's name may have capitals.
+    # Only a host name may have capitals.
     name = text.rpartition(":")[0].lower()
     if not re.fullmatch(_BASE_NAME, name):
         msg = f"found {text[:80]!r}, expected a name of at most 255 letters, digits and ./:_-"
@@ -61,7 +61,7 @@ def pin_base(text: str, today: date) -> Pin:
 
 
 def pin_ndk(url: str, today: date) -> Pin:
-    """Load an NDK's archive, and keep its size and its sha256."""
+    """Download an NDK's archive, and return a pin with its size and sha256."""
     if split(url) is None:
         msg = f"found {url[:80]!r}, expected the http(s) address of an archive"
         raise InputError(msg)
@@ -88,14 +88,14 @@ def pin_ndk(url: str, today: date) -> Pin:
         raise (InfrastructureFailure if answer.status >= 500 else InputError)(msg)
     announced = answer.headers.get("content-length", str(size_bytes))
     if announced != str(size_bytes) or not size_bytes:
-        msg = f"{url}: {size_bytes:,} bytes came, {announced[:20]} were announced"
-        raise InfrastructureFailure(msg, hint="load it again")
+        msg = f"{url}: received {size_bytes:,} bytes, expected {announced[:20]}"
+        raise InfrastructureFailure(msg, hint="download it again")
     value = f"sha256:{digest.hexdigest()}"
     return Pin(value=value, source=url, when=today.isoformat(), size_bytes=size_bytes)
 
 
 def read_pins(path: Path) -> Mapping[str, Pin]:
-    """Return the pins of a file, none where there is none."""
+    """Return the pins of a file, by name; none if there is no file. Raises InputError."""
     if not path.exists():
         return {}
     text = read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a file of pins")
@@ -104,8 +104,8 @@ def read_pins(path: Path) -> Mapping[str, Pin]:
         entries = {_VERSION: document["pins"]}[document["version"]]
         return {name: _pin(name, entry) for name, entry in entries.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        msg = f"{path}: found something else than what `megtrim images pin` writes"
-        raise InputError(msg, hint="have it written anew: it holds nothing of its own") from None
+        msg = f"{path}: found something other than what `megtrim images pin` writes"
+        raise InputError(msg, hint="delete it, and run `megtrim images pin` again") from None
 
 
 def write_pins(path: Path, pins: Mapping[str, Pin]) -> None:

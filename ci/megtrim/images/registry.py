@@ -1,7 +1,7 @@
-"""What a registry of images says: the digest behind a name, by the HTTP API that all of them have.
+"""Asks a registry for the digest of an image name, by the HTTP API that all registries share.
 
-The API is that of the OCI distribution specification, as Docker's registry began it: a manifest
-at ``/v2/NAME/manifests/TAG``, and a token from the place that the answer 401 names.
+The API is that of the OCI distribution specification: a manifest at ``/v2/NAME/manifests/TAG``, and
+a token from the URL that a response 401 names.
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ class ImageRef:
     registry: str
     name: str
     tag: str
-    given: str
 
     @property
     def url(self) -> str:
-        """Where the manifest is; a registry of this machine speaks plain HTTP, as docker has it."""
+        """URL of the manifest; as in docker, a registry of this machine uses plain HTTP."""
         host = _API_OF_DEFAULT if self.registry == DEFAULT_REGISTRY else self.registry
         scheme = "http" if _NEAR.fullmatch(self.registry) else "https"
         return f"{scheme}://{host}/v2/{self.name}/manifests/{self.tag}"
 
 
 def parse_reference(text: str) -> ImageRef:
-    """Return the parts of ``[REGISTRY/]NAME:TAG``; a name of one part is one of Debian's kind."""
+    """Return the parts of ``[REGISTRY/]NAME:TAG``; a name of one part is an official image."""
     path, colon, tag = text.rpartition(":")
     first, slash, rest = path.partition("/")
-    first = first.lower()  # a host's name, should it be one: its case means nothing
+    first = first.lower()  # if it is a host name, its case has no meaning
     elsewhere = bool(slash) and ("." in first or ":" in first or first == "localhost")
     registry, name = (first, rest) if elsewhere else (DEFAULT_REGISTRY, path)
     if registry == DEFAULT_REGISTRY and "/" not in name:
@@ -61,13 +60,13 @@ def parse_reference(text: str) -> ImageRef:
     if not colon or not _NAME.fullmatch(name) or not _TAG.fullmatch(tag):
         msg = f"found {text[:80]!r}, expected [REGISTRY/]NAME:TAG, such as debian:bookworm-slim"
         raise InputError(msg)
-    return ImageRef(registry=registry, name=name, tag=tag, given=text)
+    return ImageRef(registry=registry, name=name, tag=tag)
 
 
 def digest_of(reference: ImageRef) -> str:
-    """Return ``sha256:HEX`` of the manifest that the name stands for now.
+    """Return ``sha256:HEX`` of the manifest that the name refers to now.
 
-    The digest is counted from the manifest's own bytes, and must be what the registry says.
+    The digest is computed from the manifest's bytes, and must equal the one the registry sends.
     """
     answer = _ask(reference, "")
     if answer.status == 401:
@@ -77,23 +76,21 @@ def digest_of(reference: ImageRef) -> str:
             return _verify_digest(reference, answer)
         case 401 | 403 | 404 as status:
             msg = f"{reference.url}: the registry answered {status}"
-            raise InputError(msg, hint="is it spelt right, and may everybody read it?")
+            raise InputError(msg, hint="is it spelt right, and public?")
         case status:
             msg = f"{reference.url}: the registry answered {status}"
             raise InfrastructureFailure(msg, hint="try again later")
 
 
 def exchange(url: str, *, token: str = "", accept: str = "*/*", request: Request) -> Response:
-    """Ask once; no whole answer is a failure of the infrastructure."""
+    """Send one request. Raises InfrastructureFailure if no complete response comes."""
     headers = {"Accept": accept, "User-Agent": "megtrim"}
-    wire = HttpClient(url, token, headers=headers, clock=time.monotonic, limits=TransferLimits())
+    client = HttpClient(url, token, headers=headers, clock=time.monotonic, limits=TransferLimits())
     try:
-        return wire.exchange(request)
+        return client.exchange(request)
     except TransportError as broken:
         msg = f"{url}: {broken}"
-        raise InfrastructureFailure(
-            msg, hint="is the address right, and the network there?"
-        ) from None
+        raise InfrastructureFailure(msg, hint="is the address right, and the network up?") from None
 
 
 def _ask(reference: ImageRef, token: str) -> Response:
@@ -103,35 +100,35 @@ def _ask(reference: ImageRef, token: str) -> Response:
 
 
 def _token(reference: ImageRef, answer: Response) -> str:
-    """Get the token that everybody may have, from where the registry says."""
-    asked = dict(_CHALLENGE.findall(answer.headers.get("www-authenticate", "")))
-    realm = asked.pop("realm", "")
+    """Get the anonymous token from the URL that the registry names."""
+    challenge = dict(_CHALLENGE.findall(answer.headers.get("www-authenticate", "")))
+    realm = challenge.pop("realm", "")
     secure = realm.startswith("https://") or reference.url.startswith("http://")
     if not realm or not secure:
-        msg = f"{reference.url}: the registry wants a password of a kind that megtrim has not"
+        msg = f"{reference.url}: the registry requires a login that megtrim does not support"
         raise InputError(msg)
-    url = f"{realm}?{urlencode(sorted(asked.items()))}"
-    told = exchange(realm, request=_get(url))
+    url = f"{realm}?{urlencode(sorted(challenge.items()))}"
+    response = exchange(realm, request=_get(url))
     try:
-        token = json.loads(told.body)["token"] if told.status == 200 else None
+        token = json.loads(response.body)["token"] if response.status == 200 else None
     except (ValueError, LookupError, TypeError, RecursionError):
         token = None
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]{1,16384}", token):
-        msg = f"{realm}: answered {told.status}, and gave no token"
+        msg = f"{realm}: answered {response.status}, without a token"
         raise InfrastructureFailure(msg)
     return token
 
 
 def _verify_digest(reference: ImageRef, answer: Response) -> str:
     digest = f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
-    said = answer.headers.get("docker-content-digest", digest)
+    announced = answer.headers.get("docker-content-digest", digest)
     try:
         whole = isinstance(json.loads(answer.body), dict)
     except (ValueError, RecursionError):
         whole = False
-    if not whole or said != digest:
-        msg = f"{reference.url}: the manifest's digest is {digest}, the registry says {said[:80]}"
-        raise InfrastructureFailure(msg, hint="something in between may have answered instead")
+    if not whole or announced != digest:
+        msg = f"{reference.url}: the manifest's digest is {digest}, expected {announced[:80]}"
+        raise InfrastructureFailure(msg, hint="does a proxy answer in the registry's place?")
     return digest
 
 

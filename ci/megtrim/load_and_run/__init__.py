@@ -1,1 +1,1 @@
-"""The program that runs models: its command line, how it ended, its log, its dumped outputs."""
+"""The program that runs models: its command line, exit status, log and dumped outputs."""

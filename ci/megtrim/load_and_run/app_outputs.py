@@ -1,8 +1,8 @@
-"""Outputs of a team's own application, and whether two of them are the same.
+"""Outputs of a team's own application, and their comparison.
 
-A ``.npy`` file of numbers is a tensor, in whatever order its bytes are. All else is compared byte
-by byte: other ``.npy`` files (records, text, dates, ``f16``), raw files, text, what the program
-prints. Layout of ``.npy``: NumPy's own description of the format, ``numpy.lib.format``. Pure.
+A ``.npy`` file of numbers is a tensor, in any byte order. Everything else is compared byte by byte:
+other ``.npy`` files (records, text, dates, ``f16``), raw files, text, printed output. Format of
+``.npy``: NumPy's own description, ``numpy.lib.format``. Pure.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
 _MOST_PRINTED_BYTES = 8 * 1024 * 1024
 _MAGIC = b"\x93NUMPY"
 _VERSIONS = {1: 2, 2: 4, 3: 4}
-"""Version of the format and bytes of the header's length."""
+"""Number of bytes of the header's length, by version of the format."""
 _LONGEST_HEADER = 10_000
 _MOST_DIMENSIONS = 32
 _LONGEST_SIDE = 2**63 - 1
 _KEYS = {"descr", "fortran_order", "shape"}
 _NUMERIC = re.compile(r"([<>|=]?)([biufc][0-9]{1,2})", re.ASCII)
 _OBJECTS = "|O"
-"""In the type of a file that holds Python's objects, which are programs to whoever reads them."""
+"""Part of the type of a file with Python objects, which could run code when they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +44,15 @@ class OutputFile:
     name: str
     data: bytes
     tensor: Tensor | None
-    """Of a ``.npy`` file whose elements are plain numbers."""
+    """Content of a ``.npy`` file whose elements are plain numbers."""
     by_columns: bool = False
-    """Of a ``.npy`` file in Fortran's order."""
+    """Whether it is a ``.npy`` file in Fortran order."""
     records: tuple[bytes, int] | None = None
-    """Of a ``.npy`` file of anything but numbers: its elements' bytes, and how many they are."""
+    """Bytes and number of the elements of a ``.npy`` file of anything but numbers."""
 
 
 def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
-    """Read one output. Raises InputError for a ``.npy`` file that is none, or cut off."""
+    """Parse one output. Raises InputError for an invalid or truncated ``.npy`` file."""
     if not name.endswith(NPY):
         return OutputFile(name=name, data=data, tensor=None)
     return _parse_npy(data, name, source)
@@ -62,7 +62,7 @@ def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Com
     """Compare two outputs: tensors within the tolerance, everything else byte by byte."""
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
-    # Equal bytes of a square in another order are other values.
+    # In another order, equal bytes are other values.
     ordered = plain.by_columns == reduced.by_columns
     if plain.tensor is not None and reduced.tensor is not None and ordered:
         return dump.compare(plain.tensor, reduced.tensor, tolerance)
@@ -74,16 +74,16 @@ def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Com
 
 
 def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
-    """Say why an output proves nothing; None where it is good evidence."""
+    """Return why an output proves nothing; None if it is good evidence."""
     if output.tensor is not None:
         return dump.refusal(output.tensor, tolerance)
     if output.records is not None:
         return repetition.refusal_of_records(output.name, *output.records)
     if output.name == PRINTED and _NO_TEXT in output.data:
-        # It is told as text, in which two different bytes look alike.
-        return f"the {PRINTED} holds what is no text (files in {{outputs}} may)"
+        # It is decoded as text, in which different invalid bytes become the same character.
+        return f"the {PRINTED} is not all text (files in {{outputs}} may be binary)"
     if output.name == PRINTED and len(output.data) > _MOST_PRINTED_BYTES:
-        return f"the {PRINTED} is longer than what is kept of it (files in {{outputs}} are whole)"
+        return f"the {PRINTED} is too long to be kept (files in {{outputs}} are kept whole)"
     return repetition.refusal(output.name, output.data)
 
 
@@ -101,7 +101,7 @@ def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
     element = OF_NUMPY.get(numeric[2]) if numeric else None
     if numeric is None or element is None:
         if _OBJECTS in descr:
-            raise _make_damage_error(source, "Python's objects, which are not read")
+            raise _make_damage_error(source, "Python objects, which are not read")
         return OutputFile(name=name, data=data, tensor=None, records=_records(body, shape, source))
     if len(body) * 8 != math.prod(shape) * element.bits:
         raise _make_damage_error(source, f"{len(body)} bytes for {descr} {shape}")
@@ -119,21 +119,21 @@ def _records(body: bytes, shape: tuple[int, ...], source: str) -> tuple[bytes, i
 
 
 def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...], bool]:
-    """Return type, shape, and whether it is in Fortran's order; then the shape is turned round."""
+    """Return type, shape, and whether it is in Fortran order, for which the shape is reversed."""
     try:
-        told = ast.literal_eval(text.decode("utf-8").strip())
+        fields = ast.literal_eval(text.decode("utf-8").strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        told = None
-    if not isinstance(told, dict) or told.keys() != _KEYS:
-        raise _make_damage_error(source, "a header that is none")
-    shape = told["shape"]
+        fields = None
+    if not isinstance(fields, dict) or fields.keys() != _KEYS:
+        raise _make_damage_error(source, "an invalid header")
+    shape = fields["shape"]
     fits = isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
     if not fits or not all(type(each) is int and 0 <= each <= _LONGEST_SIDE for each in shape):
-        raise _make_damage_error(source, "a shape that is none")
-    by_columns = bool(told["fortran_order"])
-    return str(told["descr"]), shape[::-1] if by_columns else shape, by_columns
+        raise _make_damage_error(source, "an invalid shape")
+    by_columns = bool(fields["fortran_order"])
+    return str(fields["descr"]), shape[::-1] if by_columns else shape, by_columns
 
 
 def _make_damage_error(source: str, found: str) -> InputError:
-    msg = f"{source}: not a whole .npy file: {found}"
-    return InputError(msg, hint="expected a file as NumPy writes it; give it another name if not")
+    msg = f"{source}: not an intact .npy file: {found}"
+    return InputError(msg, hint="expected a file that NumPy wrote; give other files another suffix")

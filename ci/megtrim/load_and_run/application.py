@@ -1,7 +1,7 @@
-"""The command line of a team's own application: its words, with places for what is measured.
+"""The command line of a team's own application, with placeholders.
 
 ``{model}``, ``{input:NAME}``, ``{outputs}``, ``{threads}`` and ``{algo_cache}`` are replaced;
-``{{`` and ``}}`` are braces. Pure: it only makes and judges arguments, it never runs them.
+``{{`` and ``}}`` are braces. Pure: this module builds and checks arguments, it never runs them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PART = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<text>[^{}]+)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """What the placeholders stand for in one run. Paths are those of the device."""
+    """The values of the placeholders in one run. Paths are those of the device."""
 
     model: str
     outputs: str
@@ -35,7 +35,7 @@ class Places:
     algo_cache: str | None = None
 
     def value(self, name: str) -> str | None:
-        """Return what a placeholder stands for, None where nothing was given for it."""
+        """Return the value of a placeholder, None if it has none."""
         if name.startswith(INPUT):
             return self.inputs.get(name.removeprefix(INPUT))
         values = {
@@ -50,7 +50,7 @@ class Places:
 def placeholders(argument: str) -> tuple[str, ...]:
     """Return the names of an argument's placeholders, in order.
 
-    Raises InputError for a name that is none, and for a brace that stands alone.
+    Raises InputError for an unknown name, and for a single brace.
     """
     return tuple(part for part, is_name in _parts(argument) if is_name)
 
@@ -71,13 +71,13 @@ def _fill_placeholders(argument: str, places: Places) -> str:
         value = places.value(part) if is_name else part
         if value is None:
             msg = f"{{{part}}} in the argument {argument!r} is an unknown placeholder"
-            raise InputError(msg, hint="give the input or the algorithm cache that it names")
+            raise InputError(msg, hint="add the input or the algorithm cache that it names")
         text += value
     return text
 
 
 def _parts(argument: str) -> Iterator[tuple[str, bool]]:
-    """Yield an argument's pieces of text, and its placeholders' names."""
+    """Yield the parts of an argument, each with whether it is a placeholder's name."""
     for part in _PART.finditer(argument):
         if part["double"]:
             yield part["double"][0], False

@@ -1,8 +1,8 @@
-"""The command line of ``load_and_run``: what a scenario adds, and what a user may give.
+"""The command line of ``load_and_run``: what a scenario adds, and what a user may add.
 
-Flags are read as the program of the engine at hand reads them, which its
-:class:`~megtrim.load_and_run.dialects.Dialect` says. What megtrim adds itself is spelled so
-that every release takes it. Pure: it only makes and judges arguments, it never runs them.
+Flags are parsed as the engine's own program parses them, by its
+:class:`~megtrim.load_and_run.dialects.Dialect`. Flags that megtrim adds are spelt so that every
+release accepts them. Pure: this module builds and checks arguments, it never runs them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag as given: its name with ``_`` only, and its value where it has one."""
+    """One flag: its name with ``_`` instead of ``-``, and its value if it has one."""
 
     name: str
     value: str | None
@@ -46,7 +46,7 @@ class ProgramArguments:
     program: str
     model: str
     arguments: tuple[str, ...]
-    """What the user asks for, without what the fields below stand for."""
+    """The user's arguments, without those that the fields below replace."""
     inputs: tuple[tuple[str, str], ...] = ()
     """Input name and file."""
     threads: int = 1
@@ -58,7 +58,7 @@ class ProgramArguments:
 
 
 def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[Flag, ...]:
-    """Read arguments as the program will. Raises InputError for one that it does not take."""
+    """Parse arguments as the program does. Raises InputError for one that it does not accept."""
     rest = list(reversed(arguments))
     found = []
     while rest:
@@ -67,7 +67,7 @@ def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[F
         dashes = len(argument) - len(argument.lstrip("-"))
         if dashes not in (1, 2) or not name:
             msg = f"{source}: found the argument {argument!r}, expected a flag such as --cpu"
-            raise InputError(msg, hint="the model is given by the key file; values follow flags")
+            raise InputError(msg, hint="the key file names the model; values follow flags")
         if dialect.literal:
             _expect_literal(argument, source)
         found.append(_flag(_plain(name), value if equals else None, rest, dialect, source))
@@ -75,7 +75,7 @@ def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[F
 
 
 def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
-    """Return one flag; its value, if it needs one of ``rest``, is taken from there."""
+    """Return one flag; if its value is the next argument, it is taken from ``rest``."""
     if not dialect.knows(name):
         msg = f"{source}: the flag {_spell_flag(name)} is unknown to this engine"
         raise InputError(msg, hint=_suggestion(name, dialect))
@@ -84,37 +84,37 @@ def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, sourc
     if name in dialect.optional and (not rest or rest[-1].startswith("--")):
         return Flag(name, None)
     if not rest:
-        msg = f"{source}: the flag {_spell_flag(name)} lacks its value"
-        raise InputError(msg, hint="write the value behind it as an argument of its own")
+        msg = f"{source}: the flag {_spell_flag(name)} has no value"
+        raise InputError(msg, hint="write the value after it as an argument of its own")
     return Flag(name, rest.pop())
 
 
 def _expect_literal(argument: str, source: str) -> None:
-    """Refuse what gflags would take, and a program that compares letter by letter does not."""
+    """Raise InputError for a spelling that only gflags accepts, not a program without it."""
     if _LITERAL.fullmatch(argument):
         return
     name, equals, value = argument.lstrip("-").partition("=")
     spelled = _spell_flag(_plain(name)) + (f" and {value}, as two arguments" if equals else "")
-    msg = f"{source}: found the argument {argument!r}, which load_and_run up to 1.6 does not take"
+    msg = f"{source}: found the argument {argument!r}, which load_and_run up to 1.6 does not accept"
     raise InputError(msg, hint=f"write it as {spelled}")
 
 
 def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) -> None:
-    """Refuse what megtrim sets itself, and what this engine's program does not know.
+    """Raise InputError for flags that megtrim sets itself, or that the program does not know.
 
-    ``source`` says whose arguments they are (``megtrim.yaml:12``) and begins every message.
+    ``source`` is the place of the arguments (``megtrim.yaml:12``), with which messages begin.
     """
     check_reserved(arguments, source=source)
     flags(arguments, dialect=dialect, source=source)
 
 
 def check_reserved(arguments: Iterable[str], *, source: str) -> None:
-    """Refuse what megtrim sets itself, wherever it stands and whatever the program's dialect."""
+    """Raise InputError for flags that megtrim sets itself, in any dialect."""
     for name in _names(arguments):
         # A switch can be turned off as --noNAME, which collides just as well.
         reason = _RESERVED.get(name) or _RESERVED.get(name.removeprefix("no"))
         if reason is not None:
-            msg = f"{source}: the flag --{name} is not for args"
+            msg = f"{source}: the flag --{name} is not allowed in args"
             raise InputError(msg, hint=reason)
 
 
@@ -147,10 +147,10 @@ def _spell_flag(name: str) -> str:
 
 
 def compose(invocation: ProgramArguments) -> tuple[str, ...]:
-    """Return the whole command line. The user's arguments stand behind the model, unchanged."""
+    """Return the whole command line. The user's arguments follow the model, unchanged."""
     argv = [invocation.program, invocation.model, *invocation.arguments]
-    given = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
-    if invocation.threads > 1 and not given:
+    own = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
+    if invocation.threads > 1 and not own:
         argv += ["--multithread", str(invocation.threads)]
     if invocation.search:
         argv.append("--fast-run")
@@ -164,7 +164,7 @@ def compose(invocation: ProgramArguments) -> tuple[str, ...]:
 
 
 def _input(name: str, path: str) -> str:
-    """Return one input in the program's grammar: the first ``:`` ends the name, ``;`` the file."""
+    """Return one input in the program's syntax: the first ``:`` ends the name, ``;`` the file."""
     if not name or ":" in name or ";" in name:
         msg = f"the input name {name!r} cannot be passed on: expected no ':' and no ';'"
         raise InputError(msg, hint="megtrim model show FILE lists the names of a model's inputs")

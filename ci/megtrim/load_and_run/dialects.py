@@ -1,9 +1,9 @@
-"""The two command lines of ``load_and_run``, as data: how flags are written, and which there are.
+"""The two command-line dialects of ``load_and_run``, as data: syntax and list of flags.
 
-``SDK`` is the program up to 1.6, which compares each argument with the flags' names. ``LITE`` is
-the program from 1.7 on, read by gflags. Each list holds the flags of every release of its days;
-:mod:`megtrim.engines.megengine.runner_flags` narrows it to those of one tree. Read in the
-engine's history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
+``SDK`` is the program up to 1.6, which compares each argument with the names of flags. ``LITE`` is
+the program from 1.7 on, which uses gflags. Each list has the flags of all its releases;
+:mod:`megtrim.engines.megengine.runner_flags` narrows it to those of one tree. Read in the engine's
+history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How one program's flags are written. Names have ``_`` only, wherever they stand here."""
+    """How one program's flags are written. Names in this class have ``_`` instead of ``-``."""
 
     name: str
     literal: bool
-    """Whether a flag must be spelled to the letter: two dashes, ``-`` in the name, no ``=``."""
+    """Whether a flag must be spelt exactly: two dashes, ``-`` in the name, no ``=``."""
     switches: frozenset[str]
     """Flags without a value."""
     values: frozenset[str]
-    """Flags that take the next argument, whatever it is."""
+    """Flags whose value is the next argument, even if it looks like a flag."""
     optional: frozenset[str] = frozenset()
-    """Of ``values``: those that take no argument that begins with two dashes."""
+    """Those of ``values`` that do not take an argument which begins with two dashes."""
     closed: bool = True
-    """Whether a flag that is in no list is unknown to the program."""
+    """Whether the program knows only the flags of these lists."""
     other_names: Mapping[str, str] = field(default_factory=dict)
-    """What flags of other releases are called in this dialect."""
+    """Names in this dialect for flags of other releases."""
 
     def knows(self, flag: str) -> bool:
-        """Whether the program takes this flag."""
+        """Return whether the program knows this flag."""
         if self.is_switch(flag) or flag in self.values:
             return True
         return not self.closed and flag not in self.other_names
 
     def is_switch(self, flag: str) -> bool:
-        """Whether it is a flag without a value; gflags lets each be turned off as ``noNAME``."""
+        """Return whether it is a flag without value; in gflags, ``noNAME`` turns one off."""
         turned = flag if self.literal else flag.removeprefix("no")
         return flag in self.switches or turned in self.switches
 
     def of_tree(self, switches: frozenset[str], values: frozenset[str]) -> Dialect:
         """Return the dialect of one tree, whose sources name these flags.
 
-        Whether a flag takes a value is asked of the lists here first: the sources show it less
-        clearly than they show the name.
+        Whether a flag takes a value is looked up in these lists first: the sources show it less
+        clearly than the name.
         """
         found = switches | values
         plain = (found & self.switches) | (switches - self.values)
@@ -54,7 +54,7 @@ class Dialect:
 
 _WINOGRAD, _PREPROCESS = "winograd_transform", "weight_preprocess"
 OTHER_NAMES = {_WINOGRAD: _PREPROCESS, _PREPROCESS: _WINOGRAD}
-"""1.0 and 1.1 know both, every later release the second alone."""
+"""1.0 and 1.1 know both, later releases only the second."""
 
 SDK = Dialect(
     name="load_and_run up to 1.6",
@@ -77,7 +77,7 @@ SDK = Dialect(
             *("bin_io_dump", "bin_out_dump", "c_opr_lib", "check_var_value"),
             *("fast_run_algo_policy", "fast_run_shared_batch_size", "get_static_mem_info"),
             *("input", "io_dump", "iter", "layout_transform", "layout_transform_dump"),
-            # It takes none by its own description, and passes over the next argument all the same.
+            # By its own description it has no value, but it skips the next argument.
             "model_info",
             *("multi_thread_core_ids", "multithread", "multithread_default", "profile"),
             *("profile_host", "range", "tensorrt_cache", "thread", "warmup_iter"),
@@ -89,7 +89,7 @@ SDK = Dialect(
 )
 
 _GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
-"""Of gflags itself. Those that read further flags from somewhere are not for arguments."""
+"""Flags of gflags itself. Those that read flags from elsewhere are reserved."""
 
 LITE = Dialect(
     name="load_and_run from 1.7 on",
@@ -127,5 +127,5 @@ LITE = Dialect(
 
 
 def _of_parser(dialect: Dialect) -> frozenset[str]:
-    """Return the flags that come with the parser, not with the program's sources."""
+    """Return the flags of the parser, which the program's sources do not name."""
     return frozenset() if dialect.literal else _GFLAGS_SWITCHES

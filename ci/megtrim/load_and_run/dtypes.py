@@ -1,7 +1,7 @@
-"""The engine's data types as they stand in a dumped output: number, width, kind of number.
+"""The engine's data types in a dumped output: number, width, kind of number.
 
-The numbers are those of ``DTypeEnum`` in the engine's ``dtype.h``; a model file counts
-differently. Data only.
+The numbers are those of ``DTypeEnum`` in the engine's ``dtype.h``; a model file has other numbers.
+Data only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class DType:
     name: str
     bits: int
     numpy: str
-    """How NumPy reads it; bytes where it has no such type."""
+    """The type as which NumPy reads it; bytes if NumPy has no such type."""
     is_float: bool = False
 
 
@@ -54,7 +54,7 @@ _OF_FILES_ALONE = (
     DType(_NO_NUMBER, "Uint32", 32, "<u4"),
     DType(_NO_NUMBER, "Uint64", 64, "<u8"),
 )
-"""What an application may write and the engine does not dump."""
+"""Types that an application may write, and the engine does not dump."""
 
 _IN_FILES = ("Float32", "Uint8", "Int8", "Int16", "Int32", "Float16", "Uint16", "Complex64")
 
@@ -65,5 +65,5 @@ OF_NUMPY: dict[str, DType] = {
     for element in BY_NAME.values()
     if element.name in _IN_FILES or element in _OF_FILES_ALONE
 } | {"b1": BY_NAME["Bool"]}
-"""By kind and bytes, as in a ``.npy`` file, whatever the order of the bytes there. What is missing
-here has no layout of its own on every machine (``f16``), or is no number: records, text, dates."""
+"""By kind and bytes, as in a ``.npy`` file, without the byte order. Other types have no fixed
+layout on every machine (``f16``), or are not numbers: records, text, dates."""

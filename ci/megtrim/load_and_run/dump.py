@@ -1,9 +1,9 @@
-"""Outputs that ``--bin-out-dump`` wrote, and whether two of them are the same.
+"""Outputs that ``--bin-out-dump`` wrote, and their comparison.
 
-A file is a header of 32-bit numbers (length of the description, data type, places for
-dimensions, the dimensions), a description as text, and the tensor's bytes. The description
-differs between builds of the same program, so only what stands around it is compared.
-Layout: ``dump_tensor`` in the engine's ``src/core/impl/utils/debug.cpp``. Pure.
+A file is a header of 32-bit numbers (length of the description, data type, number of dimensions,
+the dimensions), a description as text, and the tensor's bytes. The description differs between
+builds of the same program, so it is not compared. Format: ``dump_tensor`` in the engine's
+``src/core/impl/utils/debug.cpp``. Pure.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What two tensors have in common."""
+    """How two outputs differ."""
 
     equal: bool
     largest_difference: float
-    """Absolute; infinite where shapes or types differ or only one side is a number."""
+    """Absolute; infinite if shapes or types differ, or only one side is a number."""
     text: str
-    """One line that says why they are not equal; empty where they are."""
+    """One line that says why they are not equal; empty if they are."""
 
 
 def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
-    """Read one dumped output. Raises InputError for a file that is cut off or no dump."""
+    """Parse one dumped output. Raises InputError for a truncated or invalid file."""
     if len(data) > _MAX_BYTES:
         _fail(source, f"{len(data)} bytes are too many for an output")
     if len(data) < _HEADER.size:
-        _fail(source, f"{len(data)} bytes, a header takes {_HEADER.size}")
+        _fail(source, f"{len(data)} bytes, a header has {_HEADER.size}")
     text_bytes, number, places = _HEADER.unpack_from(data)
     if number not in BY_NUMBER or not 1 <= places <= _MAX_PLACES:
         _fail(source, f"data type {number} and {places} places for dimensions")
     start = _HEADER.size + 4 * places + text_bytes
     if start > len(data):
-        _fail(source, f"{len(data)} bytes, the header promises {start} before the tensor")
+        _fail(source, f"{len(data)} bytes, the header announces {start} before the tensor")
     dimensions = list(struct.unpack_from(f"<{places}I", data, _HEADER.size))
     while dimensions and dimensions[-1] == 0:
         dimensions.pop()
@@ -70,7 +70,7 @@ def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
 
 
 def _sizes_bytes(shape: tuple[int, ...], element: DType) -> set[int]:
-    """Return the sizes that are possible: rows of small elements may be filled up to a byte."""
+    """Return the possible sizes: rows of small elements may be padded to a byte."""
     if not shape:
         return {0}
     row = -(-shape[-1] * element.bits // 8)
@@ -78,14 +78,14 @@ def _sizes_bytes(shape: tuple[int, ...], element: DType) -> set[int]:
 
 
 def _fail(source: str, found: str) -> NoReturn:
-    msg = f"{source}: not a whole dumped output: {found}"
+    msg = f"{source}: not an intact dumped output: {found}"
     raise InputError(msg, hint="expected a file that --bin-out-dump wrote; run the program again")
 
 
 def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
-    """Compare two outputs: bit by bit where the tolerance is exact, else number by number.
+    """Compare two outputs: bit by bit if the tolerance is exact, else number by number.
 
-    The tolerance is for floating point only; every other type is compared exactly.
+    The tolerance is for floating point only; all other types are compared exactly.
     """
     for what, left, right in (
         ("data type", plain.dtype, reduced.dtype),
@@ -108,7 +108,7 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
 
 
 def largest_value(tensor: Tensor) -> float:
-    """Return the largest absolute value of a floating-point output, 0 of any other."""
+    """Return the largest absolute value of a floating-point output, 0 for other types."""
     if not BY_NAME[tensor.dtype].is_float:
         return 0.0
     values = np.abs(numbers_of(tensor))
@@ -116,12 +116,12 @@ def largest_value(tensor: Tensor) -> float:
 
 
 def refusal(tensor: Tensor, tolerance: Tolerance) -> str | None:
-    """Say why an output proves nothing; None where it is good evidence."""
+    """Return why an output proves nothing; None if it is good evidence."""
     return parity.refusal(tensor.name, numbers_of(tensor), tolerance)
 
 
 def numbers_of(tensor: Tensor) -> Numbers:
-    """Return the elements in a row: floating point wide enough that differences are exact."""
+    """Return the elements in one dimension; floats are widened so that differences are exact."""
     element = BY_NAME[tensor.dtype]
     stored = np.frombuffer(tensor.data, dtype=element.numpy)
     if element.bits < 8:
@@ -130,13 +130,13 @@ def numbers_of(tensor: Tensor) -> Numbers:
         stored = (stored.astype("<u4") << 16).view("<f4")
     if not element.is_float:
         return stored
-    # A signalling NaN makes NumPy warn of the widening; it is a NaN like any other here.
+    # NumPy warns when it widens a signalling NaN, which is a NaN like any other here.
     with np.errstate(invalid="ignore"):
         return stored.astype("c16" if stored.dtype.kind == "c" else "f8")
 
 
 def _unpack_elements(stored: Numbers, bits: int, shape: tuple[int, ...]) -> Numbers:
-    """Return elements that are smaller than a byte, as they are stored; what fills up is left."""
+    """Return elements smaller than a byte, without the padding of rows."""
     each = np.unpackbits(stored, bitorder="little").reshape(-1, bits)
     elements: Numbers = np.packbits(each, axis=1, bitorder="little")[:, 0]
     count = math.prod(shape)

@@ -1,7 +1,7 @@
-"""How a run of a program ended, told from its exit status and what it printed.
+"""How a run of a program ended, by its exit status and its output.
 
-An exit status alone is not enough: an Android C library that cannot start its crash dumper
-turns a signal into exit status 1 and says so only on standard error. Pure.
+An exit status is not enough: if an Android C library cannot start its crash dumper, it turns a
+signal into exit status 1, and reports the signal only on standard error. Pure.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from enum import StrEnum
 from megtrim.load_and_run.telemetry import Conditions
 
 _TRAP_SIGNALS = (4, 5)
-"""What ``__builtin_trap`` raises: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
+"""Signals of ``__builtin_trap``: SIGILL on x86, SIGTRAP (``brk``) on Arm."""
 
 _OUTSIDE_SIGNALS = (9, 15)
-"""SIGKILL and SIGTERM: what a low-memory killer, a shutdown or somebody's time limit sends."""
+"""SIGKILL and SIGTERM: from a low-memory killer, a shutdown or a time limit of someone else."""
 
 _LAST_SIGNAL = 64
-_SAID = re.compile(
+_SIGNAL_MESSAGE = re.compile(
     r"^(?:[^\n]{0,80}\b)?libc *: Fatal signal (?P<libc>\d{1,3})\b"
     r"|^qemu: uncaught target signal (?P<qemu>\d{1,3})\b",
     re.MULTILINE,
@@ -32,12 +32,12 @@ class RunOutcome(StrEnum):
     PASSED = "passed"
     TRAP = "trap"
     FAILED = "failed"
-    """Exit status other than 0, by the program's own decision."""
+    """The program exited with a status other than 0."""
     CRASHED = "crashed"
-    """A signal that is no trap and the program's own, such as SIGSEGV or SIGABRT."""
+    """A signal that the program caused and that is not a trap, such as SIGSEGV or SIGABRT."""
     KILLED = "killed"
-    """A signal from outside, SIGKILL or SIGTERM: it says nothing of the program. One that the
-    program sent to itself looks the same."""
+    """A signal from outside, SIGKILL or SIGTERM, which proves nothing about the program. One that
+    the program sent to itself looks the same."""
     TIMEOUT = "timeout"
 
 
@@ -47,7 +47,7 @@ class ProgramRun:
 
     argv: tuple[str, ...]
     rc: int
-    """Exit status as a shell tells it: 128 + N for signal N."""
+    """Exit status as in a shell: 128 + N for signal N."""
     stdout: str
     stderr: str
     wall_s: float
@@ -55,22 +55,23 @@ class ProgramRun:
     conditions: Conditions | None = None
     """None: the device does not measure them."""
     crash: str = ""
-    """What the device knows of a run that a signal ended: lines, bounded and without controls."""
+    """The device's crash report, if a signal ended the run: bounded, without control characters."""
 
 
 def ending_signal(run: ProgramRun) -> int | None:
-    """Return the signal that ended the run, None where it was none."""
-    # A wrapper may end with 0 all the same; what a program prints of its own is not asked then.
-    said = _SAID.search(run.stderr) or (_SAID.search(run.stdout) if run.rc else None)
-    if said:
-        return int(said["libc"] or said["qemu"])
+    """Return the signal that ended the run, None if there was none."""
+    # A wrapper may exit with 0 even so; then the program's own output is not searched.
+    message = _SIGNAL_MESSAGE.search(run.stderr)
+    message = message or (_SIGNAL_MESSAGE.search(run.stdout) if run.rc else None)
+    if message:
+        return int(message["libc"] or message["qemu"])
     if run.rc < 0:
         return -run.rc
     return run.rc - 128 if 128 < run.rc <= 128 + _LAST_SIGNAL else None
 
 
 def ending(run: ProgramRun) -> RunOutcome:
-    """Tell how the run ended."""
+    """Return how the run ended."""
     if run.timed_out:
         return RunOutcome.TIMEOUT
     signal = ending_signal(run)

@@ -1,7 +1,7 @@
-"""Read what ``load_and_run`` logs: up to 1.6, from 1.7 to 1.9, and from 1.10 on.
+"""Parses the log of ``load_and_run``: up to 1.6, from 1.7 to 1.9, and from 1.10 on.
 
-A minimum-size build logs nothing, and a run that was cut off logs only its beginning, so
-every field may be missing. Times are milliseconds as logged. Pure: text in, values out.
+A minimum-size build logs nothing, and an interrupted run logs only its beginning, so every field
+may be missing. Times are in milliseconds, as logged. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ITERATION = re.compile(
     rf"{_PREFIX}iter \d+/\d+: (?:"
     rf"e2e={_NUMBER} ms \(host={_NUMBER} ms\)"
     rf"|{_NUMBER} ?ms \(exec={_NUMBER}(?: ?ms|,device={_NUMBER})\))"
-    # How the older program logs a model that takes no input.
+    # The older program's line for a model without inputs.
     rf"|{_PREFIX}=== finished run #\d+: time={_NUMBER}ms",
     re.MULTILINE,
 )
@@ -40,7 +40,7 @@ _THROWN = re.compile(
 _CAUGHT = re.compile(
     r"^caught exception: +([^\n]*(?:\n(?!\s*\n|midout: )[^\n]+){0,20})", re.MULTILINE
 )
-"""How the older program ends: it catches, says this, and exits with 254."""
+"""The older program catches an exception, prints this, and exits with 254."""
 _ERROR = re.compile(
     r"^(?:\[\d+ \d+:\d+:\d+ [^\]]*\]\[ERR(?:OR)?\]|ERROR:|error:) *(\S.*)$", re.MULTILINE
 )
@@ -59,9 +59,9 @@ class Iteration:
     whole_ms: float
     """End to end."""
     host_ms: float | None
-    """Until the host had handed all work out (``host``, in older dialects ``exec``)."""
+    """Until the host had submitted all work (``host``, in older dialects ``exec``)."""
     device_ms: float | None
-    """What the device took; only the oldest dialect says it."""
+    """Time on the device; only the oldest dialect logs it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLog:
-    """Everything that a log says; lists are in the order of the log."""
+    """A parsed log; lists are in the order of the log."""
 
     engine_version: str
     load_ms: float | None
@@ -92,7 +92,7 @@ class RunLog:
 
 
 def parse_log(text: str) -> RunLog:
-    """Read a log. Lines of other kinds are passed over, so any text is a log."""
+    """Parse a log. Unknown lines are skipped, so any text is a log."""
     version = _VERSION.search(text)
     return RunLog(
         engine_version=version[1] if version else "",
@@ -133,10 +133,10 @@ def _summary(match: re.Match[str]) -> Summary:
 
 
 def error_message(stderr: str) -> str:
-    """Return what a failed run says about its failure; empty where it says nothing.
+    """Return the error message of a failed run; empty if there is none.
 
-    An exception's text comes first, then an error line, then the last line that is
-    neither log nor the notice of a signal.
+    It is the text of an exception, else an error line, else the last line that is neither a log
+    line nor the report of a signal.
     """
     thrown = _THROWN.search(stderr)
     if thrown:

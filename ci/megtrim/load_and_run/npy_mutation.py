@@ -1,6 +1,6 @@
-"""A model's inputs in ``.npy`` files, changed: other values, another batch, another size.
+"""Changes a model's inputs in ``.npy`` files: other values, another batch, another size.
 
-Pure: bytes in, bytes out, the same for the same. An input of another kind is left as it is: None.
+Deterministic and pure: bytes in, bytes out. An input that cannot be changed gives None.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from megtrim.errors import InputError
 
 LARGEST_BYTES = 256 * 1024 * 1024
-"""Of a file, read or written."""
+"""Largest file that is read or written."""
 _IMAGE_DIMENSIONS = 4
-"""Batch, channels, height, width: what has a size that a model may take otherwise."""
+"""Batch, channels, height, width: a model may accept images of other sizes."""
 
 _LONGEST_HEADER = 4096
 _MOST_DIMENSIONS = 32
@@ -36,7 +36,7 @@ _HEADER = re.compile(
     re.DOTALL,
 )
 _ELEMENT = re.compile(rb"'([<>|=]?(?:b1|[iu][1248]|f[248]))'")
-"""Of numbers; what else a file may hold is left as it is."""
+"""Types of numbers; files with other elements are not changed."""
 _OBJECTS = b"'|O'"
 _NUMBER = re.compile(rb"[0-9]+")
 _OF_DTYPE = {
@@ -46,13 +46,13 @@ _OF_DTYPE = {
     "Uint8": "|u1",
     "Int32": "<i4",
 }
-"""Data types of inputs that can be made up, and their elements in a file."""
+"""Data types of inputs that can be generated, and their types in a file."""
 _STEPS = 97
-"""Values of a made-up input: a prime, so that rows and channels do not look alike."""
+"""Number of distinct values of a generated input: a prime, so that rows and channels differ."""
 
 
 class NpyMutation(StrEnum):
-    """What is changed of an input."""
+    """What is changed in an input."""
 
     VALUES = "values"
     BATCH = "batch"
@@ -61,9 +61,9 @@ class NpyMutation(StrEnum):
 
 
 def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
-    """Return a ``.npy`` file with the change; None where that would not be one.
+    """Return the ``.npy`` file with the change; None if the change has no effect or is impossible.
 
-    Raises InputError for what is no such file.
+    Raises InputError for an invalid file.
     """
     array = _read(data, source)
     if array is None:
@@ -73,7 +73,7 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
 
 
 def made_up(dtype: str, shape: tuple[int, ...]) -> bytes | None:
-    """Return an input for a model that was given none; None for a type that has no plain file."""
+    """Return a generated input; None for a data type that a file cannot contain."""
     element = _OF_DTYPE.get(dtype)
     count = math.prod(shape)
     if element is None or not 0 < count * np.dtype(element).itemsize <= LARGEST_BYTES:
@@ -84,18 +84,19 @@ def made_up(dtype: str, shape: tuple[int, ...]) -> bytes | None:
 
 
 def _read(data: bytes, source: str) -> NDArray[Any] | None:
-    """Return the array; None where it holds no numbers, or no element.
+    """Return the array; None if it has no elements, or they are not numbers.
 
-    numpy's own reader trusts a header: it raises whatever its parsers do, and makes room first.
+    NumPy's own reader is not used: it trusts the header, allocates memory for it first, and raises
+    whatever its parsers raise.
     """
     header = _HEADER.match(data[:_LONGEST_HEADER])
     if header is None or len(header["text"]) != _length(header):
         raise _refusal(source, "found no header of the format")
     descr, fortran, shape_ = (each.search(header["text"]) for each in (_DESCR, _ORDER, _SHAPE))
     if descr is None or fortran is None or shape_ is None:
-        raise _refusal(source, "its header says something twice")
+        raise _refusal(source, "its header has a key twice")
     if descr[1] == _OBJECTS:
-        raise _refusal(source, "it holds objects, which could run anything")
+        raise _refusal(source, "it contains objects, which could run anything")
     element = _ELEMENT.fullmatch(descr[1])
     shape = tuple(int(number) for number in _NUMBER.findall(shape_[1]))
     if element is None or 0 in shape:
@@ -112,7 +113,7 @@ def _length(header: re.Match[bytes]) -> int:
 
 
 def _refusal(source: str, found: str) -> InputError:
-    return InputError(f"{source}: no .npy file: {found}", hint="write it with numpy.save")
+    return InputError(f"{source}: not a .npy file: {found}", hint="write it with numpy.save")
 
 
 def _encode_array(array: NDArray[Any]) -> bytes:
@@ -122,7 +123,7 @@ def _encode_array(array: NDArray[Any]) -> bytes:
 
 
 def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the same numbers in another order: what is a good input stays one."""
+    """Return the same numbers in another order, so that a good input stays one."""
     return array.reshape(-1)[::-1].reshape(array.shape)
 
 

@@ -1,9 +1,9 @@
-"""When numbers of two builds are the same, and when plain's own numbers can prove that they are.
+"""Whether numbers of two builds are the same, and whether plain's numbers can prove that.
 
-A number of the reduced build is the same where |reduced - plain| ≤ absolute + relative * |plain|,
-which is ``numpy.isclose`` with plain as the reference. An output proves something only if no
-constant could pass for it: that rules out constants themselves, and a tolerance that is wider than
-what the output says. Pure: arrays in, values out.
+A number of the reduced build is the same if |reduced - plain| ≤ absolute + relative * |plain|, as
+in ``numpy.isclose`` with plain as the reference. An output proves something only if no constant
+would be within the tolerance of all its numbers: that excludes constants themselves, and a
+tolerance wider than the output's variation. Pure: arrays in, values out.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
-"""Elements of one output in a row: whole numbers as they are, others as 64-bit floating point, or
-complex of two such."""
+"""Elements of one output in one dimension: integers unchanged, others as 64-bit floating point, or
+as complex numbers of two of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How far a floating-point number may be from plain's; whole numbers must be equal."""
+    """How far a floating-point number may be from plain's; integers must be equal."""
 
     absolute: float = 0.0
     relative: float = 0.0
-    """Of the magnitude of plain's number, below 1."""
+    """Share of the magnitude of plain's number, below 1."""
 
     @property
     def is_exact(self) -> bool:
@@ -34,7 +34,7 @@ class Tolerance:
         return self.absolute == 0 and self.relative == 0
 
     def covers(self, difference: float) -> bool:
-        """Tell whether a difference can lie within it, whatever plain's number was."""
+        """Return whether a difference can be within the tolerance for some number of plain."""
         return self.relative > 0 or difference <= self.absolute
 
     def compute_limits(self, plain: Numbers) -> Numbers:
@@ -53,12 +53,12 @@ EXACT = Tolerance()
 
 
 def differences(plain: Numbers, reduced: Numbers) -> Numbers:
-    """Return the absolute difference of each pair, infinite where only one side is a number.
+    """Return the absolute difference of each pair, infinite if only one side is a number.
 
-    Equal infinities and NaN on both sides differ by nothing.
+    Equal infinities, and NaN on both sides, have the difference 0.
     """
     if plain.dtype.kind in "iu":
-        # Modulo 2^64, the distance of any two whole numbers is exact.
+        # Modulo 2^64, the difference of any two integers is exact.
         apart = [
             each.astype("u8") for each in (np.maximum(plain, reduced), np.minimum(plain, reduced))
         ]
@@ -71,7 +71,7 @@ def differences(plain: Numbers, reduced: Numbers) -> Numbers:
 
 
 def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
-    """Tell whether every number is the same; NaN and infinities must stand at the same places."""
+    """Return whether every number is the same; NaN and infinities must be at the same places."""
     found = differences(plain, reduced)
     with np.errstate(invalid="ignore", over="ignore"):
         near = (
@@ -81,16 +81,18 @@ def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
 
 
 def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
-    """Say why an output of the plain build proves nothing; None where it is good evidence.
+    """Return why an output of the plain build proves nothing; None if it is good evidence.
 
-    At least half of the numbers must be finite, and no constant may pass for these. One single
-    number cannot vary: there, zero must not pass for it, unless all must be equal anyway.
+    At least half of the numbers must be finite, and no constant may be within the tolerance of all
+    of them. A single number cannot vary: zero must not be within its tolerance, unless numbers must
+    be equal anyway.
     """
     if plain.size == 0:
         return f"the output {name} is empty"
     finite = plain[np.isfinite(plain)]
     if 2 * finite.size < plain.size:
-        return f"the output {name} holds {plain.size - finite.size} NaN or infinite of {plain.size}"
+        bad = plain.size - finite.size
+        return f"the output {name} has {bad} NaN or infinite numbers of {plain.size}"
     if plain.size == 1:
         return _refusal_of_one(name, finite, tolerance)
     if bool(np.all(finite == finite[0])):
@@ -108,7 +110,7 @@ def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
 
 
 def _varies(part: Numbers, allowed: Numbers) -> bool:
-    """Tell whether no constant lies within the tolerance of every number."""
+    """Return whether no constant is within the tolerance of every number."""
     with np.errstate(over="ignore"):
         return bool(np.max(part - allowed) > np.min(part + allowed))
 

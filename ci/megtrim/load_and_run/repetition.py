@@ -1,7 +1,7 @@
-"""Outputs whose type nobody knows, text and raw bytes: one thing over and over proves nothing.
+"""Checks outputs of unknown type, text and raw bytes: pure repetition proves nothing.
 
-Text that is all numbers is held to the rules of numbers, see
-:mod:`megtrim.load_and_run.parity`. Pure.
+Text that consists of numbers follows the rules of numbers, see :mod:`megtrim.load_and_run.parity`.
+Pure.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _WIDTHS = (1, 2, 4, 8, 16)
 """Bytes of a number."""
 _LONGEST_WORD = 16
-"""Characters of a word that stands alone; what is longer may be raw bytes that look like text."""
+"""Characters of a single word; a longer one may be raw bytes that look like text."""
 _SHOWN = 40
 
 
 def refusal(name: str, data: bytes) -> str | None:
-    """Say why text or raw bytes prove nothing; None where they are good evidence.
+    """Return why text or raw bytes prove nothing; None if they are good evidence.
 
-    Refused are: nothing but blanks; numbers that are constant, or most of them not finite; the
-    same word or the same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
+    Rejected are: only blanks; numbers that are constant, or mostly not finite; the same word or the
+    same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
     """
     if not data.strip():
         return f"the output {name} is empty"
@@ -38,12 +38,12 @@ def refusal(name: str, data: bytes) -> str | None:
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     for units in (words, lines):
         if len(units) > 1 and len(set(units)) == 1:
-            return f"the output {name} says {units[0][:_SHOWN]!r} throughout"
+            return f"the output {name} repeats {units[0][:_SHOWN]!r} throughout"
     return None
 
 
 def refusal_of_records(name: str, data: bytes, count: int) -> str | None:
-    """Say the same of ``count`` records of one size."""
+    """Return why ``count`` records of one size prove nothing, as :func:`refusal` does."""
     if not data or count == 0:
         return f"the output {name} is empty"
     size = len(data) // count
@@ -61,7 +61,7 @@ def _describe_repetition(name: str, data: bytes) -> str | None:
 
 
 def _text(data: bytes) -> str | None:
-    """Return bytes as text that a terminal could show, None where they are none."""
+    """Return bytes as printable text, None if they are not text."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -70,7 +70,7 @@ def _text(data: bytes) -> str | None:
 
 
 def _numbers(words: list[str]) -> list[float]:
-    """Return words that are all numbers as these, else none."""
+    """Return the words as numbers, or an empty list if one is not a number."""
     try:
         return [float(each) for each in words]
     except ValueError:

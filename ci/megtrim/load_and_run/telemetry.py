@@ -1,8 +1,8 @@
-"""The conditions that a program ran under: heat, clock rates, battery, measured around the run.
+"""The conditions of a run: heat, clock rates and battery, measured before and after it.
 
-Values alone, and the judgement whether the time of a run counts; how they are read is the
-devices' business. A time that was taken while the machine held itself back is marked, never
-averaged. Temperatures are °C, rates kHz. Pure.
+This module contains the values, and decides whether the time of a run is valid; devices measure
+them. A time from a throttled machine is marked, never averaged. Temperatures are in °C, rates in
+kHz. Pure.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from megtrim.strict_json import SignedFloat
 
 LOW_BATTERY_PERCENT = 15
-"""From here on a phone protects its battery by lower clock rates, also while it is charged."""
+"""At or below this, a phone lowers its clock rates to save power, even while it is charged."""
 
 FIRMWARE = "firmware:"
-"""Begins the name of what a board's firmware says, among what holds the CPUs back."""
+"""Prefix of names in ``cooling`` that come from a board's firmware."""
 
 MOST_POLICIES = 64
 MOST_COOLING = 64
 COLDEST_C, HOTTEST_C = -60.0, 200.0
-"""What a sensor says beyond these is no temperature."""
+"""Values of a sensor outside of these are not temperatures."""
 
 _LIGHT = 1
 _STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
-"""Of Android's thermal service, from 0 on."""
+"""Statuses of Android's thermal service, from 0."""
 _TEXT = re.compile(r"[\w.:+-]{1,40}", re.ASCII)
 _MOST_KHZ = 100_000_000
 _MOST_UNMET = 200
@@ -33,15 +33,15 @@ _MOST_UNMET = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """CPUs that share one clock, as the kernel names them (``policy4``)."""
+    """CPUs that share one clock, by the kernel's name (``policy4``)."""
 
     name: str
     governor: str
     current_khz: int | None = None
     allowed_khz: int | None = None
-    """The most that it may run at now (``scaling_max_freq``)."""
+    """The highest rate allowed now (``scaling_max_freq``)."""
     capable_khz: int | None = None
-    """The most that the hardware can do (``cpuinfo_max_freq``)."""
+    """The highest rate of the hardware (``cpuinfo_max_freq``)."""
 
     def __post_init__(self) -> None:
         for text in (self.name, self.governor):
@@ -51,7 +51,7 @@ class Policy:
 
     @property
     def capped(self) -> bool:
-        """Whether the machine may not run as fast as it can."""
+        """Whether the allowed rate is below that of the hardware."""
         if self.allowed_khz is None or self.capable_khz is None:
             return False
         return self.allowed_khz < self.capable_khz
@@ -59,19 +59,19 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was measured at one moment. None and empty: this machine does not say."""
+    """What was measured at one moment. None or empty: this machine does not report it."""
 
     cpu_c: SignedFloat | None = None
-    """Of the hottest CPU zone."""
+    """Temperature of the hottest CPU zone."""
     battery_c: SignedFloat | None = None
     battery_percent: int | None = None
     charging: bool | None = None
     thermal_status: int | None = None
-    """Of Android's thermal service: 0 is none, 6 is shutdown."""
+    """Status of Android's thermal service: 0 is none, 6 is shutdown."""
     policies: tuple[Policy, ...] = ()
-    """By name."""
+    """Sorted by name."""
     cooling: tuple[str, ...] = ()
-    """What holds the CPUs back now: cooling devices, the board's firmware; sorted."""
+    """What throttles the CPUs now: cooling devices, the board's firmware; sorted."""
 
     def __post_init__(self) -> None:
         for what, degrees in (("cpu_c", self.cpu_c), ("battery_c", self.battery_c)):
@@ -87,16 +87,16 @@ class Reading:
 
     @property
     def heat(self) -> str:
-        """Say how heat holds the machine back, which ends by waiting; empty where it does not."""
+        """How heat throttles the machine, which ends by waiting; empty if it does not."""
         if self.thermal_status is not None and self.thermal_status >= _LIGHT:
             return f"thermal status {self.thermal_status} ({_STATUSES[self.thermal_status]})"
-        # A board's firmware also holds back for a weak supply, which no waiting mends.
+        # A board's firmware also throttles for a weak power supply, which waiting does not fix.
         active = [name for name in self.cooling if not name.startswith(FIRMWARE)]
         return f"{active[0]} is active" if active else ""
 
     @property
     def throttled(self) -> str:
-        """Say what holds the machine back; empty where nothing is known to."""
+        """What throttles the machine; empty if nothing is known to."""
         if self.heat or self.cooling:
             return self.heat or f"{self.cooling[0]} is active"
         capped = next((policy for policy in self.policies if policy.capped), None)
@@ -113,19 +113,19 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What was measured before and after one run."""
+    """The readings before and after one run."""
 
     before: Reading
     after: Reading
     unmet: str = ""
-    """What was asked for and not reached before the run, such as a temperature; or empty."""
+    """A requested condition that was not reached before the run, such as a temperature."""
 
     def __post_init__(self) -> None:
         _require(len(self.unmet) <= _MOST_UNMET and self.unmet.isprintable(), "unmet", self.unmet)
 
     @property
     def invalid(self) -> str:
-        """Say why the time of this run does not count; empty where it does."""
+        """Why the time of this run is not valid; empty if it is."""
         for when, reading in (("before", self.before), ("after", self.after)):
             if reading.throttled:
                 return f"throttled {when} the run: {reading.throttled}"
@@ -139,7 +139,7 @@ class Conditions:
 
     @property
     def note(self) -> str:
-        """Return what a report says beside the time of this run, mostly nothing."""
+        """The remark of a report on the time of this run, usually empty."""
         return f"time not valid: {self.invalid}" if self.invalid else ""
 
     def _changed_governor(self) -> str:
@@ -151,7 +151,7 @@ class Conditions:
         return ""
 
     def lines(self) -> tuple[str, ...]:
-        """Return what was measured, one line for each thing that this machine says."""
+        """Return what was measured, one line for each quantity that this machine reports."""
         before, after = self.before, self.after
         found = [
             ("CPU", _change(_degrees(before.cpu_c), _degrees(after.cpu_c))),
@@ -171,7 +171,7 @@ class Conditions:
 
 
 def megahertz(rate_khz: int | None) -> str:
-    """Return a rate as people read it, empty for none."""
+    """Return a rate in MHz as text, empty for none."""
     return "" if rate_khz is None else f"{rate_khz // 1000} MHz"
 
 
@@ -205,5 +205,5 @@ def _change(before: str, after: str) -> str:
 
 def _require(fits: bool, what: str, found: object) -> None:
     if not fits:
-        msg = f"{what}: found {repr(found)[:60]}, expected what a machine can say of it"
+        msg = f"{what}: found {repr(found)[:60]}, which no machine can report"
         raise ValueError(msg)

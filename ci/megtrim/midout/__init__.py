@@ -1,6 +1,6 @@
-"""midout: what a trace says, what is kept for whom, and the header that a build is given.
+"""midout: traces, the keep set, and the generated header.
 
-``region`` is the word of this room; ``trace`` and ``keepset`` are the files that hold regions,
-``header`` is made from them, ``names`` gives their numbers a meaning. Pure: no programs, no
-clock, no environment.
+``region`` is the value that all modules share; ``trace`` and ``keepset`` are files of regions,
+``header`` is generated from them, ``names`` decodes their numbers. Pure: no programs, no clock, no
+environment.
 """

@@ -1,7 +1,7 @@
-"""Mangled type names to readable ones, all of them in one call of the C++ library's own tool.
+"""Demangles the type names of regions with the C++ library's own demangler.
 
-The demangler is C code that is given untrusted text, so what it may see is bounded here:
-characters, length, and back references (each can double the length of the result).
+The demangler is C code, and the names are untrusted. So this module limits their characters, length
+and back references (each of which can double the length of the result).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_BACK_REFERENCES = 12
 
 
 def problem(mangled: str) -> str:
-    """Say why ``mangled`` must not reach the demangler; empty where it may."""
+    """Return why ``mangled`` must not reach the demangler; empty if it may."""
     if len(mangled) > MAX_NAME:
         return f"a name of {len(mangled)} characters, expected at most {MAX_NAME}"
     if not _MANGLED.fullmatch(mangled):
@@ -33,10 +33,10 @@ def problem(mangled: str) -> str:
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Return the readable name of each distinct name; empty text where there is none.
+    """Return the readable name of each distinct name; empty if it cannot be demangled.
 
-    Every name must be one that ``problem`` accepts. Raises InputError where this machine has
-    no C++ library.
+    Every name must be one that ``problem`` accepts. Raises InputError if this machine has no C++
+    library.
     """
     try:
         return {name: _demangle(name) for name in dict.fromkeys(names)}

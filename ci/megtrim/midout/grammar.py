@@ -1,7 +1,7 @@
 """The grammar of a region's name: a C++ type of known shape, and nothing else.
 
-Names from traces end up in compiled code, so they are never pasted: they are taken apart here
-and written anew from the parts. Pure: text in, values out.
+Names from traces go into compiled code, so they are never pasted: they are parsed here, and written
+again from their parts. Pure: text in, values out.
 
     region    = "midout::Region<midout::tags::" identifier { "," argument } ">"
     argument  = type                              std::integral_constant<int, N> is the number N
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}[ul]*")
 _WRAPPED = re.compile(r"std::integral_constant<int, (-?[0-9]{1,20})>")
 
 _INLINE_NAMESPACES = frozenset({"__1", "__ndk1", "__cxx11"})
-"""Versions of the C++ library, inside ``std``: libc++, the NDK's libc++, libstdc++."""
+"""Version namespaces inside ``std``: of libc++, the NDK's libc++, and libstdc++."""
 
 _BUILTINS = {
     name: name
@@ -45,7 +45,7 @@ _BUILTINS = {
         *("__fp16", "_Float16", "__bf16"),
     )
 } | {"half": "__fp16", "unsigned": "unsigned int"}
-"""Spelling -> canonical spelling. Demanglers call the type that C++ calls ``__fp16`` ``half``."""
+"""Spelling -> canonical spelling. Demanglers write ``half`` for C++'s ``__fp16``."""
 
 _KEYWORD = re.compile(
     r"alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|char16_t|"
@@ -60,16 +60,16 @@ _KEYWORD = re.compile(
 
 
 def is_identifier(text: str) -> bool:
-    """Say whether ``text`` can be the name of a class in C++."""
+    """Return whether ``text`` can be the name of a class in C++."""
     return bool(_IDENTIFIER.fullmatch(text)) and not _KEYWORD.fullmatch(text)
 
 
 class GrammarError(ValueError):
-    """Text is not the name of a region; the message says what was found and expected."""
+    """The text is not the name of a region; the message says what was found and expected."""
 
 
 def parse_demangled(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """Read ``midout::Region<midout::tags::TAG, ...>``; return the tag and the arguments.
+    """Parse ``midout::Region<midout::tags::TAG, ...>``; return the tag and the arguments.
 
     Spellings of libstdc++ and libc++ give equal values. Raises GrammarError.
     """
@@ -80,7 +80,7 @@ def parse_demangled(text: str) -> tuple[str, tuple[int | str, ...]]:
 
 
 def parse_canonical(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """Read ``TAG<ARGUMENT, ...>``, where a number is a number. Raises GrammarError."""
+    """Parse ``TAG<ARGUMENT, ...>``, with plain numbers. Raises GrammarError."""
     parser = _Parser(text)
     return parser.rest(parser.integer, opened=False)
 
@@ -118,7 +118,7 @@ class _Parser:
             self._fail(f"'{token}'")
 
     def integral_constant(self) -> int | str:
-        """Read a type; ``std::integral_constant<int, N>`` stands for the number N."""
+        """Read a type; ``std::integral_constant<int, N>`` becomes the number N."""
         name = self._type()
         wrapped = _WRAPPED.fullmatch(name)
         return _int32(wrapped[1]) if wrapped else name

@@ -1,11 +1,11 @@
-"""The generated header, in two layouts and for both generations of the engine. Pure.
+"""Generates the header, in two layouts and for both generations of the engine. Pure.
 
 ``upstream``: everything in one force-included file, as the engine's own generator writes it.
-``scoped``: the force-included file holds macros only, and a ``midout.h`` that takes the place
-of the engine's brings in a tag's regions where that tag is declared. Preprocessed text, and
-with it the key of a compiler cache, then changes only in files that declare a changed tag. Facts
-that :mod:`megtrim.midout.scoped_headers` found room for stand in files of their own, so that nobody
-else even looks.
+``scoped``: the force-included file contains macros only, and a ``midout.h`` that replaces the
+engine's defines a tag's regions where that tag is declared. Then the preprocessed text, and with it
+the key of a compiler cache, changes only in files that declare a changed tag. Facts for which
+:mod:`megtrim.midout.scoped_headers` found a place are in files of their own, so that no other file
+depends on them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from megtrim.midout.scoped_headers import (
 from megtrim.models.operators import OperatorNeeds
 
 MODE_TAG = "megdnn_common_elemwise_mode"
-"""The tag by which an engine of the newer generation records elementwise modes."""
+"""The tag with which an engine of the newer generation records elementwise modes."""
 FORCED = "bin_reduce.h"
 CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507
@@ -41,7 +41,7 @@ _ONCE = "#pragma once\n"
 
 
 class Layout(StrEnum):
-    """Where regions stand."""
+    """Where the header defines regions."""
 
     SCOPED = "scoped"
     UPSTREAM = "upstream"
@@ -49,7 +49,7 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderFiles:
-    """The generated files: name as it is included, and text."""
+    """The generated files: name, as sources include it, and text."""
 
     files: tuple[tuple[str, str], ...]
 
@@ -61,13 +61,13 @@ def render(
     elemwise_modes: Sequence[tuple[str, int]],
     scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
 ) -> HeaderFiles:
-    """Write the header. ``elemwise_modes`` are all modes of the engine, name and value.
+    """Return the header's files. ``elemwise_modes`` are all modes of the engine, name and value.
 
-    ``scopes`` are the facts that have files of their own in the scoped layout. Each has one
-    whatever is kept, so that sources can include it.
+    ``scopes`` are the facts that have files of their own in the scoped layout. Each always has one,
+    even if nothing of it is kept, so that sources can include it.
 
-    Without scenarios all regions are kept, without operators all operators: what is not known
-    is not trimmed. So there is no ``midout.h`` then, and the engine's own leaves all as it is.
+    Without scenarios all regions are kept, without operators all operators: what is not known is
+    not trimmed. There is no generated ``midout.h`` then, and the engine's own keeps everything.
     Raises InputError for a mode that the engine does not have.
     """
     own = scopes if layout is Layout.SCOPED else Scopes()
@@ -82,11 +82,11 @@ def render(
 
 
 def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, list[str]]:
-    """Return the lines that define each macro, by the name that a source reads."""
+    """Return the lines that define each macro, by its name."""
     macros = {GENERATION: [f"#define {GENERATION} {keep.generation}\n"]}
     needs = keep.operators
     if needs is not None and "Float16" not in dict(needs.dtypes):
-        # The switch's first spelling has a slip that engines of either generation still read.
+        # The misspelt name is the original one, and engines of both generations still read it.
         for name in ("MEGDNN_DISABLE_FLOT16", "MEGDNN_DISABLE_FLOAT16"):
             macros[name] = [f"#define {name} 1\n"]
     used = _used_modes(keep, every_mode)
@@ -101,7 +101,7 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
 
 
 def _render_scoped(regions: Sequence[Region], own: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield ``midout.h``, with the tags that have no file of their own, and the files of others."""
+    """Yield ``midout.h``, with the tags that have no file of their own, and the other files."""
     contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
     by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
     shared = (_shared_tag(tag, kept) for tag, kept in by_tag.items() if tag not in set(own))
@@ -112,7 +112,7 @@ def _render_scoped(regions: Sequence[Region], own: Sequence[str]) -> Iterator[tu
 
 
 def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:
-    """Name every mode of the engine: one that is used calls back, any other does nothing."""
+    """Yield a macro for every mode of the engine: a used one calls back, others do nothing."""
     for name, _ in sorted(every, key=lambda mode: (mode[1], mode[0])):
         body = f" _cb({name})" if name in used else ""
         yield f"#define _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_{name}(_cb){body}\n"
@@ -120,9 +120,9 @@ def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[s
 
 
 def _used_modes(keep: KeepSet, every: Sequence[tuple[str, int]]) -> frozenset[str] | None:
-    """Return the names of the modes in use; None where nothing is known, so that all stay.
+    """Return the names of the used modes; None if nothing is known, so that all stay.
 
-    The newer generation records modes while it runs, the older one goes by the models' own.
+    The newer generation records modes while it runs; for the older one, the models list them.
     """
     for name, _ in every:
         if not is_identifier(name):
@@ -156,7 +156,7 @@ def _traced_modes(
 
 
 def _operators(needs: OperatorNeeds) -> list[str]:
-    """Let every operator's registration do nothing but that of the operators named here.
+    """Return lines that disable the registration of all operators except those named here.
 
     The engine expands the macro inside ``mgb::serialization``; operators are in ``mgb::opr``.
     """
@@ -196,7 +196,7 @@ def _shared_tag(tag: str, kept: Sequence[Region]) -> str:
 
 
 def _own_tag(tag: str, kept: Sequence[Region]) -> str:
-    """Return what stands in a tag's file: all that its declaration is."""
+    """Return the text of a tag's file, which replaces the tag's declaration."""
     lines = (
         f'#include "{CONTRACT}"',
         "namespace midout {",

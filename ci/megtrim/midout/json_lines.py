@@ -1,9 +1,9 @@
 """JSON that git can merge line by line: one flat object, one entry a line.
 
-Every entry's line ends with a comma, because the closing entry ``"": "end"`` follows, and no
-line opens or closes anything. So lines can be added, dropped and put together by a merge in any
-order, even by git's ``merge=union``, which keeps the lines of both sides: in a nested file it
-would take what opens a table from both sides, too. Pure: text in, values out.
+Every entry's line ends with a comma, because the closing entry ``"": "end"`` follows, and no line
+opens or closes anything. So a merge can add, drop and combine lines in any order, even git's
+``merge=union``, which keeps the lines of both sides: in a nested file, it would keep opening
+brackets of both sides, too. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MERGE_HINT = (
 
 
 class Entries(list[tuple[str, Any]]):
-    """A JSON object as it stands in the file: in order, and with keys that stand twice."""
+    """A JSON object as in the file: in order, and with duplicate keys."""
 
 
 def dump_entries(entries: Iterable[tuple[str, object]]) -> str:
-    """Return an object with one line for each of ``entries`` and one that closes it."""
+    """Return an object with one line for each of ``entries``, and the closing entry."""
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in entries]
     closing = f" {json.dumps(END_KEY)}: {json.dumps(END_VALUE)}"
     return "\n".join(["{", *lines, closing, "}"]) + "\n"
@@ -39,13 +39,13 @@ def dump_entries(entries: Iterable[tuple[str, object]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LineReader:
-    """A file's text and name, so that every complaint names ``file:line``."""
+    """A file's text and name, so that every error message names ``file:line``."""
 
     text: str
     source: str
     hint: str
     command: tuple[str, ...] = ()
-    """Of the hint."""
+    """The command of the hint."""
 
     def parse(self) -> Any:
         """Return the JSON value, each object as Entries."""
@@ -60,19 +60,19 @@ class LineReader:
         except (ValueError, RecursionError) as error:
             self.fail(f"not usable as JSON: {str(error)[:100]}")
 
-    def fail(self, said: str, *keys: str) -> NoReturn:
-        """Refuse the file; ``keys`` lead to the entry that is wrong, from the outside in."""
+    def fail(self, problem: str, *keys: str) -> NoReturn:
+        """Raise InputError; ``keys`` lead to the wrong entry, from the outside in."""
         at = 0
         for key in keys:
             at = max(at, self.text.find(f"{json.dumps(key)}:", at))
         line = self.text.count("\n", 0, at) + 1
-        msg = f"{self.source}:{line}: {said}"
+        msg = f"{self.source}:{line}: {problem}"
         raise InputError(msg, hint=self.hint, command=self.command)
 
     def fields(
         self, value: Any, names: tuple[str, ...], *keys: str, optional: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Return an object that has the keys ``names``, each once, and may have ``optional``."""
+        """Return an object with the keys ``names``, each once, and perhaps ``optional`` ones."""
         if not isinstance(value, Entries):
             self.fail("expected an object", *keys)
         found = [key for key, _ in value]
@@ -80,16 +80,16 @@ class LineReader:
             if key not in (known := names + optional):
                 self.fail(f"unknown key {key[:80]!r}, expected {', '.join(known)}", *keys, key)
             if found.count(key) > 1:
-                self.fail(f"the key {key!r} stands twice", *keys, key)
+                self.fail(f"the key {key!r} occurs twice", *keys, key)
         for name in names:
             if name not in found:
                 self.fail(f"the key {name!r} is missing", *keys)
         return dict(value)
 
     def kinds(self, names: tuple[str, ...]) -> dict[str, Entries]:
-        """Return the file's entries by the first word of their keys, ``names``, in any order.
+        """Return the file's entries by the first word of their keys, which is one of ``names``.
 
-        What follows that word is left as the key.
+        The rest of the key remains as the entry's key.
         """
         value = self.parse()
         if not isinstance(value, Entries):
@@ -105,23 +105,23 @@ class LineReader:
         return found
 
     def single(self, entries: Entries, kind: str) -> Any:
-        """Return the value of a kind that has no names; it may stand twice if it is the same."""
+        """Return the value of a kind without names; it may occur twice with the same value."""
         if not entries:
             self.fail(f"the key {kind!r} is missing")
         for name, value in entries:
             if name:
                 self.fail(f"unknown key {f'{kind} {name}'[:80]!r}", f"{kind} {name}")
             if value != entries[0][1]:
-                self.fail(f"the key {kind!r} stands twice, and differs", kind)
+                self.fail(f"the key {kind!r} occurs twice, with different values", kind)
         return entries[0][1]
 
     def mapping(self, value: Any, *keys: str) -> dict[str, Any]:
-        """Return an object that has any keys, each once."""
+        """Return an object with any keys, each once."""
         if not isinstance(value, Entries):
             self.fail("expected an object", *keys)
         found = dict(value)
         if len(found) != len(value):
-            self.fail("a key stands twice in one object", *keys)
+            self.fail("a key occurs twice in one object", *keys)
         return found
 
     def texts(self, value: Any, *keys: str) -> tuple[str, ...]:
@@ -144,5 +144,5 @@ class LineReader:
 
 
 def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is no JSON number"
+    msg = f"{name} is not a JSON number"
     raise ValueError(msg)

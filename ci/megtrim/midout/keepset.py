@@ -1,8 +1,7 @@
-"""The keep set: the regions and operators that all scenarios together need, and who needs each.
+"""The keep set: regions, functions and operators that the scenarios need, and which needs each.
 
-It is what a team commits, as ``megtrim/keepset.json``: one line for each scenario, region,
-function, operator, data type, elementwise mode and graph hash, sorted, so that git merges it by
-line::
+A team commits it as ``megtrim/keepset.json``: one line for each scenario, region, function,
+operator, data type, elementwise mode and graph hash, sorted, so that git merges it by line::
 
     {
      "version": 1,
@@ -15,9 +14,8 @@ line::
      "": "end"
     }
 
-``"operators": "all"`` keeps all operators, and names none. Functions stand in it only where
-functions are trimmed; a scenario then says by which link they are named. Pure: text in, values
-out.
+``"operators": "all"`` keeps all operators, and lists none. Functions are listed only if functions
+are trimmed; a scenario then names the link that they belong to. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.models.operators import OperatorNeeds
 
 GENERATIONS = (20190219, 20220507)
-"""Versions of the header that engines know: up to 1.6, and from 1.7."""
+"""Versions of the header in engines: up to 1.6, and from 1.7 on."""
 
 VERSION = 1
 _MAX_THREADS = 4096
@@ -55,12 +53,12 @@ _SCENARIO_FIELDS = (
     *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
 )
 _LINK = "link_sha256"
-HINT = "take the committed file again, or write it anew"
+HINT = "restore the committed file, or write it again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioRecord:
-    """What one scenario brought, and the digests that bind it to what it was traced with."""
+    """What one scenario needs, and the digests of what it was traced with."""
 
     id: str
     """``MODEL/SCENARIO@CLASS``."""
@@ -72,12 +70,12 @@ class ScenarioRecord:
     threads: int
     trace_sha256: str
     regions: tuple[Region, ...]
-    """Sorted and unique; none where only functions are trimmed."""
+    """Sorted and unique; empty if only functions are trimmed."""
     functions: tuple[str, ...] = ()
-    """Linkage names of those that ran, of what every recorder observes: sorted and unique; none
-    where only regions are trimmed."""
+    """Linkage names of the observable functions that ran, sorted and unique; empty if only regions
+    are trimmed."""
     link_sha256: str | None = None
-    """The link that these names belong to: what is inlined differs from link to link."""
+    """The link that these names belong to: inlining differs from link to link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +114,10 @@ def _users(needs: Iterable[tuple[str, tuple[_Item, ...]]]) -> dict[_Item, tuple[
 def build_keep_set(
     generation: int, scenarios: Iterable[ScenarioRecord], operators: OperatorNeeds | None
 ) -> KeepSet:
-    """Join scenarios and operators; equal sets give equal values, whatever their order.
+    """Combine scenarios and operators; equal sets give equal values in any order.
 
-    Raises TraceFailure where a scenario has neither regions nor functions, or no regions where
-    others have some: a build from it would keep nothing for it.
+    Raises TraceFailure if a scenario has neither regions nor functions, or no regions while others
+    have some: a build would keep nothing for it. Raises InputError for inconsistent records.
     """
     if generation not in GENERATIONS:
         known = " and ".join(map(str, GENERATIONS))
@@ -128,12 +126,12 @@ def build_keep_set(
     records = tuple(sorted(scenarios, key=lambda record: record.id))
     for before, after in pairwise(records):
         if before.id == after.id:
-            msg = f"scenario {after.id} stands twice in one keep set"
-            raise InputError(msg, hint="give each scenario a name of its own")
+            msg = f"scenario {after.id} occurs twice in one keep set"
+            raise InputError(msg, hint="use a different name for each scenario")
     _check_needs(records)
     if not records and operators is None:
-        msg = "a keep set of no scenario and no operators would trim nothing"
-        raise InputError(msg, hint="give at least one trace or one operator JSON")
+        msg = "a keep set without scenarios and operators would trim nothing"
+        raise InputError(msg, hint="add at least one trace or one operator JSON")
     return KeepSet(
         generation=generation,
         scenarios=tuple(_normal(record) for record in records),
@@ -142,22 +140,24 @@ def build_keep_set(
 
 
 def _check_needs(records: tuple[ScenarioRecord, ...]) -> None:
-    """Refuse a scenario that brought nothing, or no regions where others brought some."""
+    """Raise for a scenario that needs nothing, or no regions while others need some."""
     traced = any(record.regions for record in records)
     for record in records:
         if not record.regions and (traced or not record.functions):
-            said = f"{record.id}: its trace holds no region, so nothing would be kept for it"
-            raise TraceFailure(TraceProblem.EMPTY, said, hint="record its trace again")
+            msg = f"{record.id}: its trace contains no region, so nothing would be kept for it"
+            raise TraceFailure(TraceProblem.EMPTY, msg, hint="record its trace again")
         if (record.link_sha256 is None) is bool(record.functions):
-            msg = f"{record.id}: functions and the link that they belong to come together"
+            msg = f"{record.id}: expected either both functions and their link, or neither"
             raise InputError(msg, hint="record its functions again")
 
 
-def shrunken(previous: KeepSet, current: KeepSet) -> tuple[tuple[str, tuple[Region, ...]], ...]:
+def find_lost_regions(
+    previous: KeepSet, current: KeepSet
+) -> tuple[tuple[str, tuple[Region, ...]], ...]:
     """Return the scenarios that lost regions, with what they lost, sorted.
 
-    Only a scenario of which nothing else changed can shrink: another model, other arguments,
-    inputs or threads, or a new search for algorithms may well need less.
+    Only scenarios in which nothing else changed are compared: another model, other arguments,
+    inputs or threads, or a new algorithm search may well need less.
     """
     lost = (
         (record.id, tuple(sorted({*old.regions} - {*record.regions}, key=order)))
@@ -166,12 +166,12 @@ def shrunken(previous: KeepSet, current: KeepSet) -> tuple[tuple[str, tuple[Regi
     return tuple((name, gone) for name, gone in lost if gone)
 
 
-def shrunken_functions(
+def find_lost_functions(
     previous: KeepSet, current: KeepSet
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the scenarios that lost functions, with what they lost, sorted.
 
-    Another link inlines others, so names are compared within one link only.
+    Inlining differs from link to link, so names are compared within one link only.
     """
     lost = (
         (record.id, tuple(sorted({*old.functions} - {*record.functions})))
@@ -185,7 +185,7 @@ def shrunken_functions(
 def _same(
     previous: KeepSet, current: KeepSet, bound: Callable[[ScenarioRecord], tuple[object, ...]]
 ) -> Iterator[tuple[ScenarioRecord, ScenarioRecord]]:
-    """Yield what stands in both keep sets and is bound to the same, before and after."""
+    """Yield the previous and current record of scenarios whose binding did not change."""
     before = {record.id: record for record in previous.scenarios}
     for record in current.scenarios:
         old = before.get(record.id)
@@ -199,12 +199,12 @@ def _get_binding(record: ScenarioRecord) -> tuple[object, ...]:
 
 
 def bindings(keep: KeepSet) -> tuple[tuple[object, ...], ...]:
-    """Return what each scenario is bound to, by its id: equal where they are the same runs."""
+    """Return the id and binding of each scenario: equal bindings are the same run."""
     return tuple((record.id, *_get_binding(record)) for record in keep.scenarios)
 
 
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
-    """Return what a run needs and the keep set lacks, sorted; nothing where all are kept."""
+    """Return what a run needs and the keep set does not contain, sorted; empty if all are kept."""
     kept = keep.regions()
     return tuple(sorted({*regions} - kept.keys(), key=order)) if kept else ()
 
@@ -234,20 +234,20 @@ def dump_keep_set(keep: KeepSet) -> str:
 
 
 def read_keep_set(path: Path, *, shown: str = "") -> KeepSet:
-    """Read a keep set's file; ``shown`` is what messages call it, else its path.
+    """Read a keep set's file; ``shown`` is its name in messages, by default its path.
 
     Raises InputError.
     """
-    expected = "a keep set, as a rule megtrim/keepset.json"
+    expected = "a keep set, usually megtrim/keepset.json"
     text = read_text(path, most_bytes=MAX_TEXT, expected=expected, shown=shown, hint=HINT)
     return parse_keep_set(text, source=shown or str(path))
 
 
 def parse_keep_set(text: str, *, source: str) -> KeepSet:
-    """Read what ``dump_keep_set`` wrote, and what a merge by line makes of two such texts.
+    """Parse what ``dump_keep_set`` wrote, or the merge of two such texts by line.
 
-    The order of lines does not matter, and a region or function that stands twice is needed by
-    those of both lines. Raises InputError naming ``source:line`` for anything else.
+    The order of lines does not matter, and if a region or function has two lines, the scenarios of
+    both need it. Raises InputError naming ``source:line`` for anything else.
     """
     reader = LineReader(text, source, HINT, ACCEPT)
     tables = reader.kinds(_KINDS)
@@ -266,13 +266,14 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
         if not record.regions and (regions or not record.functions):
             reader.fail(f"no region is needed by {name}", f"scenario {name}")
         if records.setdefault(name, record) != record:
-            reader.fail(f"scenario {name!r} stands twice, and differs", f"scenario {name}")
+            problem = f"scenario {name!r} occurs twice, with different values"
+            reader.fail(problem, f"scenario {name}")
     for kind in ("region", "function"):
         for item, users in tables[kind]:
             for name in users:
                 if name not in records:
-                    said = f"a {kind} is needed by {name!r}, which is no scenario here"
-                    reader.fail(said, f"{kind} {item}")
+                    problem = f"a {kind} is needed by {name!r}, which is not a scenario of the file"
+                    reader.fail(problem, f"{kind} {item}")
     return build_keep_set(generation, records.values(), parse_operators(reader, tables))
 
 
@@ -285,7 +286,7 @@ def _dump_record(record: ScenarioRecord) -> dict[str, object]:
         "threads": record.threads,
         "trace_sha256": record.trace_sha256,
     }
-    # Where only regions are trimmed, the file is what it was before there were functions.
+    # If only regions are trimmed, the file has no such key.
     return fields if record.link_sha256 is None else fields | {_LINK: record.link_sha256}
 
 
@@ -308,7 +309,7 @@ def _by_scenario(
 
 
 def _function(text: str) -> str:
-    # These names stand in a linker script.
+    # These names go into a linker script.
     if not is_linkable(text):
         msg = f"found {text[:80]!r}, expected the linkage name of a function"
         raise InputError(msg)
@@ -324,7 +325,7 @@ def _record(
 ) -> ScenarioRecord:
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():
-        reader.fail(f"{name!r} is no scenario, expected MODEL/SCENARIO@CLASS", *keys)
+        reader.fail(f"found the scenario {name!r}, expected MODEL/SCENARIO@CLASS", *keys)
     fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=(_LINK,))
     if _LINK in fields and not functions:
         reader.fail(f"the list of functions of {name} is empty, though it has a {_LINK}", *keys)

@@ -1,9 +1,9 @@
-"""What a region's numbers mean, and where it stands, read from the engine's source. Pure.
+"""Decodes a region's numbers, and finds its place in the engine's source. Pure.
 
-Many numbers are hashes of names: the low 32 bits of XXH64 (seed 20160701), read as a signed
-int, over the name itself in ``dnn/`` (``"NAME"_hash``) and over the name with its terminating
-NUL in ``src/`` (``MGB_HASH_STR("NAME")``). A macro may stand between, so every text in a file
-with regions is a candidate. Names that macros put together from parts stay numbers.
+Many numbers are hashes of names: the low 32 bits of XXH64 (seed 20160701), as a signed int, of the
+name itself in ``dnn/`` (``"NAME"_hash``), and of the name with its terminating NUL in ``src/``
+(``MGB_HASH_STR("NAME")``). A macro may contain the hash, so every string in a file with regions is
+a candidate. Names that macros assemble from parts are not decoded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Place = tuple[str, int]
 
 
 def name_hash(name: str, *, terminated: bool) -> int:
-    """Return the number that stands for a name; ``terminated`` counts its NUL."""
+    """Return the number for a name; ``terminated``: with its NUL."""
     data = name.encode() + (b"\0" if terminated else b"")
     low = xxhash.xxh64_intdigest(data, seed=SEED) & 0xFFFFFFFF
     return low - 2**32 if low >= 2**31 else low
@@ -40,7 +40,7 @@ class _Begin:
 
     place: Place
     names: frozenset[str]
-    """Texts between its parentheses."""
+    """String literals between its parentheses."""
 
 
 class NameTable:
@@ -56,7 +56,7 @@ class NameTable:
                 self._read(path, text)
 
     def meaning(self, region: Region) -> str:
-        """Return the region with its numbers decoded to names; empty where none decodes."""
+        """Return the region with its numbers decoded to names; empty if none can be decoded."""
         names = [self._name(arg) for arg in region.args]
         if not any(names):
             return ""
@@ -66,11 +66,11 @@ class NameTable:
         return f"{region.tag}<{', '.join(shown)}>"
 
     def places(self, region: Region) -> tuple[Place, ...]:
-        """Return where the region stands, as closely as the source tells, sorted.
+        """Return the sorted places of the region, as precisely as the source allows.
 
-        That is each ``MIDOUT_BEGIN`` with one of its names; else, where the engine has a macro
-        of its own around it, each place of such a name in the macro's file; else each
-        ``MIDOUT_BEGIN`` of its tag that has no other name; else where its tag is declared.
+        That is each ``MIDOUT_BEGIN`` with one of its names; else, if the engine has a macro around
+        it, each place of such a name in the macro's file; else each ``MIDOUT_BEGIN`` of its tag
+        without another name; else the declaration of its tag.
         """
         begins = self._begins.get(region.tag, [])
         names = {name for arg in region.args if (name := self._name(arg))}
@@ -110,7 +110,7 @@ class NameTable:
 
 
 class _Lines:
-    """Line numbers of rising positions in one text."""
+    """Line numbers of ascending positions in one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -124,7 +124,7 @@ class _Lines:
 
 
 def _call(text: str, start: int) -> str:
-    """Return what stands between the parentheses of a macro call, over line ends."""
+    """Return the text between the parentheses of a macro call, across line ends."""
     depth = 1
     end = start + _MAX_CALL
     for match in _PARENTHESIS.finditer(text, start, end):

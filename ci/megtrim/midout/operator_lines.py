@@ -1,4 +1,4 @@
-"""The lines of a keep set that say which operators, data types and modes are kept. Pure."""
+"""The lines of a keep set that list the kept operators, data types and modes. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _HASH = re.compile(r"[0-9]{1,20}")
 
 
 def which(needs: OperatorNeeds | None) -> str:
-    """Return whether all operators are kept, or those that are listed."""
+    """Return the value of ``operators``: ``all`` are kept, or those ``listed``."""
     return _ALL if needs is None else _LISTED
 
 
 def dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
-    """Yield the entries of those that are listed."""
+    """Yield the entries of the listed ones."""
     if needs is None:
         return
     yield from ((f"operator {name}", models) for name, models in needs.operators)
@@ -51,7 +51,7 @@ def parse_operators(reader: LineReader, tables: dict[str, Entries]) -> OperatorN
 def _parse_needed(reader: LineReader, tables: dict[str, Entries], kind: str) -> Needed:
     users: dict[str, set[str]] = {}
     for name, models in tables[kind]:
-        # These names stand in the header, which is compiled.
+        # These names go into the header, which is compiled.
         if not is_identifier(name):
             reader.fail(f"found {name[:80]!r}, expected a C++ identifier", f"{kind} {name}")
         users.setdefault(name, set()).update(reader.texts(models, f"{kind} {name}"))

@@ -1,6 +1,6 @@
-"""A region: a marked piece of the engine's code, as the engine names it by a C++ type.
+"""A region: a marked piece of the engine's code, which a C++ type identifies.
 
-The word that the whole room is about. Pure: text in, values out.
+Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from megtrim.midout.grammar import GrammarError, parse_canonical
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Region:
-    """``midout::Region<midout::tags::TAG, ARGUMENTS...>``, without the spelling of a compiler."""
+    """``midout::Region<midout::tags::TAG, ARGUMENTS...>``, in a compiler-independent form."""
 
     tag: str
     """A C++ identifier."""
@@ -24,11 +24,11 @@ class Region:
 
     @classmethod
     def parse(cls, text: str) -> Region:
-        """Read what ``str(region)`` wrote, with any spacing. Raises InputError."""
+        """Parse the output of ``str(region)``, with any spacing. Raises InputError."""
         try:
             return cls(*parse_canonical(text))
         except GrammarError as error:
-            msg = f"{text[:200]!r} is no region: {error}"
+            msg = f"{text[:200]!r} is not a region: {error}"
             raise InputError(msg, hint="expected for example: megdnn_naive<float, 3>") from None
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Region:
 
 
 def order(region: Region) -> tuple[str, tuple[tuple[bool, int, str], ...]]:
-    """Return the key by which regions are sorted: tag, then arguments, numbers before types."""
+    """Return the sort key of regions: tag, then arguments, numbers before types."""
     return region.tag, tuple(
         (True, 0, arg) if isinstance(arg, str) else (False, arg, "") for arg in region.args
     )

@@ -1,10 +1,9 @@
-"""What the engine's sources name of a keep set, so that each fact can stand in a file of its own.
+"""Finds the facts of a keep set that the engine's sources name, to give each a file of its own.
 
-A fact is the kept regions of one tag, or one macro of the forced header. In the copy of the tree
-that is built, a line that declares a tag becomes the include of that tag's file, and a file that
-names such a macro includes the macro's file first. The compiler then records by itself which
-facts a translation unit rests on. What cannot be told from the text stays where everybody sees
-it. Pure.
+A fact is the kept regions of one tag, or one macro of the forced header. In the built copy of the
+tree, a line that declares a tag is replaced by an include of that tag's file, and a file that names
+such a macro includes the macro's file first. So the compiler records which facts a translation unit
+depends on. What the text does not show clearly stays in the files that every unit includes. Pure.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ ELEMWISE_MODES = "MEGDNN_ELEMWISE_MODE_ENABLE"
 OPERATORS = "MGB_OPR_REGISTRY_CALLER_SPECIALIZE"
 GRAPH_HASHES = "MGB_BINREDUCE_GRAPH_HASHES"
 MACROS = (ELEMWISE_MODES, OPERATORS, GRAPH_HASHES)
-"""Macros that change with the models; a file that does not name one does not change with it."""
+"""Macros that change with the models; a file that does not name one does not depend on it."""
 GENERATION = "MGB_BINREDUCE_VERSION"
-"""The macro that every forced header defines: only the engine's own build has it."""
+"""The macro that every forced header defines: it is only defined in the engine's own build."""
 
 SUFFIXES = (
     *(".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tcc", ".def"),
     *(".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".hip"),
 )
-"""How names of files end that a C or C++ compiler reads."""
+"""Suffixes of files that a C or C++ compiler reads."""
 
 _DECLARES = "MIDOUT_DECL"
 _TAGS, _MACROS, _END = "megtrim/tags/", "megtrim/macros/", ".h"
 
-# A line of its own, and not the continuation of one: that would be the body of a macro.
+# A line of its own, not a continuation line, which would be the body of a macro.
 _DECLARED = re.compile(
     r"(?<!\\\n)(?<!\\\r\n)^[ \t]*MIDOUT_DECL[ \t]*\([ \t]*([A-Za-z_]\w{0,199})[ \t]*\)[ \t]*;?"
     r"[ \t]*(?=\r?$)",
@@ -50,25 +49,25 @@ class Scopes:
 
 
 def tag_file(tag: str) -> str:
-    """Return the name of a tag's file, as it is included."""
+    """Return the name of a tag's file, as sources include it."""
     return f"{_TAGS}{tag}{_END}"
 
 
 def macro_file(macro: str) -> str:
-    """Return the name of a macro's file, as it is included."""
+    """Return the name of a macro's file, as sources include it."""
     return f"{_MACROS}{macro}{_END}"
 
 
 def names_a_fact(text: str) -> bool:
-    """Whether a source speaks of any fact at all; most do not."""
+    """Return whether a source names any fact; most do not."""
     return any(word in text for word in (_DECLARES, *MACROS))
 
 
 def scopes(texts: Iterable[str]) -> Scopes:
-    """Return which facts can stand in files of their own in a tree of these sources.
+    """Return the facts that can have files of their own in a tree of these sources.
 
-    A tag can where each declaration stands alone on its line; a macro where each source that
-    names it can be written anew. One that no source names is read by none.
+    A tag can if each of its declarations is alone on its line; a macro can if each source that
+    names it can be rewritten. A macro that no source names is read by none.
     """
     alone: set[str] = set()
     shared: set[str] = set()
@@ -90,10 +89,10 @@ def scopes_of(files: Collection[str]) -> Scopes:
 
 
 def rewritten(text: str, scoped: Scopes) -> str:
-    """Return a source that includes the facts it names; it has the same lines at the same numbers.
+    """Return a source that includes the facts it names, with unchanged line numbers.
 
-    A program of somebody else's may include the engine's files, and knows no generated ones:
-    there the macros' files are left out as the forced header is.
+    Other programs may include the engine's files without the generated ones: for them, the macros'
+    files are left out, like the forced header.
     """
     if not _is_whole(text):
         return text
@@ -111,9 +110,9 @@ def rewritten(text: str, scoped: Scopes) -> str:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether the text is the file's own: one that was not UTF-8 has replacement characters.
+    """Return whether the text can be written back unchanged.
 
-    Nothing may stand before a byte order mark.
+    Text that was not UTF-8 has replacement characters, and nothing may precede a byte order mark.
     """
     return "\ufffd" not in text and not text.startswith("\ufeff")
 

@@ -1,6 +1,6 @@
-"""What a committed keep set lacks of what was traced now: a build from it would trap.
+"""Finds what was traced now but is missing in a committed keep set: a build would trap.
 
-Pure: two keep sets in, lines for people out.
+Pure: two keep sets in, messages out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from megtrim.midout.region import order
 from megtrim.models.operators import OperatorNeeds
 
 LISTED = 5
-"""Names that a line shows; the others are counted."""
+"""Number of names that a line shows; the others are counted."""
 
 _BOUND = {
     "model_sha256": "the model",
@@ -25,20 +25,20 @@ _BOUND = {
 
 
 def some(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of the others."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"{', '.join(names[:LISTED])}{more}"
 
 
 def differing(before: ScenarioRecord, now: ScenarioRecord) -> str:
-    """Say what of a scenario is another than it was traced with; empty: nothing."""
+    """Return what changed in a scenario since it was traced; empty: nothing."""
     return ", ".join(
-        told for name, told in _BOUND.items() if getattr(before, name) != getattr(now, name)
+        noun for name, noun in _BOUND.items() if getattr(before, name) != getattr(now, name)
     )
 
 
-def lacking(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
-    """Return a line for each thing that ``now`` needs and ``before`` lacks; none: it will do."""
+def find_gaps(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
+    """Return a line for each thing that ``now`` needs and ``before`` does not contain."""
     lines = []
     if before.generation != now.generation:
         lines.append(f"the engine has header generation {now.generation}, not {before.generation}")
@@ -46,7 +46,7 @@ def lacking(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
 
 
 def of_another_link(before: KeepSet, now: KeepSet) -> tuple[str, ...]:
-    """Return the scenarios whose functions belong to another link: none can be compared."""
+    """Return the scenarios whose functions belong to another link, and cannot be compared."""
     links = {record.id: record.link_sha256 for record in before.scenarios}
     return tuple(
         record.id
@@ -72,9 +72,9 @@ def _scenarios(before: KeepSet, now: KeepSet) -> Iterator[str]:
 
 
 def _functions(before: KeepSet, record: ScenarioRecord, old: ScenarioRecord) -> list[str]:
-    """Return the functions that it ran and that none of the same link's scenarios lists."""
+    """Return the functions that it ran, and that no scenario of the same link lists."""
     if old.link_sha256 not in (None, record.link_sha256):
-        return []  # other functions are inlined there: the names say nothing
+        return []  # inlining differs in another link, so names cannot be compared
     same = (each for each in before.scenarios if each.link_sha256 == record.link_sha256)
     listed = {name for each in same for name in each.functions}
     return [brief(name) for name in sorted({*record.functions} - listed)]

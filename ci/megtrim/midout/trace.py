@@ -4,8 +4,8 @@
     N6midout6RegionINS_4tags13megbrain_miscEJSt17integral_constantIiLi1425917426EEEEE
     ...
 
-One mangled type name a line, written when the program ends. A trace is untrusted: every line
-is held to a grammar. Pure: bytes in, values out.
+One mangled type name a line, written when the program exits. A trace is untrusted: every line must
+match a grammar. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from megtrim.midout.region import Region, order
 MAGIC = "midout_trace v1"
 MAX_TRACE_BYTES = 64 * 1024 * 1024
 MAX_REGIONS = 100_000
-"""Distinct regions in one trace; the engine holds some five thousand."""
+"""Most distinct regions in one trace; the engine has some five thousand."""
 
-_PROMISE = re.compile(r"^midout: ([0-9]{1,9}) items written to ", re.MULTILINE)
+_ANNOUNCED = re.compile(r"^midout: ([0-9]{1,9}) items written to ", re.MULTILINE)
 _IN_BINARY = re.compile(rb"%s[A-Za-z0-9_]{1,%d}\0" % (PREFIX.encode(), MAX_NAME))
 _HINT = "expected a trace as midout's profile build writes it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What one run executed."""
+    """The regions that one run executed."""
 
     regions: tuple[Region, ...]
     """Sorted and unique, at least one."""
     sha256: str
-    """Of the file's bytes."""
+    """Digest of the file's bytes."""
 
 
 class TraceProblem(StrEnum):
-    """What can be wrong with a trace that a run was to leave."""
+    """What can be wrong with the trace of a run."""
 
     MISSING = "missing"
     EMPTY = "empty"
@@ -55,7 +55,7 @@ class TraceProblem(StrEnum):
 
 
 class TraceFailure(ProductFailure):
-    """A run left no trace that can be used; ``problem`` says what is wrong with it."""
+    """A run left no usable trace; ``problem`` says what is wrong with it."""
 
     def __init__(
         self, problem: TraceProblem, message: str, *, hint: str, command: Sequence[str] = ()
@@ -67,23 +67,23 @@ class TraceFailure(ProductFailure):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lines:
     mangled: tuple[str, ...]
-    """The lines after the magic one, without their ends, in the file's order."""
+    """The lines after the first, without line ends, in the file's order."""
     finished: bool
-    """Whether the last line has an end."""
+    """Whether the last line ends with a newline."""
     sha256: str
 
 
 def parse_trace(data: bytes, *, source: str) -> Trace:
-    """Read a trace that nobody promised anything about.
+    """Parse a trace whose number of items is not known.
 
-    Raises InputError naming ``source:line`` for anything that is no complete trace.
+    Raises InputError naming ``source:line`` for anything but a complete trace.
     """
     lines = _split(data, source)
     if not lines.mangled:
         msg = f"{source}:1: a trace without any region"
-        raise InputError(msg, hint="did the traced program run the model, and end by itself?")
+        raise InputError(msg, hint="did the traced program run the model, and exit by itself?")
     if not lines.finished:
-        msg = f"{source}:{len(lines.mangled) + 1}: the last line has no end, so it may be cut off"
+        msg = f"{source}:{len(lines.mangled) + 1}: the last line may be truncated: it has no end"
         raise InputError(msg, hint="copy or record the trace again")
     return _trace(lines, source)
 
@@ -94,17 +94,17 @@ def read_trace(path: Path) -> Trace:
     return parse_trace(data, source=str(path))
 
 
-def promised_items(stderr: str) -> int | None:
-    """Return the count in the last ``midout: 149 items written to FILE``; None without one."""
-    counts = _PROMISE.findall(stderr)
+def parse_announced_count(stderr: str) -> int | None:
+    """Return the count in the last ``midout: 149 items written to FILE``; None if there is none."""
+    counts = _ANNOUNCED.findall(stderr)
     return int(counts[-1]) if counts else None
 
 
-def check_trace(data: bytes | None, *, promised: int | None, source: str) -> Trace:
-    """Hold the trace that a run left against the count that the run promised on its way out.
+def check_trace(data: bytes | None, *, announced: int | None, source: str) -> Trace:
+    """Parse the trace of a run, and compare it with the count that the run announced.
 
     Raises TraceFailure for a trace that is missing, empty, truncated or of another run, and
-    InputError for bytes that are no trace at all.
+    InputError for bytes that are not a trace.
     """
     if data is None:
         hint = "a program that is killed or crashes writes none"
@@ -114,28 +114,28 @@ def check_trace(data: bytes | None, *, promised: int | None, source: str) -> Tra
         raise TraceFailure(TraceProblem.EMPTY, f"{source}: the file is empty", hint=hint)
     lines = _split(data, source)
     found = len(lines.mangled)
-    if promised is None:
-        said = f"{source}: there is a trace, but the run did not say that it wrote one"
+    if announced is None:
+        msg = f"{source}: there is a trace, but the run did not report that it wrote one"
         hint = "it may be of an earlier run; a program that is killed or crashes writes none"
-        raise TraceFailure(TraceProblem.STALE, said, hint=hint)
+        raise TraceFailure(TraceProblem.STALE, msg, hint=hint)
     if not found:
         hint = "was the program built with midout's profiling?"
-        raise TraceFailure(TraceProblem.EMPTY, f"{source}: holds no region", hint=hint)
-    if found != promised:
-        kind = TraceProblem.TRUNCATED if found < promised else TraceProblem.STALE
-        said = f"{source}: holds {found} items, but the run wrote {promised}"
-        raise TraceFailure(kind, said, hint="record the trace again")
+        raise TraceFailure(TraceProblem.EMPTY, f"{source}: contains no region", hint=hint)
+    if found != announced:
+        kind = TraceProblem.TRUNCATED if found < announced else TraceProblem.STALE
+        msg = f"{source}: contains {found} items, but the run wrote {announced}"
+        raise TraceFailure(kind, msg, hint="record the trace again")
     if not lines.finished:
-        said = f"{source}: ends in the middle of a line"
-        raise TraceFailure(TraceProblem.TRUNCATED, said, hint="record the trace again")
+        msg = f"{source}: ends in the middle of a line"
+        raise TraceFailure(TraceProblem.TRUNCATED, msg, hint="record the trace again")
     return _trace(lines, source)
 
 
 def regions_in_binary(data: bytes) -> tuple[Region, ...]:
-    """Return the regions that a profile build holds, sorted.
+    """Return the regions that a profile build contains, sorted.
 
-    They are found by the names of their types, which midout's profiling puts into the program
-    as NUL-terminated text. What looks like one and is none is passed over.
+    They are found by the names of their types, which midout's profiling puts into the program as
+    NUL-terminated text. Text that only looks like one is skipped.
     """
     found = {match[0][:-1].decode("ascii") for match in _IN_BINARY.finditer(data)}
     regions = set()
@@ -157,7 +157,7 @@ def _split(data: bytes, source: str) -> _Lines:
     if len(data) > MAX_TRACE_BYTES:
         msg = f"{source}: more than {MAX_TRACE_BYTES} bytes are too many for a trace"
         raise InputError(msg, hint=_HINT)
-    # Latin-1 keeps every byte, so that what does not belong is shown and not lost.
+    # Latin-1 keeps every byte, so that messages can show unexpected ones.
     text = data.decode("latin-1")
     first, *rest = text.split("\n")
     if first.removesuffix("\r") != MAGIC:
@@ -180,15 +180,15 @@ def _trace(lines: _Lines, source: str) -> Trace:
         msg = f"{source}: {len(first_line)} regions, expected at most {MAX_REGIONS}"
         raise InputError(msg, hint=_HINT)
     for mangled, number in first_line.items():
-        if said := problem(mangled):
-            msg = f"{source}:{number}: {said}"
+        if found := problem(mangled):
+            msg = f"{source}:{number}: {found}"
             raise InputError(msg, hint=_HINT)
     regions = set()
     for mangled, name in demangle(first_line).items():
         try:
             regions.add(_region(name))
         except GrammarError as error:
-            shown = repr(name[:120]) if name else f"{mangled[:80]!r}, which is no type"
-            msg = f"{source}:{first_line[mangled]}: {shown} is no region: {error}"
+            shown = repr(name[:120]) if name else f"{mangled[:80]!r}, which is not a type,"
+            msg = f"{source}:{first_line[mangled]}: {shown} is not a region: {error}"
             raise InputError(msg, hint=_HINT) from None
     return Trace(regions=tuple(sorted(regions, key=order)), sha256=lines.sha256)

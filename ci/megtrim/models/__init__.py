@@ -1,1 +1,1 @@
-"""What a model holds: the engine's own files, the operator JSON, and what follows from both."""
+"""Model files: the engine's own formats, the operator JSON, and what a model needs by both."""

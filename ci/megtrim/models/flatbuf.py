@@ -1,8 +1,8 @@
-"""A small FlatBuffers reader in which every offset is checked before it is followed.
+"""A small FlatBuffers reader that checks every offset before following it.
 
-FlatBuffers' own Python runtime has no verifier. This one knows tables, strings and vectors
-(not schemas), fails with one InputError that names the byte, and does a bounded amount of
-work whatever the bytes say. Pure: bytes in, values out.
+FlatBuffers' own Python runtime has no verifier. This one knows tables, strings and vectors (not
+schemas), fails with an InputError that names the byte, and does a bounded amount of work for any
+bytes. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NoReturn
 from megtrim.errors import InputError
 
 MAX_STEPS = 5_000_000
-"""Values read from one buffer at most. A real model needs a few dozen for each operator."""
+"""Most values read from one buffer. A real model needs a few dozen for each operator."""
 
 MAX_STRING_BYTES = 64 * 1024
 _U8 = struct.Struct("<B")
@@ -25,7 +25,7 @@ _U64 = struct.Struct("<Q")
 
 
 class Buffer:
-    """The bytes of one FlatBuffers object inside a file, with the work that is still allowed."""
+    """The bytes of one FlatBuffers object inside a file, with a limit for the work on them."""
 
     __slots__ = ("_data", "_end", "_source", "_start", "_steps")
 
@@ -48,7 +48,7 @@ class Buffer:
         return number
 
     def need(self, at: int, size: int) -> None:
-        """Fail unless ``size`` bytes lie at ``at``, or when the file asks for too much work."""
+        """Raise InputError unless there are ``size`` bytes at ``at``, or for too much work."""
         if at < self._start or at + size > self._end:
             self.fail(at, f"{size} bytes are needed there, the data ends at {self._end}")
         self._spend(at, 1)
@@ -56,10 +56,10 @@ class Buffer:
     def _spend(self, at: int, steps: int) -> None:
         self._steps -= steps
         if self._steps < 0:
-            self.fail(at, "the structure asks for more work than any model needs")
+            self.fail(at, "the structure needs more work than any model")
 
     def follow(self, at: int) -> int:
-        """Return where the offset at ``at`` leads; offsets only lead forward."""
+        """Return the target of the offset at ``at``; offsets only lead forward."""
         distance = self.read(_U32, at)
         if not distance:
             self.fail(at, "an offset of 0 leads nowhere")
@@ -75,7 +75,7 @@ class Buffer:
         return self._data[at + 4 : at + 4 + size].decode("utf-8", errors="replace")
 
     def vector(self, at: int, item_bytes: int) -> tuple[int, int]:
-        """Return first item and number of items of the vector at ``at``."""
+        """Return the offset of the first item, and the number of items, of a vector."""
         count = self.read(_U32, at)
         self.need(at + 4, count * item_bytes)
         return at + 4, count
@@ -89,7 +89,7 @@ class Buffer:
 
 
 class Table:
-    """One table. Fields are asked for by their index in the schema; a union counts as two."""
+    """One table. Fields are read by their index in the schema; a union counts as two."""
 
     __slots__ = ("_buffer", "_fields", "_fields_bytes", "at")
 
@@ -107,7 +107,7 @@ class Table:
         self._buffer.fail(self.at, found)
 
     def _field(self, index: int) -> int:
-        """Return where field ``index`` lies, or 0 where it is left out."""
+        """Return the offset of field ``index``, or 0 if it is missing."""
         slot = 4 + 2 * index
         if slot + 2 > self._fields_bytes:
             return 0
@@ -115,7 +115,7 @@ class Table:
         return self.at + distance if distance else 0
 
     def has(self, index: int) -> bool:
-        """Tell whether the field is there."""
+        """Return whether the table has the field."""
         return self._field(index) != 0
 
     def _number(self, index: int, kind: struct.Struct) -> int:
@@ -123,29 +123,29 @@ class Table:
         return self._buffer.read(kind, at) if at else 0
 
     def u8(self, index: int) -> int:
-        """Return an 8-bit number, 0 where it is left out."""
+        """Return an 8-bit number, 0 if it is missing."""
         return self._number(index, _U8)
 
     def u32(self, index: int) -> int:
-        """Return a 32-bit number, 0 where it is left out."""
+        """Return a 32-bit number, 0 if it is missing."""
         return self._number(index, _U32)
 
     def u64(self, index: int) -> int:
-        """Return a 64-bit number, 0 where it is left out."""
+        """Return a 64-bit number, 0 if it is missing."""
         return self._number(index, _U64)
 
     def string(self, index: int) -> str:
-        """Return a string, empty where it is left out."""
+        """Return a string, empty if it is missing."""
         at = self._field(index)
         return self._buffer.string(self._buffer.follow(at)) if at else ""
 
     def table(self, index: int) -> Table | None:
-        """Return the table that a field leads to."""
+        """Return the table of a field, None if it is missing."""
         at = self._field(index)
         return Table(self._buffer, self._buffer.follow(at)) if at else None
 
     def size(self, index: int, item_bytes: int) -> int:
-        """Return the number of items of a vector, 0 where it is left out."""
+        """Return the number of items of a vector, 0 if it is missing."""
         return self._vector(index, item_bytes)[1]
 
     def _vector(self, index: int, item_bytes: int) -> tuple[int, int]:
@@ -153,7 +153,7 @@ class Table:
         return self._buffer.vector(self._buffer.follow(at), item_bytes) if at else (0, 0)
 
     def u32s(self, index: int, *, stride: int = 1) -> Iterator[int]:
-        """Yield the first of every ``stride`` 32-bit numbers of a vector."""
+        """Yield every ``stride``-th 32-bit number of a vector, from the first."""
         first, count = self._vector(index, 4 * stride)
         for number in range(count):
             yield self._buffer.read(_U32, first + 4 * stride * number)

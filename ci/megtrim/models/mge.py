@@ -1,8 +1,8 @@
 """Read MegEngine's model files (``.mge``), both formats, into :class:`ModelFacts`.
 
-The layouts are those of the engine's ``schema.fbs`` and ``schema_v2.fbs``. In the first
-format the tensors' bytes come first and the graph is a FlatBuffers object behind them; in
-the second everything is one FlatBuffers object. Pure: bytes in, values out.
+The layouts are those of the engine's ``schema.fbs`` and ``schema_v2.fbs``. In the first format, the
+tensors' bytes come first, followed by the graph as a FlatBuffers object; in the second, everything
+is one FlatBuffers object. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DTYPES: tuple[str, ...] = (
     *("Float16", "UintB4", "Quantized8Asymm", "QuantizedS32", "QuantizedS8", "Quantized4Asymm"),
     *("QuantizedS4", "QuantizedS16", "BFloat16", "Bool", "Uint16", "QuantizedS1", "Complex64"),
 )
-"""Data types by the number that a file stores for each (``dtype.fbs``)."""
+"""Data types; a file stores the index (``dtype.fbs``)."""
 
 _TESTCASES = b"mgbtest0"
 _V1_MAGICS = {b"MGBC": 24, b"MGBS": 16}
-"""Magic of the first format, and where the tensors begin: the older one has no feature bits."""
+"""Magics of the first format, and the offset of the tensors: the older has no feature bits."""
 _V1_IDENTIFIER = b"mgb1"
 _V2_IDENTIFIER = b"mgv2"
 _MAX_RANK = 64
@@ -42,12 +42,12 @@ _REDUCE_DTYPES = {
     4: "QuantizedS32",
     5: "QuantizedS32",
 }
-"""Data type of a reduction's output by its ``data_type``; 0 keeps that of the input."""
+"""Data type of a reduction's output by its ``data_type``; 0 keeps the input's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Schema:
-    """Where an operator's fields are in one format; -1 where it has no such field."""
+    """Indices of an operator's fields in one format; -1 if it has no such field."""
 
     format: str
     type_name: int
@@ -79,15 +79,15 @@ _V2 = _Schema(
 
 
 def is_mge(data: bytes) -> bool:
-    """Tell whether the bytes begin like one of the two formats."""
+    """Return whether the bytes begin like one of the two formats."""
     start = _graph_start(data)
     return data[start : start + 4] in _V1_MAGICS or data[start + 8 : start + 12] == _V2_IDENTIFIER
 
 
 def least_bytes(head: bytes, number_at: Callable[[int], int]) -> int:
-    """Return how many bytes a file promises to have; 0 where it begins like no known format.
+    """Return the size that a file must have at least; 0 if its format is not known.
 
-    ``head`` are its first 64 bytes; ``number_at`` reads the u32 at a place, 0 behind the end.
+    ``head`` are its first 64 bytes; ``number_at`` reads the u32 at an offset, 0 after the end.
     """
     start = _graph_start(head)
     graph_at = start
@@ -100,7 +100,7 @@ def least_bytes(head: bytes, number_at: Callable[[int], int]) -> int:
 
 
 def parse_mge(data: bytes, *, source: str) -> ModelFacts:
-    """Read a model file. Raises one InputError for anything that is no whole model."""
+    """Parse a model file. Raises InputError for anything but an intact model."""
     start = _graph_start(data)
     magic = data[start : start + 4]
     if magic in _V1_MAGICS:
@@ -109,11 +109,11 @@ def parse_mge(data: bytes, *, source: str) -> ModelFacts:
         return _parse_v2(data, start, source)
     msg = f"{source}: not a .mge model: it begins with {data[:12]!r}"
     hint = "expected a dump in the engine's formats mgb1 or mgv2; an encrypted or packed one"
-    raise UnknownFormat(msg, hint=f"{hint} cannot be read: give its operator JSON (strip_info)")
+    raise UnknownFormat(msg, hint=f"{hint} cannot be read: add its operator JSON (strip_info)")
 
 
 def _graph_start(data: bytes) -> int:
-    # A dump that carries test cases has a magic of its own and their number in front.
+    # A dump with test cases begins with another magic and their number.
     return len(_TESTCASES) + 4 if data.startswith(_TESTCASES) else 0
 
 
@@ -122,15 +122,15 @@ def _read_sized_buffer(data: bytes, at: int, source: str) -> Buffer:
     size = int.from_bytes(data[at : at + 4], "little")
     end = at + 4 + size
     if at + 12 > len(data) or end > len(data):
-        found = f"{max(len(data) - at, 0)} bytes are left for the graph"
-        msg = f"{source}: cut off: {found}, {size + 4} are promised"
+        left = max(len(data) - at, 0)
+        msg = f"{source}: truncated: {left} bytes are left for the graph, expected {size + 4}"
         raise InputError(msg, hint="fetch or dump the model again")
     return Buffer(data, start=at + 4, end=end, source=source)
 
 
 @dataclass(slots=True)
 class _Found:
-    """What has been seen so far while the operators are read, one after the other."""
+    """What was found so far while the operators are read."""
 
     operators: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
@@ -161,7 +161,7 @@ class _Found:
 def _parse_v1(data: bytes, tensors_at: int, source: str) -> ModelFacts:
     header = data[tensors_at - 8 : tensors_at]
     if len(header) < 8:
-        msg = f"{source}: cut off inside the header, after {len(data)} bytes"
+        msg = f"{source}: truncated inside the header, after {len(data)} bytes"
         raise InputError(msg, hint="fetch or dump the model again")
     tensor_bytes: int = _UINT64.unpack(header)[0]
     buffer = _read_sized_buffer(data, min(tensors_at + tensor_bytes, len(data)), source)
@@ -170,17 +170,17 @@ def _parse_v1(data: bytes, tensors_at: int, source: str) -> ModelFacts:
     for operator in graph.tables(3):
         _read_operator(operator, _V1, found)
     if found.tensor_bytes > tensor_bytes:
-        graph.fail(f"tensors of {found.tensor_bytes} bytes, the file holds {tensor_bytes}")
+        graph.fail(f"tensors of {found.tensor_bytes} bytes, the file has {tensor_bytes}")
     outputs = _v1_outputs(tuple(graph.u32s(4, stride=2)), found.output_names)
     return found.facts(_V1, graph.u32(0), graph.u64(1), outputs)
 
 
 def _v1_outputs(ids: tuple[int, ...], names: list[tuple[str, ...]]) -> tuple[Variable, ...]:
-    """Name the outputs, given the numbers of their variables.
+    """Return the outputs with their names, by the numbers of their variables.
 
-    Variables are numbered in the order of the operators, whose number of outputs the file
-    only tells by names. A dump names the outputs of either all operators or of those that
-    make outputs of the model.
+    Variables are numbered in the order of the operators, and only names show how many outputs an
+    operator has. A dump names the outputs of either all operators, or of those that make outputs
+    of the model.
     """
     flat = [name for group in names for name in group]
     if all(names):
@@ -266,7 +266,7 @@ def _read_tensor(tensor: Table, schema: _Schema, found: _Found, *, is_input: boo
 
 
 def _variable(table: Table) -> Variable:
-    """Read the fields that tensors of both formats and middle tensors have in common."""
+    """Read the fields that tensors of both formats and intermediate tensors share."""
     rank = table.size(1, 4)
     if rank > _MAX_RANK:
         table.fail(f"a tensor of {rank} dimensions")
@@ -286,7 +286,7 @@ def _dtype(table: Table) -> str:
 
 
 def _printable(text: str) -> str:
-    """Names come from the file and go to terminals and reports: no control characters."""
+    """Replace control characters: names go from the file to terminals and reports."""
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
     )

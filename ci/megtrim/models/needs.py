@@ -1,7 +1,7 @@
-"""What a model needs: from its operator JSON where there is one, else from the file itself.
+"""What a model needs: from its operator JSON if there is one, else from the file itself.
 
-Where there are both, the JSON is held against the model: one that lacks something that the
-model holds would make a build that cannot run it.
+If there is a JSON, it is compared with the model: if it did not list something that the model
+contains, the build could not run the model.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from megtrim.models.reader import read_model
 def load_needs(
     model: Path, strip_info: Sequence[Path], *, folder: Path = Path()
 ) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
-    """Return the needs of one model, and warnings; the paths are relative to ``folder``.
+    """Return the needs of one model, and warnings; paths are relative to ``folder``.
 
-    Raises InputError for a file that is no model and no JSON, and for a JSON that does not
-    cover its model. A model that only the engine can read (encrypted, packed) needs a JSON.
+    Raises InputError for an invalid model or JSON, and for a JSON that does not cover its model. A
+    model that only the engine can read (encrypted, packed) needs a JSON.
     """
     if not strip_info:
         facts = read_model(folder / model, shown=str(model))
@@ -36,9 +36,9 @@ def load_needs(
     try:
         facts = read_model(folder / model, shown=str(model))
     except UnknownFormat as unknown:
-        return declared, (f"{unknown.message}: {source} is taken at its word",)
+        return declared, (f"{unknown.message}: {source} cannot be checked, and is trusted",)
     unchecked = tuple(
-        f"{model}: {name} is not known to megtrim: {source} is taken at its word"
+        f"{model}: megtrim does not know {name}: {source} cannot be checked for it, and is trusted"
         for name, _ in facts.unknown_operators
     )
     covered = check_covers(
@@ -58,7 +58,7 @@ def _convert_facts(facts: ModelFacts) -> OperatorInfo:
 
 def _merge_infos(infos: Sequence[OperatorInfo]) -> OperatorInfo:
     return OperatorInfo(
-        # With several JSONs no single hash is the model's: then there is nothing to compare.
+        # With several JSONs no single hash is the model's, so there is nothing to compare.
         hash=infos[0].hash if len(infos) == 1 else None,
         dtypes=tuple(sorted({name for info in infos for name in info.dtypes})),
         opr_types=tuple(sorted({name for info in infos for name in info.opr_types})),
@@ -67,7 +67,7 @@ def _merge_infos(infos: Sequence[OperatorInfo]) -> OperatorInfo:
 
 
 def load_operator_json(path: Path, *, shown: str) -> tuple[OperatorInfo, ...]:
-    """Read an operator JSON, which messages call ``shown``. Raises InputError."""
+    """Read an operator JSON; ``shown`` is its name in messages. Raises InputError."""
     expected = "an operator JSON that the engine's dump wrote"
     data = read_bytes(path, most_bytes=MAX_JSON_BYTES, expected=expected, shown=shown)
     return parse_operator_json(data, source=shown)

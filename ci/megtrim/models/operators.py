@@ -1,8 +1,7 @@
 """Operator JSON: which operators, data types and elementwise modes a model needs.
 
-The engine's dump writes it beside a model (``strip_info_file``); its names end up in the
-header that is compiled into every file, so each is held to the grammar of a C++ identifier.
-Pure: bytes in, values out.
+The engine's dump writes it next to a model (``strip_info_file``). Its names go into the header that
+is compiled into every file, so each must be a C++ identifier. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ KNOWN_DTYPES: tuple[str, ...] = (
     *("Quantized4Asymm", "Quantized8Asymm", "QuantizedS1", "QuantizedS16", "QuantizedS32"),
     *("QuantizedS4", "QuantizedS8", "Uint16", "Uint8", "UintB4"),
 )
-"""Data types by the names that the engine's ``dtype.h`` gives them."""
+"""Names of data types in the engine's ``dtype.h``."""
 
 MAX_HASH = 2**64 - 1
 MAX_JSON_BYTES = 16 * 1024 * 1024
@@ -49,14 +48,14 @@ class OperatorInfo:
     """One model's needs: the content of its operator JSON. All lists are sorted and unique."""
 
     hash: int | None
-    """Graph hash; 0 for dumps in the second format; None where the JSON has none."""
+    """Graph hash; 0 for dumps in the second format; None if the JSON has none."""
     dtypes: tuple[str, ...]
     opr_types: tuple[str, ...]
     elemwise_modes: tuple[str, ...]
 
 
 Needed = tuple[tuple[str, tuple[str, ...]], ...]
-"""Names with the models that need each, both sorted."""
+"""Names, each with the models that need it, both sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +63,10 @@ class OperatorNeeds:
     """The needs of all models together."""
 
     hashes: tuple[int, ...]
-    """Sorted; empty where one of the models has no hash: the check is then left out, for all."""
+    """Sorted; empty if one of the models has no hash: the engine then checks none."""
     dtypes: Needed
     operators: Needed
-    """Class names with the version suffix stripped: ``MatrixMulV2`` is ``MatrixMul``."""
+    """Class names without version suffix: ``MatrixMulV2`` becomes ``MatrixMul``."""
     elemwise_modes: Needed
 
 
@@ -77,10 +76,10 @@ def strip_version(name: str) -> str:
 
 
 def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]:
-    """Read one operator JSON: an object, a list of objects, or several objects in a row.
+    """Parse one operator JSON: an object, a list of objects, or several objects in a row.
 
-    Raises InputError naming ``source:line`` for anything else, unknown keys, names that are
-    no identifiers, and unknown data types.
+    Raises InputError naming ``source:line`` for anything else, unknown keys, names that are not
+    identifiers, and unknown data types.
     """
     if len(data) > MAX_JSON_BYTES:
         msg = f"{source}: {len(data)} bytes are too many for an operator JSON"
@@ -96,16 +95,16 @@ def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]
         _info(item, _Place(text, start, source)) for item, start in _objects(text, source)
     )
     if not infos:
-        msg = f"{source}:1: holds no operator information"
+        msg = f"{source}:1: contains no operator information"
         raise InputError(msg, hint=_HINT)
     return infos
 
 
 def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
-    """Join the needs of all models, given as (model name, needs).
+    """Merge the needs of all models, given as pairs of model name and needs.
 
-    The rules are those of the engine's header generator: operator names lose their version
-    suffix, and one model without a graph hash switches the check of hashes off.
+    The rules are those of the engine's header generator: operator names lose their version suffix,
+    and one model without a graph hash disables the check of hashes.
     """
     infos = [info for _, info in models]
     hashes = {info.hash for info in infos if info.hash is not None}
@@ -123,22 +122,22 @@ def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
 def check_covers(
     declared: OperatorInfo, actual: OperatorInfo, *, model: str, source: str
 ) -> tuple[str, ...]:
-    """Hold the JSON ``source`` against what the file ``model`` itself holds; return warnings.
+    """Compare the JSON ``source`` with the content of the file ``model``; return warnings.
 
-    A JSON that lacks an operator, data type or mode of the model is refused: the reduced
-    build would lack it too. A differing graph hash alone proves nothing and is a warning.
+    Raises InputError if an operator, data type or mode of the model is missing in the JSON: the
+    reduced build would miss it, too. A different graph hash alone proves nothing, and is a warning.
     """
-    lacks = [
+    gaps = [
         f"{what} {', '.join(missing)}"
         for what, missing in (
-            ("operators", _lacking(declared.opr_types, actual.opr_types)),
-            ("data types", _lacking(declared.dtypes, actual.dtypes)),
-            ("elementwise modes", _lacking(declared.elemwise_modes, actual.elemwise_modes)),
+            ("operators", _missing(declared.opr_types, actual.opr_types)),
+            ("data types", _missing(declared.dtypes, actual.dtypes)),
+            ("elementwise modes", _missing(declared.elemwise_modes, actual.elemwise_modes)),
         )
         if missing
     ]
-    if lacks:
-        msg = f"{source}:1: lacks what the model {model} holds: {'; '.join(lacks)}"
+    if gaps:
+        msg = f"{source}:1: does not list what the model {model} contains: {'; '.join(gaps)}"
         hint = "dump the model and its JSON again, together, or leave the JSON out"
         raise InputError(msg, hint=hint)
     if declared.hash and actual.hash and declared.hash != actual.hash:
@@ -147,8 +146,8 @@ def check_covers(
     return ()
 
 
-def _lacking(declared: Iterable[str], actual: Iterable[str]) -> list[str]:
-    # No data type and no mode ends like a version, so one rule serves all three lists.
+def _missing(declared: Iterable[str], actual: Iterable[str]) -> list[str]:
+    # No data type and no mode ends like a version, so the rule fits all three lists.
     return sorted({strip_version(name) for name in actual} - {strip_version(n) for n in declared})
 
 
@@ -162,7 +161,7 @@ def _collect_users(needs: Iterable[tuple[str, Iterable[str]]]) -> Needed:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an object begins, so that a message can name the line of one of its keys."""
+    """The start of an object, so that messages can name the line of one of its keys."""
 
     text: str
     start: int
@@ -176,7 +175,7 @@ class _Place:
 
 
 def _objects(text: str, source: str) -> Iterator[tuple[object, int]]:
-    """Yield each top-level object with where it begins."""
+    """Yield each top-level object with its offset."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
     at = _skip_space(text, 0)
     count = 0
@@ -205,13 +204,13 @@ def _skip_space(text: str, at: int) -> int:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        msg = "the same key stands twice in one object"
+        msg = "the same key occurs twice in one object"
         raise ValueError(msg)
     return result
 
 
 def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is no JSON number"
+    msg = f"{name} is not a JSON number"
     raise ValueError(msg)
 
 
@@ -249,9 +248,9 @@ def _names(item: dict[str, object], key: str, place: _Place) -> tuple[str, ...]:
     names: set[str] = set()
     for value in values:
         if not isinstance(value, str):
-            place.fail(f"{key} holds {_kind(value)}, expected names", key=key)
+            place.fail(f"{key} contains {_kind(value)}, expected names", key=key)
         if not _IDENTIFIER.fullmatch(value) or _KEYWORD.fullmatch(value):
-            place.fail(f"{key} holds {value[:80]!r}, expected a C++ identifier", key=key)
+            place.fail(f"{key} contains {value[:80]!r}, expected a C++ identifier", key=key)
         names.add(value)
     return tuple(sorted(names))
 

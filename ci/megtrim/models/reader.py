@@ -1,4 +1,4 @@
-"""Read a model file of whatever format into :class:`ModelFacts`, chosen by its first bytes."""
+"""Reads a model file of any format into :class:`ModelFacts`, chosen by its first bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AGAIN = "fetch or dump the model again"
 
 
 def parse_model(data: bytes, *, source: str) -> ModelFacts:
-    """Read a model's bytes. Raises InputError for anything that is no whole model."""
+    """Parse a model's bytes. Raises InputError for anything but an intact model."""
     if not data:
         msg = f"{source}: empty, expected a model"
         raise InputError(msg, hint=_AGAIN)
@@ -32,15 +32,15 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
 
 
 def read_is_flatbuffers(path: Path) -> bool:
-    """Tell by a file's first bytes whether it is a model in FlatBuffers: any ``.mge`` is."""
+    """Return whether a file begins like a model in FlatBuffers, as any ``.mge`` does."""
     with open_plain_file(path, expected=_EXPECTED) as stream:
         return is_mge(stream.read(_HEAD_BYTES))
 
 
 def read_whole(path: Path, *, source: str) -> None:
-    """Refuse a model that is empty or cut off. What is of no known format passes.
+    """Raise InputError for an empty or truncated model; unknown formats pass.
 
-    Of a large one only what tells its size is read.
+    Only the bytes that contain the size are read.
     """
     with open_plain_file(path, expected=_EXPECTED, shown=source) as stream:
         size = stream.seek(0, io.SEEK_END)
@@ -51,7 +51,7 @@ def read_whole(path: Path, *, source: str) -> None:
             return
         least = least_bytes(head, lambda at: _read_number(stream, at) if at < size else 0)
     if size < least:
-        msg = f"{source}: cut off: it has {size} bytes of at least {least}"
+        msg = f"{source}: truncated: it has {size} bytes, expected at least {least}"
         raise InputError(msg, hint=_AGAIN)
 
 
@@ -61,6 +61,6 @@ def _read_number(stream: IO[bytes], at: int) -> int:
 
 
 def read_model(path: Path, *, shown: str = "") -> ModelFacts:
-    """Read the model file at ``path``; ``shown`` is what messages call it, else its path."""
+    """Read the model file at ``path``; ``shown`` is its name in messages, by default its path."""
     data = read_bytes(path, most_bytes=MAX_MODEL_BYTES, expected=_EXPECTED, shown=shown)
     return parse_model(data, source=shown or str(path))

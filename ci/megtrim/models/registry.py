@@ -1,9 +1,9 @@
-"""Operator types of the engine: what a model file calls them, and what the class is called.
+"""Operator types of the engine: their names in model files, and the names of their classes.
 
-A dump stores the name under which an operator was registered (``PoolingV1``), or a hash of
-it; the operator JSON and the header speak of the class behind it (``PoolingForward``). The
-names below are facts read from MegEngine, commit 47952c075d868665e1116214bea760d786144081.
-Data only: no file of the engine is needed to read a model.
+A dump stores the name under which an operator was registered (``PoolingV1``), or a hash of it; the
+operator JSON and the header use the class (``PoolingForward``). The names below are facts read from
+MegEngine, commit 47952c075d868665e1116214bea760d786144081. Data only: no file of the engine is
+needed to read a model.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _SEED = 20160701
 _OLD_VERSIONS = ("", *(f"V{number}" for number in range(10)))
 _VERSION = re.compile(r"V\d$", re.ASCII)
 
-# One line: registered name, class, data types that its outputs have whatever its inputs are
-# (Byte is scratch memory). Other versions of a registered name stand for the same class.
+# Each line: registered name, class, data types of its outputs that do not depend on its inputs
+# (Byte is scratch memory). Other versions of a registered name have the same class.
 _TABLE = """
 AdaptivePoolingBackwardV1 AdaptivePoolingBackward Byte
 AdaptivePoolingV1 AdaptivePoolingForward Byte
@@ -236,7 +236,7 @@ class OperatorType:
 
     name: str
     dtypes: tuple[str, ...]
-    """Data types that it brings along itself."""
+    """Data types that it always uses, whatever its inputs are."""
 
 
 def _read_table() -> dict[str, OperatorType]:

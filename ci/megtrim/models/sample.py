@@ -1,7 +1,7 @@
-"""Read a model of the sample engine. Its format is told in ``models/FORMAT.md`` beside it. Pure.
+"""Reads models of the sample engine; its ``models/FORMAT.md`` describes the format. Pure.
 
-All numbers are little endian: ``SAMPLENN``, u32 version, u64 FNV-1a hash of every byte behind
-it, then counted tensors, operators and outputs.
+All numbers are little endian: ``SAMPLENN``, u32 version, u64 FNV-1a hash of all bytes after it,
+then tensors, operators and outputs, each with a count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DTYPES = ("Float32", "QuantizedS8", "QuantizedS32")
 _MAX_COUNT = 100_000
 _MAX_DIMENSIONS = 16
 MAX_BYTES = 64 * 1024 * 1024
-"""As in the engine."""
+"""Limit of the engine itself."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HINT = "the file is damaged or cut off: write it again with write_models.py"
 
@@ -37,7 +37,7 @@ class _Operator:
 
 
 def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
-    """Read a model's bytes. Anything but a whole model is an InputError naming ``source``."""
+    """Parse a model's bytes. Raises InputError naming ``source``."""
     reader = _Reader(data, source)
     if len(data) > MAX_BYTES:
         reader.refuse(f"has {len(data)} bytes, at most {MAX_BYTES} are read")
@@ -48,7 +48,7 @@ def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
     reader.end()
     used = {*outputs, *(number for each in operators for number in each.outputs)}
     if any(number >= len(tensors) for number in used):
-        reader.refuse("names a tensor that it does not hold")
+        reader.refuse("names a tensor that it does not contain")
     fed = [tensors[n] for each in operators if each.type == "Input" for n in each.outputs]
     weights = [each.weight_bytes for each in operators if each.weight_bytes]
     return ModelFacts(
@@ -65,7 +65,7 @@ def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
 
 
 class _Reader:
-    """Reads forward; every step is checked against what is left."""
+    """Reads forward; every step is checked against the bytes left."""
 
     def __init__(self, data: bytes, source: str) -> None:
         self._data = data
@@ -74,7 +74,7 @@ class _Reader:
 
     def head(self) -> int:
         if self._take(len(MAGIC)) != MAGIC or self.number("<I") != _VERSION:
-            self.refuse(f"is no sample model of version {_VERSION}")
+            self.refuse(f"is not a sample model of version {_VERSION}")
         stated = self.number("<Q")
         if stated != _fnv1a(self._data[self._at :]):
             self.refuse("does not match its own hash")
@@ -83,7 +83,7 @@ class _Reader:
     def many(self, one: Callable[[], T]) -> list[T]:
         count = self.number("<I")
         if count > min(_MAX_COUNT, len(self._data) - self._at):
-            self.refuse(f"promises {count} entries")
+            self.refuse(f"announces {count} entries")
         return [one() for _ in range(count)]
 
     def tensor(self) -> Variable:
@@ -91,7 +91,7 @@ class _Reader:
         self._take(4)
         dimensions = self.number("<B")
         if dtype >= len(_DTYPES) or dimensions > _MAX_DIMENSIONS:
-            self.refuse(f"holds a tensor of type {dtype} with {dimensions} dimensions")
+            self.refuse(f"contains a tensor of type {dtype} with {dimensions} dimensions")
         shape = tuple(self.number("<I") for _ in range(dimensions))
         return Variable(name=name, dtype=_DTYPES[dtype], shape=shape)
 
@@ -102,15 +102,15 @@ class _Reader:
         outputs = tuple(self.number("<I") for _ in range(self.number("<B")))
         weight_bytes = self.number("<I")
         self._take(weight_bytes)
-        # Both end up in the generated header.
+        # Both go into the generated header.
         names = (kind, mode) if kind == "Elemwise" else (kind,)
         if not all(_IDENTIFIER.fullmatch(name) for name in names):
-            self.refuse("holds a name that is no identifier")
+            self.refuse("contains a name that is not an identifier")
         return _Operator(type=kind, mode=mode, outputs=outputs, weight_bytes=weight_bytes)
 
     def end(self) -> None:
         if self._at != len(self._data):
-            self.refuse("has bytes behind its end")
+            self.refuse("has bytes after its end")
 
     def number(self, form: str) -> int:
         (value,) = struct.unpack(form, self._take(struct.calcsize(form)))
@@ -123,7 +123,7 @@ class _Reader:
     def _text(self) -> str:
         raw = self._take(self.number("<B"))
         if not raw.isascii() or not raw.decode("ascii").isprintable():
-            self.refuse("holds a name that is no text")
+            self.refuse("contains a name that is not text")
         return raw.decode("ascii")
 
     def _take(self, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Tell a person what a model holds. Pure: facts in, text out."""
+"""Describes a model's content for people. Pure: facts in, text out."""
 
 from __future__ import annotations
 

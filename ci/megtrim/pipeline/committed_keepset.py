@@ -16,10 +16,10 @@ from megtrim.midout.keepset import (
     HINT,
     KeepSet,
     dump_keep_set,
+    find_lost_functions,
+    find_lost_regions,
     parse_keep_set,
     read_keep_set,
-    shrunken,
-    shrunken_functions,
 )
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
@@ -119,7 +119,7 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     searched = {each.id for each in all_scenarios(config) if each.searches}
     others = tuple(each for each in now.scenarios if each.id not in searched)
     now = replace(now, scenarios=others)
-    lines = staleness.lacking(before, now)
+    lines = staleness.find_gaps(before, now)
     links = staleness.of_another_link(before, now)
     # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
     by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
@@ -146,8 +146,10 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
 
 def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
     lost = [
-        *_losses((name, [str(each) for each in gone]) for name, gone in shrunken(before, now)),
-        *_losses((name, list(map(brief, gone))) for name, gone in shrunken_functions(before, now)),
+        *_losses(
+            (name, [str(each) for each in gone]) for name, gone in find_lost_regions(before, now)
+        ),
+        *_losses((name, list(map(brief, gone))) for name, gone in find_lost_functions(before, now)),
     ]
     if lost:
         # The verdict shows the first line.

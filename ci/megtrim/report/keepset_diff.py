@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from megtrim.elf.symbol_names import brief
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, shrunken, shrunken_functions
+from megtrim.midout.keepset import KeepSet, ScenarioRecord, find_lost_functions, find_lost_regions
 from megtrim.report.formatting import VERDICT_SIGNS
 from megtrim.report.markup import code, code_in_title, fold, prose, table
 from megtrim.verdict.model import Verdict
@@ -65,8 +65,8 @@ class ChangeKind:
     name: str
     listed: Callable[[ScenarioRecord], tuple[str, ...]]
     """Sorted."""
-    shrunken: Callable[[KeepSet, KeepSet], Iterable[tuple[str, object]]]
-    """Ids of the scenarios that lost some."""
+    find_lost: Callable[[KeepSet, KeepSet], Iterable[tuple[str, object]]]
+    """The scenarios that lost some, by their ids."""
     show: Callable[[str], str]
     link: Callable[[ScenarioRecord], str | None]
     """The link that names belong to; None if names mean the same in every link."""
@@ -79,14 +79,14 @@ class ChangeKind:
 REGIONS = ChangeKind(
     name="regions",
     listed=lambda record: tuple(map(str, record.regions)),
-    shrunken=shrunken,
+    find_lost=find_lost_regions,
     show=str,
     link=lambda _: None,
 )
 FUNCTIONS = ChangeKind(
     name="functions",
     listed=lambda record: record.functions,
-    shrunken=shrunken_functions,
+    find_lost=find_lost_functions,
     show=brief,
     link=lambda record: record.link_sha256,
 )
@@ -98,7 +98,7 @@ def changes(
     """Return the scenarios whose regions or functions changed, sorted."""
     before = {record.id: record for record in previous.scenarios} if previous else {}
     after = {record.id: record for record in current.scenarios}
-    lost = {name for name, _ in kind.shrunken(previous, current)} if previous else set()
+    lost = {name for name, _ in kind.find_lost(previous, current)} if previous else set()
     return tuple(
         _change(kind, name, old, new, shrank=name in lost)
         for name in sorted({*before, *after})

@@ -1,1 +1,1 @@
-"""Bytes of a binary by what they are for, and the budgets they are held to."""
+"""Sizes of binaries: budgets, and the baseline that growth is measured against."""

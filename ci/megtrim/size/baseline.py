@@ -1,9 +1,9 @@
-"""``sizes.json``: what the artifacts weighed, kept as the baseline that growth is held against.
+"""``sizes.json``: the sizes of the artifacts, kept as the baseline that growth is measured against.
 
 Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
-The source says for people where the sizes are from; it may be left out, and with it the artifacts
-may be empty: then it says why there are none. ``quick`` stands where a quick trim made them, which
-are compared with none of a full one. Pure.
+``source`` says where the sizes are from, for people, and may be left out. If it is there,
+``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
+quick trim, which are never compared with those of a full one. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
-    """Read the file's text, which ``source`` names. Anything but its shape is an InputError."""
+    """Parse the file's text; ``source`` names it in messages. Raises InputError."""
     expect_merged(text, shown=source, hint=_MERGE_HINT)
     try:
         data = json.loads(text, object_pairs_hook=_each_key_once)
@@ -43,8 +43,8 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
     if not isinstance(data, dict) or data.get("version") != VERSION:
         msg = f"{source}:1: not version {VERSION} of a baseline"
         raise InputError(msg, hint=_HINT)
-    told = data.get("source", "")
-    if not _is_line(told):
+    own_source = data.get("source", "")
+    if not _is_line(own_source):
         msg = f"{source}:1: its source is not one line of at most {_LONGEST_SOURCE} characters"
         raise InputError(msg, hint=_HINT)
     quick = data.get("quick", False)
@@ -55,27 +55,28 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
     rows = list(artifacts.items()) if isinstance(artifacts, dict) else []
     whole = all(isinstance(variants, dict) for _, variants in rows)
     sizes = {(name, v): n for name, variants in rows for v, n in variants.items()} if whole else {}
-    empty = artifacts == {} and told != ""
+    empty = artifacts == {} and own_source != ""
     if not (sizes or empty) or any(type(size) is not int or size < 0 for size in sizes.values()):
-        msg = f"{source}:1: its artifacts are not names with variants and whole bytes"
+        msg = f"{source}:1: its artifacts are not names with variants and whole numbers of bytes"
         raise InputError(msg, hint=_HINT)
-    return Baseline(source=told or source, sizes=sizes, quick=quick)
+    return Baseline(source=own_source or source, sizes=sizes, quick=quick)
 
 
-def expect_alike(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
-    """Return a baseline that the sizes of a trim, quick or full, may be compared with.
+def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
+    """Return the baseline if it is of a quick trim or of a full one, as ``quick`` says.
 
-    A quick trim starts from another build: what it grows by says nothing of a full one.
+    A quick trim starts from another build, so its sizes cannot be compared with a full one's.
+    Raises InputError.
     """
     if baseline.quick is quick:
         return baseline
-    ways = ("a full trim", "a quick one") if quick else ("a quick trim", "a full one")
-    msg = f"{shown}: found sizes of {ways[0]}, expected those of {ways[1]}"
+    found, expected = ("a full trim", "a quick one") if quick else ("a quick trim", "a full one")
+    msg = f"{shown}: found sizes of {found}, expected those of {expected}"
     raise InputError(msg, hint="take the sizes.json of a run of the same kind")
 
 
 def load_sizes(path: Path, *, shown: str) -> Baseline:
-    """Read the file at ``path``; where it does not say its source, ``shown`` is it."""
+    """Read the file at ``path``; ``shown`` is the source if the file names none."""
     most, expected = _LARGEST_FILE_BYTES, "the sizes of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, shown=shown, hint=_HINT)
     return parse_sizes(text, source=shown)

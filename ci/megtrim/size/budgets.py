@@ -1,6 +1,6 @@
-"""Hold sizes to their budgets: a largest size, a largest growth, and waivers for a time.
+"""Checks sizes against budgets: a largest size, a largest growth, and temporary waivers.
 
-Pure: the day is given, sizes are given, nothing is looked up.
+Pure: the caller passes the sizes and the day.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from megtrim.config.model import Budget, Waiver
 
 NOTICE = timedelta(days=14)
-"""How long before a waiver lapses people are told."""
+"""A waiver that lapses within this time is announced."""
 
 Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
@@ -32,7 +32,7 @@ class LimitKind(StrEnum):
 
 
 class LimitStatus(StrEnum):
-    """How a limit was kept; skipped: there was nothing to compare with."""
+    """Whether a limit was kept; skipped: there was nothing to compare with."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -44,13 +44,13 @@ class Baseline:
     """Sizes that growth is measured against."""
 
     source: str
-    """Where they are from, for people: ``main, 2027-01-31``; with no sizes: why there are none."""
+    """Where the sizes are from, such as ``main, 2027-01-31``; without sizes: why there are none."""
     sizes: Sizes
     quick: bool = False
-    """They are those of a quick trim."""
+    """The sizes are those of a quick trim."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
-        """Return by how much a file grew; None where this baseline does not hold it."""
+        """Return by how many bytes a file grew; None if the baseline does not list it."""
         before_bytes = self.sizes.get((artifact, variant))
         return None if before_bytes is None else size_bytes - before_bytes
 
@@ -62,7 +62,7 @@ class BudgetLimit:
     kind: LimitKind
     status: LimitStatus
     text: str
-    """One line: what was seen and what is allowed."""
+    """One line: what was measured and what is allowed."""
     hint: str = ""
     waived: bool = False
     """A waiver was needed, whether it was enough or not."""
@@ -73,7 +73,7 @@ class BudgetResult:
     """One budget, measured."""
 
     budget: str
-    """What a waiver calls it."""
+    """Its id, which waivers refer to."""
     artifact: str
     variant: str
     size_bytes: int
@@ -82,11 +82,11 @@ class BudgetResult:
     """None without a baseline."""
     growth_max_bytes: int | None
     baseline: str
-    """Where the baseline is from; empty where there is none."""
+    """Where the baseline is from; empty if there is none."""
     waiver: str
-    """Reasons of the waivers that were needed; empty where none was."""
+    """Reasons of the waivers that were needed; empty if none was."""
     lapsed: str
-    """The waivers that ended before this day: whose, when, why; empty where none did."""
+    """The waivers that lapsed before this day: owner, date, reason; empty if none did."""
     status: LimitStatus
     """Failed if one limit is broken; skipped if none could be measured."""
     limits: tuple[BudgetLimit, ...]
@@ -122,9 +122,9 @@ def check(
     waivers: Sequence[Waiver],
     today: date,
 ) -> tuple[BudgetResult, ...]:
-    """Measure every budget, in the given order.
+    """Check every budget, in order.
 
-    A waiver counts up to and with its last day and raises both limits of its budget. Raises
+    A waiver counts up to and including its last day, and raises both limits of its budget. Raises
     InputError for a budget whose artifact was not measured.
     """
     return tuple(
@@ -229,8 +229,8 @@ def _format_measurement(kind: LimitKind, measured: int) -> str:
 def _skip_growth(baseline: Baseline | None, budget: Budget) -> BudgetLimit:
     why = "there is no baseline"
     if baseline:
-        lacks = f"{baseline.source} does not hold {budget.id}"
-        why = lacks if baseline.sizes else baseline.source
+        missing = f"{baseline.source} does not list {budget.id}"
+        why = missing if baseline.sizes else baseline.source
     return BudgetLimit(
         kind=LimitKind.GROWTH,
         status=LimitStatus.SKIPPED,

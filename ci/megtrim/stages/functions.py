@@ -69,6 +69,7 @@ from megtrim.plan.graph import (
     Task,
     functions_task,
     search_task,
+    trims_plain_build,
 )
 from megtrim.store import sha256_file
 

@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, ProductFailure, worst
+from megtrim.errors import (
+    EXIT_PASS,
+    InfrastructureFailure,
+    InputError,
+    ProductFailure,
+    worst_exit_code,
+)
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.session import Session, StageModule
 from megtrim.plan.graph import Stage, Task, keep_task, on_demand, with_dependencies
@@ -104,7 +110,7 @@ def _attempt(task: Task, session: Session) -> tuple[bool, int]:
         session.services.console.warn(f"{task.id}: {failure}")
         return False, failure.exit_code
     session.results.done[task.id] = folder
-    return fresh, worst([stale, folder.result.exit_code])
+    return fresh, worst_exit_code([stale, folder.result.exit_code])
 
 
 def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:

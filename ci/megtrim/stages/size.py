@@ -11,7 +11,7 @@ from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
-from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline, check
 from megtrim.store import StageFolder, sha256_file
 
@@ -100,7 +100,7 @@ def expect_usable_baseline(request: TrimRequest) -> None:
 
 def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
     path, shown = chosen
-    return expect_alike(load_sizes(path, shown=shown), quick=request.quick, shown=shown)
+    return expect_same_kind(load_sizes(path, shown=shown), quick=request.quick, shown=shown)
 
 
 def _baseline(session: Session) -> Baseline | None:

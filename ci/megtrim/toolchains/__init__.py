@@ -1,4 +1,4 @@
-"""Finding a compiler where programs run: one file per kind, one line each in ``KINDS``.
+"""Finds compilers on the host where programs run: one file per kind, one line each in ``KINDS``.
 
 A kind's ``find`` returns a :class:`~megtrim.build_spec.Toolchain` or raises an
 :class:`~megtrim.errors.InputError` that says how to get what is missing.
@@ -24,10 +24,10 @@ KINDS: Mapping[str, Find] = {
 
 
 def find(spec: ToolchainSpec, processes: ProcessRunner, *, emulated: bool) -> Toolchain:
-    """Return the toolchain of that kind; ``auto`` takes the best that is there.
+    """Return the toolchain of the requested kind; ``auto`` takes the best that is installed.
 
-    ``emulated`` says whether arm64 programs can run here: without that, ``auto`` builds for
-    this machine's own architecture.
+    ``emulated``: arm64 programs can run here. If not, ``auto`` builds for this machine's own
+    architecture.
     """
     if spec.kind != "auto":
         return KINDS[spec.kind](spec, processes)
@@ -39,4 +39,4 @@ def find(spec: ToolchainSpec, processes: ProcessRunner, *, emulated: bool) -> To
         except InputError as problem:
             problems.append(problem.message)
     msg = "no C++ compiler was found: " + "; ".join(problems)
-    raise InputError(msg, hint="`pip install ziglang` brings one that needs no root")
+    raise InputError(msg, hint="`pip install ziglang` installs one, without root")

@@ -1,7 +1,7 @@
 """``clang-linux-arm64``: Debian's clang and lld with Debian's cross libraries, dynamic glibc.
 
-Clang 14 is asked for first: newer ones refuse the flatbuffers that the engine bundles
-(seen with clang 19), and this one was seen to build the whole engine.
+Clang 14 is tried first: it was seen to build the whole engine, while newer ones reject the
+flatbuffers that the engine bundles (seen with clang 19).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SYSROOT = Path("/usr/aarch64-linux-gnu")
 _HINT = "on Debian: apt-get install clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
 
 _PACKING_LLD = 15
-"""First release of lld that names glibc's condition in what it packs: glibc loads nothing else."""
+"""First release of lld that marks packed relocations as glibc requires it."""
 _PACKING_GLIBC = (2, 36)
-"""First release of glibc that loads packed relocations; an older one says what it lacks."""
+"""First release of glibc that loads packed relocations; an older one refuses with a message."""
 _LLD = re.compile(r"\bLLD (\d{1,3})\.")
 _GLIBC = re.compile(r"^#define\s+__GLIBC(?:_MINOR)?__\s+(\d{1,3})$", re.MULTILINE)
 
@@ -31,7 +31,7 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return clang and lld of one version, and the sysroot an emulator needs."""
     suffix = _version_suffix(spec.clang, processes)
     if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
-        msg = f"the arm64 C library is not below {_SYSROOT} of {processes.where}"
+        msg = f"the arm64 C library is not in {_SYSROOT} of {processes.where}"
         raise InputError(msg, hint=_HINT)
     cxx = tools.need(processes, f"clang++{suffix}", hint=_HINT)
     lld = tools.need(processes, f"ld.lld{suffix}", hint=_HINT)
@@ -58,8 +58,8 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
 
 
 def _version_suffix(release: int | None, processes: ProcessRunner) -> str:
-    wanted = _VERSIONS if release is None else (f"-{release}",)
-    for suffix in wanted:
+    suffixes = _VERSIONS if release is None else (f"-{release}",)
+    for suffix in suffixes:
         if all(processes.which(f"{tool}{suffix}") for tool in ("clang++", "ld.lld")):
             return suffix
     if release is not None:
@@ -70,19 +70,19 @@ def _version_suffix(release: int | None, processes: ProcessRunner) -> str:
 
 
 def _packing(relocations: Relocations, lld: str, processes: ProcessRunner) -> tuple[str, ...]:
-    """Return the flag that packs relocations, if linker and C library are both new enough."""
+    """Return the flag that packs relocations. Raises InputError if lld or glibc is too old."""
     if relocations is Relocations.NONE:
         return ()
-    told = tools.first_line(processes, lld, "--version")
-    release = _LLD.search(told)
+    version = tools.first_line(processes, lld, "--version")
+    release = _LLD.search(version)
     if release is None or int(release[1]) < _PACKING_LLD:
-        msg = f"trim.relocations: relr takes lld {_PACKING_LLD} or later, and this is {told}"
+        msg = f"trim.relocations: relr needs lld {_PACKING_LLD} or later, and this is {version}"
         hint = f"name a later release in toolchain.clang, such as {_PACKING_LLD + 1}"
         raise InputError(msg, hint=hint)
     glibc = _glibc(processes)
     if glibc < _PACKING_GLIBC:
         needed, found = (".".join(map(str, each)) for each in (_PACKING_GLIBC, glibc))
-        msg = f"trim.relocations: relr loads from glibc {needed} on, and {_SYSROOT} has {found}"
+        msg = f"trim.relocations: relr needs glibc {needed} or later, and {_SYSROOT} has {found}"
         raise InputError(msg, hint="leave trim.relocations out, or build where glibc is newer")
     return ("-Wl,-z,pack-relative-relocs",)
 

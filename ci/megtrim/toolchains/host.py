@@ -14,7 +14,7 @@ _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
 
 def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     """Return the first C++ compiler on the path."""
-    del spec  # it builds for this machine, whatever is asked
+    del spec  # it always builds for this machine
     for cxx_name, c_name in _PAIRS:
         cxx, c = processes.which(cxx_name), processes.which(c_name)
         if cxx and c:
@@ -27,5 +27,5 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
                 cxx_compiler=(cxx,),
                 link_flags=("-s", "-Wl,--build-id=none"),
             )
-    msg = f"{processes.where} has no C++ compiler of its own"
+    msg = f"{processes.where} has no C++ compiler"
     raise InputError(msg, hint="on Debian: apt-get install g++; or use the toolchain zig")

@@ -1,7 +1,7 @@
 """``ndk``: the Android NDK that ``ANDROID_NDK_ROOT`` names, for arm64-v8a and armeabi-v7a.
 
-Its own toolchain file does the work; what is read here is what must be known before a build:
-its release, and the API levels that it has. Names and forms of its files were read in r22.
+Its own toolchain file does the work. This module reads what must be known before a build: its
+release, and the API levels that it has. Names and formats of its files are those of r22.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RELEASE = "source.properties"
 _LEVELS = "meta/platforms.json"
 _TOOLCHAIN_FILE = "build/cmake/android.toolchain.cmake"
 _PROGRAMS = "toolchains/llvm/prebuilt/linux-x86_64/bin"
-_HINT = f"unpack an NDK and let {VARIABLE} name its folder, or build in an image: toolchain.image"
+_HINT = f"unpack an NDK and set {VARIABLE} to its folder, or build in an image: toolchain.image"
 _REVISION = re.compile(r"^Pkg\.Revision *= *(\d{1,4})\.(\d{1,4})\.", re.MULTILINE)
 _DESCRIPTION = re.compile(r"^Pkg\.Desc *= *([^\n]{1,200})", re.MULTILINE)
 
@@ -48,17 +48,17 @@ ABIS = tuple(_ABIS)
 
 
 def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
-    """Return the NDK for the ABI and the API level that are asked for.
+    """Return the NDK for the requested ABI and API level.
 
-    Raises InputError for an NDK that is missing, not whole, of another release than asked for,
-    or that cannot build for that phone.
+    Raises InputError for an NDK that is missing, incomplete, of another release than requested,
+    or unable to build for that phone.
     """
     root = _root(processes)
     properties = _text(root, _RELEASE, processes)
     release = release_of(properties, source=str(root / _RELEASE))
     if spec.ndk and spec.ndk != release:
         msg = f"{root} is NDK {release}, expected {spec.ndk}"
-        raise InputError(msg, hint=f"let {VARIABLE} name that one, or change toolchain.ndk")
+        raise InputError(msg, hint=f"set {VARIABLE} to that one, or change toolchain.ndk")
     name = spec.abi or ABIS[0]
     abi = _ABIS[name]
     api = spec.api or LOWEST_API[name]
@@ -89,7 +89,7 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
 
 
 def release_of(properties: str, *, source: str) -> str:
-    """Return the release's name, such as ``r21e`` for revision 21.4; a stand-in says so."""
+    """Return the release's name, such as ``r21e`` for revision 21.4, or ``r21e (stand-in)``."""
     found = _REVISION.search(properties)
     if found is None or int(found[2]) > 25:
         msg = f"{source}: found no line such as Pkg.Revision = 21.4.7075529"
@@ -115,7 +115,7 @@ def _root(processes: ProcessRunner) -> Path:
 def _text(root: Path, name: str, processes: ProcessRunner) -> str:
     data = processes.read(root / name)
     if data is None:
-        msg = f"{root} on {processes.where} is no whole Android NDK: it has no {name}"
+        msg = f"{root} on {processes.where} is not a complete Android NDK: it has no {name}"
         raise InputError(msg, hint=_HINT)
     return data.decode("utf-8", errors="replace")
 
@@ -137,13 +137,13 @@ def _check_loader(relocations: Relocations, api: int) -> None:
     needed = LOADED_FROM.get(relocations, 0)
     if api < needed:
         msg = (
-            f"trim.relocations: {relocations} loads from API level {needed} on, "
-            f"and toolchain.api says {api}: older loaders kill the process without a message"
+            f"trim.relocations: {relocations} needs API level {needed} or later, "
+            f"and toolchain.api is {api}: older loaders kill the process without a message"
         )
-        raise InputError(msg, hint="raise toolchain.api to that of the oldest phone, or pack less")
+        raise InputError(msg, hint="set toolchain.api to that of the oldest phone, or pack less")
 
 
 def _host_compiler(processes: ProcessRunner) -> tuple[str, ...]:
-    """Return a compiler for programs that run during the build; empty: none was found."""
+    """Return a compiler for programs that run during the build; empty if there is none."""
     found = (processes.which(name) for name in ("g++", "clang++", "clang++-14", "c++"))
     return tuple(path for path in found if path)[:1]

@@ -1,4 +1,4 @@
-"""Looking for programs on the path of the environment that megtrim was given."""
+"""Finds programs on the PATH of megtrim's environment."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from megtrim.process import ProcessRunner
 
 
 def need(processes: ProcessRunner, name: str, *, hint: str) -> str:
-    """Return the program's full path; a missing one is an input error with ``hint``."""
+    """Return the program's full path. Raises InputError with ``hint`` if it is missing."""
     path = processes.which(name)
     if path is None:
-        msg = f"{name} is not on the path of {processes.where}"
+        msg = f"{name} is not on the PATH of {processes.where}"
         raise InputError(msg, hint=hint)
     return path
 
 
 def first_line(processes: ProcessRunner, *argv: str) -> str:
-    """Return the first line that a tool prints about itself; one that says nothing is refused."""
+    """Return the first line that a tool prints. Raises InputError if it prints nothing."""
     lines = processes.capture(*argv).splitlines()
     if not lines:
-        msg = f"{' '.join(argv)} says nothing"
+        msg = f"{' '.join(argv)} prints nothing"
         raise InputError(msg, hint="is it the tool of that name?")
     return lines[0].strip()

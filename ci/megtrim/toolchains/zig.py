@@ -1,6 +1,6 @@
-"""``zig``: the compiler that comes as a wheel, needs no root, and makes static musl programs.
+"""``zig``: a compiler that is installed from a wheel, without root, and makes static programs.
 
-What it makes for ``aarch64-linux-musl`` runs under qemu and on a phone alike.
+Its programs for ``aarch64-linux-musl`` run under qemu and on phones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def find_native(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     del spec  # it has no settings
     machine = _MACHINES.get(platform.machine())
     if machine is None:
-        msg = f"zig is not known to make Linux programs for {platform.machine()}"
+        msg = f"zig has no Linux target for {platform.machine()}"
         raise InputError(msg)
     return _toolchain(processes, machine)
 
@@ -35,7 +35,7 @@ def find_native(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
 def _toolchain(processes: ProcessRunner, machine: str) -> Toolchain:
     program = str(_program())
     if processes.which(program) is None:
-        msg = f"zig comes with megtrim's own Python, and is not in {processes.where}"
+        msg = f"zig is installed in megtrim's own Python environment, but not in {processes.where}"
         raise InputError(msg, hint="choose another toolchain.kind, or use --no-docker")
     target = f"{machine}-linux-musl"
     version = processes.capture(program, "version").strip()
@@ -47,11 +47,11 @@ def _toolchain(processes: ProcessRunner, machine: str) -> Toolchain:
         c_compiler=(program, "cc"),
         cxx_compiler=(program, "c++"),
         compile_flags=("-target", target),
-        # zig has no strip of its own that keeps to ELF as it is: the link leaves symbols out.
+        # zig's own strip does not keep an ELF file as it is, so the link leaves symbols out.
         link_flags=("-target", target, "-static", "-s", "-Wl,--build-id=none"),
-        # One file of 180 MB, whose content would be read for every compilation, a hit as well.
+        # Hashing this file of 180 MB would slow down every compilation, even a cache hit.
         compiler_check=f"string:zig {version}",
-        # This machine's own ar may not know the symbols of another architecture.
+        # The machine's own ar may not know the symbols of another architecture.
         archive=(program, "ar"),
     )
 

@@ -133,9 +133,9 @@ def test_without_the_package_it_says_how_to_get_it(
     ("function", "words", "told"),
     [
         ("broken", (), "RuntimeError: no such layer: conv9"),
-        ("number", (), "net.py: number is no traced function and returns none"),
-        ("wrong", (), "net.py: wrong is no traced function and returns none"),
-        ("absent", (), "net.py: absent is no traced function and returns none"),
+        ("number", (), "net.py: number neither is nor returns a traced function"),
+        ("wrong", (), "net.py: wrong neither is nor returns a traced function"),
+        ("absent", (), "net.py: absent neither is nor returns a traced function"),
         ("traced", ("--option", "enable_nchw45"), "unknown optimize options: ['enable_nchw45']"),
         ("traced", ("--python", "/no/such/python"), "there is no program '/no/such/python'"),
         ("a b", (), "found 'nets/net.py:a b', expected SCRIPT:FUNCTION"),
@@ -165,11 +165,11 @@ def test_a_script_that_is_not_there(scripts: Shell) -> None:
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("no json", "ended well and wrote no operator JSON"),
-        ("no model", "ended well and wrote no model"),
-        ("cut model", "what it wrote is of no use: model.mge: "),
-        ("lacking json", "what it wrote is of no use: model.json"),
-        ("ends at once", "did not come to its end: it left no report"),
+        ("no json", "succeeded, but wrote no operator JSON"),
+        ("no model", "succeeded, but wrote no model"),
+        ("cut model", "its files are not usable: model.mge: "),
+        ("lacking json", "its files are not usable: model.json"),
+        ("ends at once", "did not finish: it left no report"),
     ],
 )
 def test_a_dump_that_says_it_is_done_is_not_believed(

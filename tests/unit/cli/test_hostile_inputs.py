@@ -164,7 +164,7 @@ def test_a_merge_that_nobody_resolved_is_named_as_that(
     path.write_text(f"{lines[0]}\n{CONFLICT}", encoding="utf-8")
     told = refused(team, *arguments)
 
-    assert f"{file}:3: found a merge conflict that nobody resolved\n" in told
+    assert f"{file}:3: found an unresolved merge conflict\n" in told
     assert hint in told
 
 
@@ -217,5 +217,5 @@ def test_a_run_in_ci_leaves_word_of_a_merge(team: Shell) -> None:
         (report / "comment.md").read_text(encoding="utf-8"),
         gate.out,
     ):
-        assert f"{KEEP_SET}:2: found a merge conflict that nobody resolved" in text
+        assert f"{KEEP_SET}:2: found an unresolved merge conflict" in text
     assert f"[This run]({run})" in (report / "comment.md").read_text(encoding="utf-8")

@@ -218,7 +218,7 @@ def test_model_show_of_either_format(
     [
         (b"", "x.mge: empty, expected a model"),
         (b"\x1b[31mred", "x.mge: not a .mge model: it begins with b'\\x1b[31mred'"),
-        (b"MGBC", "x.mge: cut off inside the header, after 4 bytes"),
+        (b"MGBC", "x.mge: truncated inside the header, after 4 bytes"),
         (None, "x.mge: found a pipe, expected a model"),
     ],
 )
@@ -433,7 +433,7 @@ def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
         ("gone.mge", (), (), "there is no file gone.mge to probe"),
         ("m", ("data=gone.npy",), (), "there is no file gone.npy to probe"),
         ("m", (), ("stray",), "probe: found the argument 'stray'"),
-        ("m", (), ("--fast-run",), "probe: the flag --fast_run is not for args"),
+        ("m", (), ("--fast-run",), "probe: the flag --fast_run is not allowed in args"),
     ],
 )
 def test_a_probe_that_cannot_work_is_refused_before_building(

@@ -170,7 +170,7 @@ def test_sections_larger_than_the_file_are_refused(more: int) -> None:
         parse_elf(bytes(data), source="out/lar")
 
     assert caught.value.message == (
-        f"out/lar: a damaged ELF file: its sections hold more than its {len(data)} bytes"
+        f"out/lar: a damaged ELF file: its sections are larger than its {len(data)} bytes"
     )
 
 

@@ -12,8 +12,8 @@ from megtrim.elf.symbol_names import (
     MAX_NAME,
     brief,
     identifiers,
-    is_internal,
     is_linkable,
+    is_local_name,
     readable,
     without_arguments,
 )
@@ -59,7 +59,7 @@ def test_names_that_could_break_out_of_a_script(name: str) -> None:
 )
 def test_names_that_no_other_file_can_say(name: str) -> None:
     """Static functions, namespaces without a name, lambdas, and what runs before main."""
-    assert is_internal(name)
+    assert is_local_name(name)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_names_that_no_other_file_can_say(name: str) -> None:
 )
 def test_names_that_others_may_say(name: str) -> None:
     """A letter L is no sign by itself; neither is a C function's name."""
-    assert not is_internal(name)
+    assert not is_local_name(name)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_name_that_unfolds_without_bounds_stays_as_it_is() -> None:
 def test_any_name_is_read_or_left(tail: str) -> None:
     """Never a traceback, never without an end."""
     name = f"_Z{tail}"
-    is_internal(name)
+    is_local_name(name)
     identifiers([name])
 
     assert readable(name)

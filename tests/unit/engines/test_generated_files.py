@@ -91,5 +91,5 @@ def test_a_file_that_changed_meanwhile_is_told(
     generated_files.write(ORDER, tree, checkout)
     (tree.root / name).write_text("otherwise\n", encoding="utf-8")
 
-    with pytest.raises(ProductFailure, match="changed while it was compiled"):
+    with pytest.raises(ProductFailure, match="changed during the build"):
         generated_files.expect(ORDER, tree)

@@ -78,14 +78,14 @@ def test_a_unit_without_the_header_is_named() -> None:
     with pytest.raises(ProductFailure) as caught:
         check(compiled, opened)
 
-    assert caught.value.message == "1 of 2 translation units lack the header"
+    assert caught.value.message == "1 of 2 translation units do not include the header"
     assert caught.value.hint == f"the first without {HEADER} is {BUILD}/dir/b.o"
 
 
 @pytest.mark.parametrize("flags", ["", f"-I{HEADER}", f"-include-pch {HEADER}", "-include"])
 def test_only_a_forced_header_counts(flags: str) -> None:
     """A header that may be included is not one that was."""
-    with pytest.raises(ProductFailure, match="1 of 1 translation units lack the header"):
+    with pytest.raises(ProductFailure, match="1 of 1 translation units do not include the header"):
         check(commands(("a.o", flags)), dependencies(("a.o", (str(MIDOUT),))))
 
 
@@ -104,7 +104,7 @@ def test_another_midout_is_refused(stranger: str) -> None:
     )
     assert caught.value.hint == (
         f"the first is {BUILD}/a.o; "
-        "was it compiled before there was that header? clear ccache, and take a new --out"
+        "was it compiled before that header existed? clear ccache, and use a new --out"
     )
 
 
@@ -128,7 +128,9 @@ def test_a_header_that_nobody_opens_proves_nothing() -> None:
 @pytest.mark.parametrize("opened", ["", dependencies(("flatc/x.o", ("/x.h",)))])
 def test_no_units_are_no_proof(opened: str) -> None:
     """Nothing was compiled, or nothing that CMake knows of."""
-    with pytest.raises(ProductFailure, match=r"^0 of 0 translation units lack the header"):
+    with pytest.raises(
+        ProductFailure, match=r"^0 of 0 translation units do not include the header"
+    ):
         check(commands(("a.o", INCLUDE)), opened)
 
 

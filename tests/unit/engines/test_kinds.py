@@ -200,7 +200,7 @@ def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: 
         SampleEngine(write(tmp_path, {"src/main.cpp": ""}), processes)
 
     assert caught.value.message == (
-        f"{tmp_path} is no sample engine: it has no src/bin_reduce_cmake.h"
+        f"{tmp_path} is not a sample engine: it has no src/bin_reduce_cmake.h"
     )
 
 

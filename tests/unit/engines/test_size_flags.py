@@ -18,7 +18,7 @@ ZIG = replace(TOOLCHAIN, kind="zig", version="0.17.0")
 GCC = replace(TOOLCHAIN, kind="host", version="g++ (Debian 12.2.0-14+deb12u1) 12.2.0")
 OLD_GCC = replace(TOOLCHAIN, kind="host", version="g++ (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0")
 
-NO_LEVEL = "only Android says by a level what its loader takes"
+NO_LEVEL = "only Android's API level shows what the loader supports"
 
 
 def ndk(api: int) -> Toolchain:
@@ -76,11 +76,11 @@ def test_size_takes_all_that_clang_and_lld_do() -> None:
         (30, "relr"),
         (29, "android"),
         (23, "android"),
-        (22, "no: it loads from API level 23 on, and toolchain.api says 22"),
+        (22, "no: it needs API level 23 or later, and toolchain.api is 22"),
     ],
 )
 def test_relocations_are_packed_for_the_oldest_phone(api: int, packing: str) -> None:
-    """A loader that is too old ends without a word."""
+    """A loader that is too old ends without a message."""
     assert chosen(ndk(api), optimize="size")["relocations"] == packing
 
 
@@ -96,17 +96,16 @@ def test_what_zig_and_the_machines_own_linker_lack() -> None:
         "unwind_tables": "false",
         "small_code": "Oz",
         "lto": "full",
-        "fold": "no: zig's driver hands no --icf to lld",
-        "virtual_functions": "no: zig brings a C++ library for LTO that was compiled without its "
-        "tables of calls",
+        "fold": "no: zig's driver passes no --icf to lld",
+        "virtual_functions": "no: zig's C++ library was compiled without the tables that it needs",
         "relocations": f"no: {NO_LEVEL}",
     }
-    links = "and a toolchain of kind host links with what the machine has"
+    links = "and toolchain kind host links with the machine's own linker"
     assert chosen(GCC, optimize="size") == {
         "unwind_tables": "false",
         "small_code": "Oz",
-        "lto": f"no: it takes the objects of clang and lld, {links}",
-        "fold": f"no: it takes lld, {links}",
+        "lto": f"no: it needs clang and lld, {links}",
+        "fold": f"no: it needs lld, {links}",
         "virtual_functions": "no: it needs lto: full",
         "relocations": f"no: {NO_LEVEL}",
     }
@@ -116,7 +115,7 @@ def test_an_old_compiler_gets_the_next_best() -> None:
     """g++ knows -Oz from 12 on; asked for by name it is refused."""
     assert chosen(OLD_GCC, optimize="size")["small_code"] == "Os"
     assert chosen(OLD_GCC, means={"small_code": "Oz"})["small_code"] == (
-        f"no: g++ knows it from 12 on, and this is {OLD_GCC.version}"
+        f"no: it needs g++ 12 or later, and this is {OLD_GCC.version}"
     )
 
 
@@ -126,7 +125,7 @@ def test_exceptions_keep_their_tables() -> None:
 
     told = chosen(CLANG, off=without, optimize="size")["unwind_tables"]
 
-    assert told == "no: exceptions are on, which unwind by them"
+    assert told == "no: exceptions are on and need them"
     assert chosen(CLANG, off=(Switch.EXCEPTIONS,), optimize="size")["unwind_tables"] == "false"
 
 
@@ -143,20 +142,20 @@ def test_who_else_calls_the_engine_keeps_its_virtual_functions() -> None:
     """Calls from objects that the link does not see through are not counted."""
     told = chosen(CLANG, alone=False, optimize="size")["virtual_functions"]
 
-    assert told.startswith("no: an application's own objects, or who loads a shared one, may call")
+    assert told.startswith("no: an application's own objects, or programs that load it, may call")
 
 
 def test_who_asked_is_known() -> None:
     """What is asked for and impossible is an error, what size wants is not."""
     trim = TrimConfig.model_validate({"optimize": "size", "means": {"lto": "full"}})
 
-    asked = {
-        each.means: each.asked
+    requested = {
+        each.means: each.requested
         for each in size_flags.choices(trim, GCC, off=MINIMUM_SIZE, alone=True)
     }
 
-    assert asked[SizeFlag.LTO] is True
-    assert asked[SizeFlag.FOLD] is False
+    assert requested[SizeFlag.LTO] is True
+    assert requested[SizeFlag.FOLD] is False
 
 
 def test_the_flags_of_all() -> None:
@@ -183,7 +182,7 @@ def test_the_flags_of_all() -> None:
 
 def test_no_means_leave_the_order_as_it_is() -> None:
     """Nor does one that cannot be used."""
-    refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", asked=False, why_not="no lld")
+    refused = SizeFlagChoice(means=SizeFlag.LTO, value="full", requested=False, why_not="no lld")
 
     assert size_flags.apply_choices(make_spec(), (), CLANG, kernels=("src/kernels",)) == make_spec()
     assert (

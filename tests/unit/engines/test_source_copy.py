@@ -205,7 +205,7 @@ def test_a_checkout_that_changes_meanwhile_is_refused(
 
     with pytest.raises(InputError) as caught:
         source_copy.sync(checkout, tree, {})
-    assert caught.value.message == f"{root}/a.cpp changed while megtrim worked with it"
+    assert caught.value.message == f"{root}/a.cpp changed while megtrim was using it"
 
     source_copy.sync(take(root, processes), tree, {})
     assert contents(tree) == FILES | {"a.cpp": "saved in an editor\n"}

@@ -62,7 +62,7 @@ def test_a_switch_that_the_tree_lacks_is_refused(tmp_path: Path, processes: Proc
         assert caught.value.message == (
             f"megtrim.yaml:7: trim.x: the engine at {tmp_path} has no option {option}"
         )
-        assert caught.value.hint == "what it can switch: rtti, logging"
+        assert caught.value.hint == "switches that it has: rtti, logging"
 
 
 DROPS_RTTI = """\

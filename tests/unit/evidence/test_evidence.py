@@ -135,10 +135,16 @@ def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
         ),
         (
             put(*AFTER, "thermal_status", value=7),
-            "thermal_status: found 7, expected what",
+            "thermal_status: found 7, which no",
         ),
-        (put(*AFTER, "cooling", value=["\x1b[31m"]), "cooling: found '\\x1b[31m', expected what"),
-        (put(*RESULT, "conditions", "unmet", value="a\nb"), "unmet: found 'a\\nb', expected what"),
+        (
+            put(*AFTER, "cooling", value=["\x1b[31m"]),
+            "cooling: found '\\x1b[31m', which no",
+        ),
+        (
+            put(*RESULT, "conditions", "unmet", value="a\nb"),
+            "unmet: found 'a\\nb', which no machine",
+        ),
         (put("version", value=3), "version: found 3, expected 2"),
         (put("version", value=1), "version: found 1, expected 2"),
     ],

@@ -48,7 +48,7 @@ def test_a_list_is_the_same_whoever_recorded_the_run() -> None:
 
 def test_a_run_of_no_function_is_a_named_failure() -> None:
     """A build from it would keep nothing."""
-    with pytest.raises(ProductFailure, match="a list without any function"):
+    with pytest.raises(ProductFailure, match="no function of the list ran"):
         function_list(observed("main"), ["_Exit"])
 
 
@@ -74,7 +74,7 @@ def test_any_list_survives_its_file(names: set[str]) -> None:
         ("6e\n", "6\n", 2, "expected the word link and a sha256"),
         (f"link {LINK}\n", "", 2, "expected the word link and a sha256"),
         ("_Z3barv\n_Z3foov\nmain\n", "", 3, "a list without any function"),
-        ("main\n", "main", 5, "the last line has no end: is the file cut off?"),
+        ("main\n", "main", 5, "the last line does not end with a newline: is the file truncated?"),
         ("main\n", "ma in\n", 5, "found 'ma in', expected a linkage name"),
         ("main\n", '"\n', 5, "found '\"', expected a linkage name"),
         ("main\n", "\n", 5, "found '', expected a linkage name"),

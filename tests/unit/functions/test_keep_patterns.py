@@ -135,10 +135,10 @@ def test_reports_that_throw_keep_what_exceptions_need() -> None:
 @pytest.mark.parametrize(
     ("pattern", "near"),
     [
-        ("my::lgo::*", " (near it: log)"),
-        ("my::Sesion::run", " (near it: Session)"),
-        ("src/sesion/", " (near it: src/session/)"),
-        ("src/session", " (near it: src/session/)"),
+        ("my::lgo::*", " (similar: log)"),
+        ("my::Sesion::run", " (similar: Session)"),
+        ("src/sesion/", " (similar: src/session/)"),
+        ("src/session", " (similar: src/session/)"),
         ("my::log::*zzz", ""),
         ("my::(anonymous namespace)::zzz", ""),
         ("nowhere/at/all/", ""),

@@ -28,7 +28,12 @@ def test_lines_follow_what_the_file_is() -> None:
         (TEXT, "", 1, "found '', expected 'megtrim things v1'"),
         ("things", "functions", 1, "found 'megtrim functions v1', expected"),
         ("link 6e", "link 6E", 2, "expected the word link and a sha256"),
-        ("three\n", "three", 4, "the last line has no end: is the file cut off?"),
+        (
+            "three\n",
+            "three",
+            4,
+            "the last line does not end with a newline: is the file truncated?",
+        ),
     ],
 )
 def test_another_file_is_refused(old: str, new: str, line: int, said: str) -> None:

@@ -69,7 +69,7 @@ def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
 def test_no_name_breaks_out_of_a_script(name: str) -> None:
     """It is refused before anything is written."""
     for write in (script, named_script):
-        with pytest.raises(InputError, match="expected a name that a linker script can hold"):
+        with pytest.raises(InputError, match="expected a name that is allowed in a linker"):
             write(["fine", name])
 
 

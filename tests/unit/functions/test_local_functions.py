@@ -270,9 +270,9 @@ def test_functions_tell_their_places_among_the_names() -> None:
     )
     made = read(emptied(data, "two", "three", "one", named=True))
 
-    assert made.sections[".text.one"][1] == stub_code.telling(AARCH64, 2)
-    assert made.sections[".text.two"][1] == stub_code.telling(AARCH64, 0)
-    assert made.symbols["one"] == len(stub_code.telling(AARCH64, 2))
+    assert made.sections[".text.one"][1] == stub_code.report_and_trap(AARCH64, 2)
+    assert made.sections[".text.two"][1] == stub_code.report_and_trap(AARCH64, 0)
+    assert made.symbols["one"] == len(stub_code.report_and_trap(AARCH64, 2))
 
 
 def test_sections_beyond_those_that_a_symbol_can_count() -> None:

@@ -132,11 +132,11 @@ def test_a_file_holds_one_group_a_line(tmp_path: Path) -> None:
         ("observables v1", "functions v1", 1, "found 'megtrim functions v1', expected"),
         ("main", "ma;in", 5, "found 'ma;in', expected a linkage name"),
         ("C1v _Z3", "C1v  _Z3", 4, "found '', expected a linkage name"),
-        ("main", "_Z3fooC2v", 5, "a name stands twice"),
-        ("_Z3fooC1v _Z3fooC2v", "_Z3fooC1v _Z3fooC1v", 4, "a name stands twice"),
+        ("main", "_Z3fooC2v", 5, "a name occurs twice"),
+        ("_Z3fooC1v _Z3fooC2v", "_Z3fooC1v _Z3fooC1v", 4, "a name occurs twice"),
         ("_Z3fooC1v _Z3fooC2v", "_Z3fooC2v _Z3fooC1v", 4, "its names are not sorted"),
         ("main", "_A", 5, "does not come after the line before"),
-        ("main\n", "main", 5, "the last line has no end: is the file cut off?"),
+        ("main\n", "main", 5, "the last line does not end with a newline: is the file truncated?"),
     ],
 )
 def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: str) -> None:
@@ -145,4 +145,4 @@ def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: st
         parse_observables(TEXT.replace(old, new, 1).encode(), source="f.txt")
 
     assert caught.value.message.startswith(f"f.txt:{line}: {said}")
-    assert caught.value.hint == "make the link anew: megtrim trim"
+    assert caught.value.hint == "link again: megtrim trim"

@@ -159,7 +159,7 @@ def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
 
 def test_a_twin_that_lacks_a_function_is_refused() -> None:
     """It would count as one that never ran."""
-    with pytest.raises(InputError, match="the probed link lacks 2 functions of the other: g"):
+    with pytest.raises(InputError, match="2 functions are missing in the probed link, such as g"):
         probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
 
 
@@ -185,7 +185,7 @@ def test_more_functions_than_the_table_holds_are_refused() -> None:
 def test_functions_outside_of_the_code_are_refused() -> None:
     """A table of another file; so are those that begin within an instruction."""
     for address in (CODE_AT + 4096, CODE_AT + 2):
-        with pytest.raises(InputError, match="its functions lie outside of what it loads"):
+        with pytest.raises(InputError, match="its functions are outside of its loaded segments"):
             _patched(_program([1, 2]), _table(Function("f", address, 4)))
 
 
@@ -228,7 +228,7 @@ def test_a_record_that_is_cut_off_is_refused() -> None:
     """A function too few would be a function that is left out."""
     record = _record(RECORDED, b"\0\1\0\0\0\0")
     for size in (24, 40, 69):
-        told = f"r: the record has {size} bytes, expected 70: it is cut off"
+        told = f"r: the record has {size} bytes, expected 70: it is truncated"
         with pytest.raises(InputError, match=told):
             probes.parse_record(record[:size], RECORDED, source="r")
     with pytest.raises(InputError, match="expected 70"):

@@ -92,7 +92,7 @@ def test_a_log_of_another_program_is_a_named_failure() -> None:
 @pytest.mark.parametrize("data", [b"", b"hello\n", b"IN: main\n", b"0x1000: nop\n", bytes(100)])
 def test_what_is_no_log_is_refused(data: bytes) -> None:
     """An empty one, too: then the emulator was not told to write one."""
-    with pytest.raises(InputError, match="log: holds no block of translated code"):
+    with pytest.raises(InputError, match="log: contains no block of translated code"):
         ran_in_log(data, PROGRAM, source="log")
 
 

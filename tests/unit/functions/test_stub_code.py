@@ -30,10 +30,10 @@ def test_a_trap_is_the_shortest_code_that_stops(machine: int, code: str, alignme
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])
 def test_code_that_tells_its_number(machine: int) -> None:
     """It writes the line that lies behind it to standard error, all of it and no more."""
-    assert stub_code.telling(machine, 7) == bytes.fromhex(TELLS[machine]) + MESSAGE % 7
-    longer = stub_code.telling(machine, 123456789)
+    assert stub_code.report_and_trap(machine, 7) == bytes.fromhex(TELLS[machine]) + MESSAGE % 7
+    longer = stub_code.report_and_trap(machine, 123456789)
     assert longer.endswith(MESSAGE % 123456789)
-    assert len(longer) == len(stub_code.telling(machine, 7)) + 8
+    assert len(longer) == len(stub_code.report_and_trap(machine, 7)) + 8
     if machine == AARCH64:
         assert int.from_bytes(longer[16:20], "little") >> 5 & 0xFFFF == 41
     else:
@@ -58,7 +58,7 @@ def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:
 def test_code_with_a_number_lies_in_what_the_larger_ones_leave() -> None:
     """A function of two instructions is told by its number as well."""
     found = places(8, 160, numbers={1: 3, 2: 4})
-    three, four = (stub_code.telling(AARCH64, number) for number in (3, 4))
+    three, four = (stub_code.report_and_trap(AARCH64, number) for number in (3, 4))
 
     assert found == [(1, 72, three), (2, 72 + len(three) + -len(three) % 4, four)]
     assert found[1][1] + len(four) <= 72 + 160
@@ -69,7 +69,7 @@ def test_where_no_room_is_left_the_trap_of_another_does() -> None:
     found = places(100, 8, 8 + 16, numbers={1: 0, 2: 1, 3: 2})
 
     assert found == [
-        (1, 64, stub_code.telling(AARCH64, 0)),
+        (1, 64, stub_code.report_and_trap(AARCH64, 0)),
         (2, 64 + 24, stub_code.trap(AARCH64)),
         (3, 64 + 24, stub_code.trap(AARCH64)),
     ]

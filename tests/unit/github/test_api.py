@@ -637,7 +637,7 @@ def test_no_call_is_led_to_another_host(
     if method == "GET" or status in (307, 308):
         host = url(elsewhere).removeprefix("http://")
         assert failed.message == (
-            f"{method} {PATH}: the answer leads to {host}, where this request must not go"
+            f"{method} {PATH}: the answer redirects to {host}, where this request must not go"
         )
 
 
@@ -667,9 +667,10 @@ def test_a_move_to_nowhere_is_a_failure(location: str) -> None:
         asked = asking(base)
         failed = failure_of(asked.api)
 
-    nowhere = "the answer leads to nowhere, where this request must not go"
+    nowhere = "the answer redirects to nowhere, where this request must not go"
     assert (
-        failed.message == f"GET {PATH}: {nowhere if location else 'the answers lead in a circle'}"
+        failed.message
+        == f"GET {PATH}: {nowhere if location else 'the answers redirect in a circle'}"
     )
     assert asked.pauses == []
 
@@ -702,10 +703,10 @@ def test_a_download_is_not_led_out_of_tls(target: str, follows: bool) -> None:
     )
 
     if follows:
-        assert wire._following(request, base, target) == target
+        assert wire._redirect_url(request, base, target) == target
     else:
-        with pytest.raises(TransportError, match=r"the answer leads to b\.example"):
-            wire._following(request, base, target)
+        with pytest.raises(TransportError, match=r"the answer redirects to b\.example"):
+            wire._redirect_url(request, base, target)
 
 
 def test_a_download_is_bounded(httpserver: HTTPServer) -> None:

@@ -85,7 +85,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 
 def test_what_is_no_ndk(tmp_path: Path) -> None:
     """It is looked at before anything is sent."""
-    with pytest.raises(InputError, match=r"is no Android NDK: it has no source\.properties"):
+    with pytest.raises(InputError, match=r"is not an Android NDK: it has no source\.properties"):
         build_context.expect_ndk(tmp_path)
     (tmp_path / "source.properties").touch()
     with pytest.raises(InputError, match=r"it has no build/cmake/android\.toolchain\.cmake"):

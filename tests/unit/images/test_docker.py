@@ -88,9 +88,9 @@ def test_what_is_no_name(stub: Stub, reference: str) -> None:
     ("said", "text", "hint"),
     [
         (NO_DAEMON, "no Docker daemon answers", "systemctl start docker"),
-        (DENIED, "this user may not talk to Docker's daemon", "join the group docker"),
+        (DENIED, "this user may not use Docker's daemon", "join the group docker"),
         ("error during connect: docker: lookup x\n", "no Docker daemon", "is DOCKER_HOST right?"),
-        ("docker: unexpected EOF.\n", "Docker's daemon went away", "journalctl"),
+        ("docker: unexpected EOF.\n", "Docker's daemon stopped", "journalctl"),
     ],
 )
 def test_no_daemon(stub: Stub, said: str, text: str, hint: str) -> None:
@@ -112,7 +112,7 @@ def test_words_that_are_not_about_the_daemon() -> None:
 
 def test_no_docker(tmp_path: Path) -> None:
     """A missing program is a missing tool."""
-    with pytest.raises(InputError, match="docker is not on the path") as refused:
+    with pytest.raises(InputError, match="docker is not on the PATH") as refused:
         DockerClient(ProcessRunner({"PATH": str(tmp_path)})).version()
     assert "apt-get install docker.io" in refused.value.hint
 
@@ -128,9 +128,9 @@ def test_answers_that_cannot_be_read(stub: Stub, answer: str) -> None:
 def test_other_failures(stub: Stub) -> None:
     """The last line that says something."""
     stub.answer((["version"], 7, "", "docker: boom.\n\nRun 'docker version --help' for more\n"))
-    with pytest.raises(InfrastructureFailure, match=r"^docker version ended with 7: boom\.$"):
+    with pytest.raises(InfrastructureFailure, match=r"^docker version exited with 7: boom\.$"):
         DockerClient(stub.processes).version()
-    assert last_line(" \n") == "it said nothing"
+    assert last_line(" \n") == "no message"
 
 
 def test_a_users_own_daemon(stub: Stub) -> None:

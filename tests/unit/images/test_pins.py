@@ -13,7 +13,6 @@ from werkzeug import Request
 from werkzeug import Response as Reply
 
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.http import Response
 from megtrim.images import pins, registry
 from megtrim.images.pins import Pin
 from megtrim.images.registry import parse_reference
@@ -26,35 +25,6 @@ PATH = "/v2/library/debian/manifests/bookworm-slim"
 
 def name(server: HTTPServer, path: str = "library/debian:bookworm-slim") -> str:
     return f"localhost:{server.port}/{path}"
-
-
-@pytest.mark.parametrize(
-    ("text", "url"),
-    [
-        ("debian:bookworm", "https://registry-1.docker.io/v2/library/debian/manifests/bookworm"),
-        ("team/a-b:1", "https://registry-1.docker.io/v2/team/a-b/manifests/1"),
-        ("docker.io/debian:12", "https://registry-1.docker.io/v2/library/debian/manifests/12"),
-        ("host.example/a/b:1.0", "https://host.example/v2/a/b/manifests/1.0"),
-        ("host.example:5000/a:x", "https://host.example:5000/v2/a/manifests/x"),
-        ("Host.example/a:X", "https://host.example/v2/a/manifests/X"),
-        ("Docker.io/debian:12", "https://registry-1.docker.io/v2/library/debian/manifests/12"),
-        ("localhost:5000/a:x", "http://localhost:5000/v2/a/manifests/x"),
-        ("127.0.0.1:5000/a:x", "http://127.0.0.1:5000/v2/a/manifests/x"),
-        ("127.0.0.1.example/a:x", "https://127.0.0.1.example/v2/a/manifests/x"),
-    ],
-)
-def test_where_a_name_is_kept(text: str, url: str) -> None:
-    """As docker reads it: only a registry of this machine speaks without TLS."""
-    assert parse_reference(text).url == url
-
-
-@pytest.mark.parametrize(
-    "text", ["", "debian", "debian:", ":x", "a b:c", "A:b", "a//b:c", "a:b/../c", "host.example/:x"]
-)
-def test_what_is_no_name(text: str) -> None:
-    """One message, and nobody is asked."""
-    with pytest.raises(InputError, match=r"expected \[REGISTRY/\]NAME:TAG"):
-        parse_reference(text)
 
 
 def test_a_base_is_pinned_by_what_its_registry_says(httpserver: HTTPServer) -> None:
@@ -111,12 +81,12 @@ def test_a_token_that_everybody_may_have(httpserver: HTTPServer) -> None:
         (Reply("", 404), InputError, "the registry answered 404"),
         (Reply("", 403), InputError, "the registry answered 403"),
         (Reply("", 500), InfrastructureFailure, "the registry answered 500"),
-        (Reply("", 401), InputError, "wants a password"),
+        (Reply("", 401), InputError, "requires a login"),
         (Reply("<html>"), InfrastructureFailure, "the manifest's digest is"),
         (
             Reply(MANIFEST, headers={"Docker-Content-Digest": "sha256:0"}),
             InfrastructureFailure,
-            "the registry says sha256:0",
+            "expected sha256:0",
         ),
         (Reply(b"0" * 5_000_000), InfrastructureFailure, "larger than 4194304 bytes"),
         (Reply("", 302, headers={"Location": "http://x.example/"}), MegtrimError, "x.example"),
@@ -138,23 +108,8 @@ def test_a_token_that_is_none(httpserver: HTTPServer, body: str) -> None:
     refusal = Reply("", 401, headers={"WWW-Authenticate": challenge})
     httpserver.expect_request(PATH).respond_with_response(refusal)
     httpserver.expect_request("/token").respond_with_data(body)
-    with pytest.raises(InfrastructureFailure, match="gave no token"):
+    with pytest.raises(InfrastructureFailure, match="without a token"):
         registry.digest_of(parse_reference(name(httpserver)))
-
-
-def test_a_token_is_not_asked_for_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a registry that speaks TLS: whoever answers instead could give any manifest."""
-    asked: list[str] = []
-
-    def exchange(url: str, **_: object) -> Response:
-        asked.append(url)
-        challenge = 'Bearer realm="http://host.example/token",service="x"'
-        return Response(status=401, headers={"www-authenticate": challenge}, body=b"")
-
-    monkeypatch.setattr(registry, "exchange", exchange)
-    with pytest.raises(InputError, match="a password of a kind that megtrim has not"):
-        registry.digest_of(parse_reference("host.example/a:1"))
-    assert asked == ["https://host.example/v2/a/manifests/1"]
 
 
 def test_an_archive_is_counted(httpserver: HTTPServer) -> None:
@@ -176,7 +131,7 @@ def test_an_archive_is_counted(httpserver: HTTPServer) -> None:
     [
         (404, b"gone", InputError, "the server answered 404"),
         (503, b"", InfrastructureFailure, "the server answered 503"),
-        (200, b"", InfrastructureFailure, "0 bytes came"),
+        (200, b"", InfrastructureFailure, "received 0 bytes"),
     ],
 )
 def test_an_archive_that_did_not_come(
@@ -241,5 +196,5 @@ def test_files_that_hold_no_pins(tmp_path: Path, text: str) -> None:
     """A digest that was never read is not one."""
     path = tmp_path / "pins.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="found something else than what `megtrim images pin`"):
+    with pytest.raises(InputError, match="found something other than what `megtrim images pin`"):
         pins.read_pins(path)

@@ -150,12 +150,12 @@ def test_records_that_are_all_the_same_prove_nothing(
         (
             "a\N{REPLACEMENT CHARACTER}".encode(),
             PRINTED,
-            "the standard output holds what is no text (files in {outputs} may)",
+            "the standard output is not all text (files in {outputs} may be binary)",
         ),
         (
             b"x" * (8 * 1024 * 1024 + 1),
             PRINTED,
-            "the standard output is longer than what is kept of it (files in {outputs} are whole)",
+            "the standard output is too long to be kept (files in {outputs} are kept whole)",
         ),
         ("a\N{REPLACEMENT CHARACTER}".encode(), "a.bin", None),
         (b"1", PRINTED, None),
@@ -172,7 +172,7 @@ def test_a_tensor_that_proves_nothing_is_refused() -> None:
     """As one that the engine dumped."""
     assert refusal(read(npy([]))) == "the output a.npy is empty"
     assert refusal(read(npy([2.0, 2.0]))) == "the output a.npy is constant: every number is 2"
-    assert refusal(read(npy([math.nan]))) == "the output a.npy holds 1 NaN or infinite of 1"
+    assert refusal(read(npy([math.nan]))) == "the output a.npy has 1 NaN or infinite numbers of 1"
     assert refusal(read(npy([1.0, 2.0]))) is None
 
 
@@ -196,11 +196,11 @@ WHOLE = npy([1.0, 2.0])
         (WHOLE + b"x", "9 bytes for <f4 (2,)"),
         (npy(["cat", "dog"], "<U3")[:-1], "23 bytes for 2 elements"),
         (npy([], "<U3") + b"x", "1 bytes for 0 elements"),
-        (WHOLE.replace(b"'<f4'", b"'|O' "), "Python's objects, which are not read"),
-        (WHOLE.replace(b"'shape'", b"'shap' "), "a header that is none"),
-        (WHOLE.replace(b"(2,)", b"(-2)"), "a shape that is none"),
-        (WHOLE.replace(b"{'descr'", b"x'descr' "), "a header that is none"),
-        (header("(0x" + "f" * 9000 + ",)"), "a shape that is none"),
+        (WHOLE.replace(b"'<f4'", b"'|O' "), "Python objects, which are not read"),
+        (WHOLE.replace(b"'shape'", b"'shap' "), "an invalid header"),
+        (WHOLE.replace(b"(2,)", b"(-2)"), "an invalid shape"),
+        (WHOLE.replace(b"{'descr'", b"x'descr' "), "an invalid header"),
+        (header("(0x" + "f" * 9000 + ",)"), "an invalid shape"),
         (header("(2,)".ljust(9949)), "0 bytes for <f4 (2,)"),
         (header("(2,)".ljust(9950)), "a header of 10001 bytes in 10011"),
     ],
@@ -210,7 +210,7 @@ def test_a_damaged_file_is_told(data: bytes, found: str) -> None:
     with pytest.raises(InputError) as caught:
         read(data)
 
-    assert caught.value.message == f"plain output a.npy: not a whole .npy file: {found}"
+    assert caught.value.message == f"plain output a.npy: not an intact .npy file: {found}"
 
 
 @given(st.binary(max_size=80), st.integers(0, len(WHOLE)))
@@ -221,7 +221,7 @@ def test_no_bytes_end_in_another_error(noise: bytes, at: int) -> None:
         try:
             read(data)
         except InputError as error:
-            assert "not a whole .npy file" in error.message
+            assert "not an intact .npy file" in error.message
 
 
 def test_a_square_by_columns_is_not_one_by_rows() -> None:

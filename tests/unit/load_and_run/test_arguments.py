@@ -76,7 +76,7 @@ def test_a_flag_without_its_value_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         read("--cpu", "--iter")
 
-    assert caught.value.message == "megtrim.yaml:9: the flag --iter lacks its value"
+    assert caught.value.message == "megtrim.yaml:9: the flag --iter has no value"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_megtrim_sets_itself_is_refused(
     """What is not bound by digest could differ between trace and verification."""
     error = refused("--cpu", *arguments)
 
-    assert error.message == f"megtrim.yaml:9: the flag --{name} is not for args"
+    assert error.message == f"megtrim.yaml:9: the flag --{name} is not allowed in args"
     assert error.hint.startswith(hint)
 
 
@@ -165,7 +165,8 @@ def test_the_older_program_takes_flags_to_the_letter(given: str, spelled: str) -
     error = refused("--cpu", given, dialect=SDK)
 
     assert error.message == (
-        f"megtrim.yaml:9: found the argument {given!r}, which load_and_run up to 1.6 does not take"
+        f"megtrim.yaml:9: found the argument {given!r}, "
+        "which load_and_run up to 1.6 does not accept"
     )
     assert error.hint == f"write it as {spelled}"
     check_arguments(["--cpu", given], dialect=LITE, source="x")  # as the newer one does
@@ -198,7 +199,7 @@ def test_reserved_flags_without_a_dialect(arguments: tuple[str, ...]) -> None:
         check_reserved(arguments, source="scenario m/s@c")
 
     assert caught.value.message.startswith("scenario m/s@c: the flag --")
-    assert caught.value.message.endswith(" is not for args")
+    assert caught.value.message.endswith(" is not allowed in args")
     check_reserved(["--cpu", "--iter", "5", "model.mge"], source="x")
 
 

@@ -52,7 +52,7 @@ def refused(data: bytes) -> str:
     with pytest.raises(InputError) as caught:
         parse_dump(data, name="run0-var178", source="out/run0-var178")
     assert "--bin-out-dump" in caught.value.hint
-    return caught.value.message.removeprefix("out/run0-var178: not a whole dumped output: ")
+    return caught.value.message.removeprefix("out/run0-var178: not an intact dumped output: ")
 
 
 def test_dump_is_read() -> None:
@@ -112,13 +112,13 @@ def test_types_and_shapes(number: int, dtype: str, shape: tuple[int, ...], size:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "0 bytes, a header takes 12"),
-        (bytes(11), "11 bytes, a header takes 12"),
+        (b"", "0 bytes, a header has 12"),
+        (bytes(11), "11 bytes, a header has 12"),
         (bytes(12), "data type 0 and 0 places for dimensions"),
         (struct.pack("<3I", 0, 15, 7), "data type 15 and 7 places for dimensions"),
         (struct.pack("<3I", 0, 0, 65), "data type 0 and 65 places for dimensions"),
-        (struct.pack("<3I", 0, 0, 7), "12 bytes, the header promises 40 before the tensor"),
-        (dumped(b"", text="x" * 9)[:-1], "48 bytes, the header promises 49 before the tensor"),
+        (struct.pack("<3I", 0, 0, 7), "12 bytes, the header announces 40 before the tensor"),
+        (dumped(b"", text="x" * 9)[:-1], "48 bytes, the header announces 49 before the tensor"),
         (dumped(floats(1, 2)), "a tensor of 8 bytes, Float32 (1, 3) takes 12"),
         (dumped(floats(1, 2, 3) + b"x"), "a tensor of 13 bytes, Float32 (1, 3) takes 12"),
         (
@@ -139,7 +139,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
         parse_dump(data, name="o", source="out/o")
     except InputError as error:
-        assert error.message.startswith("out/o: not a whole dumped output: ")
+        assert error.message.startswith("out/o: not an intact dumped output: ")
 
 
 def test_equal_bits() -> None:
@@ -279,12 +279,15 @@ def test_other_types_and_shapes(reduced: Tensor, text: str) -> None:
         (tensor(floats(0, 0, 0)), "the output out is constant: every number is 0"),
         (tensor(floats(0.0, -0.0)), "the output out is constant: every number is 0"),
         (tensor(floats(2.5, math.nan, 2.5)), "the output out is constant: every number is 2.5"),
-        (tensor(floats(math.nan, math.nan)), "the output out holds 2 NaN or infinite of 2"),
-        (tensor(floats(math.nan)), "the output out holds 1 NaN or infinite of 1"),
-        (tensor(floats(math.inf, -math.inf)), "the output out holds 2 NaN or infinite of 2"),
+        (tensor(floats(math.nan, math.nan)), "the output out has 2 NaN or infinite numbers of 2"),
+        (tensor(floats(math.nan)), "the output out has 1 NaN or infinite numbers of 1"),
+        (
+            tensor(floats(math.inf, -math.inf)),
+            "the output out has 2 NaN or infinite numbers of 2",
+        ),
         (
             tensor(floats(1, 2, *[math.nan] * 998)),
-            "the output out holds 998 NaN or infinite of 1000",
+            "the output out has 998 NaN or infinite numbers of 1000",
         ),
         (tensor(floats(1, math.inf)), "the output out is constant: every number is 1"),
         (
@@ -303,7 +306,7 @@ def test_other_types_and_shapes(reduced: Tensor, text: str) -> None:
         (tensor(b"\x07\x07", "Int8"), "the output out is constant: every number is 7"),
         (
             tensor(struct.pack("<2H", 0x7FC0, 0x7FC0), "BFloat16"),
-            "the output out holds 2 NaN or infinite of 2",
+            "the output out has 2 NaN or infinite numbers of 2",
         ),
     ],
 )

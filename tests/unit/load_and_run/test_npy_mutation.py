@@ -97,7 +97,7 @@ def test_no_npy_file_is_refused(data: bytes) -> None:
     with pytest.raises(InputError) as caught:
         apply_change(data, NpyMutation.VALUES, source="inputs/a.npy")
 
-    assert caught.value.message.startswith("inputs/a.npy: no .npy file: ")
+    assert caught.value.message.startswith("inputs/a.npy: not a .npy file: ")
     assert "\n" not in caught.value.message
 
 
@@ -105,7 +105,7 @@ def test_an_object_is_not_loaded() -> None:
     """It could run anything."""
     stream = io.BytesIO()
     np.save(stream, np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match=r"no \.npy file"):
+    with pytest.raises(InputError, match=r"not a \.npy file"):
         apply_change(stream.getvalue(), NpyMutation.VALUES, source="x")
 
 

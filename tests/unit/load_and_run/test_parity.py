@@ -112,9 +112,9 @@ def test_differences_of_whole_numbers_are_exact() -> None:
         (numbers(2, 2), EXACT, "is constant: every number is 2"),
         (numbers(1 + 1j, 1 + 1j, dtype="c16"), EXACT, "is constant: every number is 1+1j"),
         (numbers(7, 7, dtype="i8"), EXACT, "is constant: every number is 7"),
-        (numbers(1, 2, *[NAN] * 998), EXACT, "holds 998 NaN or infinite of 1000"),
-        (numbers(INF, -INF), EXACT, "holds 2 NaN or infinite of 2"),
-        (numbers(NAN), EXACT, "holds 1 NaN or infinite of 1"),
+        (numbers(1, 2, *[NAN] * 998), EXACT, "has 998 NaN or infinite numbers of 1000"),
+        (numbers(INF, -INF), EXACT, "has 2 NaN or infinite numbers of 2"),
+        (numbers(NAN), EXACT, "has 1 NaN or infinite numbers of 1"),
         (
             softmax(1000),
             Tolerance(absolute=0.02),

@@ -29,10 +29,10 @@ def floats(*values: float, form: str = "<f") -> bytes:
         (b"0.5 0.5 0.5", "is constant: every number is 0.5"),
         (b"0.5\n0.50\n5e-1\n", "is constant: every number is 0.5"),
         (b"[0, 0, 0]", "is constant: every number is 0"),
-        (b"nan inf 1 -inf nan", "holds 4 NaN or infinite of 5"),
-        (b"nan\n", "holds 1 NaN or infinite of 1"),
-        (b"cat cat\ncat\n", "says 'cat' throughout"),
-        (b"score: 0.0\nscore: 0.0\n", "says 'score: 0.0' throughout"),
+        (b"nan inf 1 -inf nan", "has 4 NaN or infinite numbers of 5"),
+        (b"nan\n", "has 1 NaN or infinite numbers of 1"),
+        (b"cat cat\ncat\n", "repeats 'cat' throughout"),
+        (b"score: 0.0\nscore: 0.0\n", "repeats 'score: 0.0' throughout"),
     ],
 )
 def test_what_is_the_same_throughout_proves_nothing(data: bytes, said: str) -> None:

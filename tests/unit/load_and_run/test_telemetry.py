@@ -148,7 +148,7 @@ def test_lines_tell_what_was_measured() -> None:
 )
 def test_what_no_machine_can_say_is_refused(changes: dict[str, Any], said: str) -> None:
     """Readings come from other machines, also by way of a document."""
-    with pytest.raises(ValueError, match=f"{said}.*, expected what a machine can say of it"):
+    with pytest.raises(ValueError, match=f"{said}.*, which no machine can report"):
         replace(GOOD, **changes)
 
 

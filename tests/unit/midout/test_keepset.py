@@ -16,11 +16,11 @@ from megtrim.midout.keepset import (
     ScenarioRecord,
     build_keep_set,
     dump_keep_set,
+    find_lost_functions,
+    find_lost_regions,
     missing,
     parse_keep_set,
     read_keep_set,
-    shrunken,
-    shrunken_functions,
 )
 from megtrim.midout.region import Region
 from megtrim.midout.trace import TraceFailure, TraceProblem
@@ -90,7 +90,7 @@ def test_a_scenario_without_regions_is_a_named_failure() -> None:
     ("generation", "scenarios", "operators", "said"),
     [
         (20220507, (), None, "would trim nothing"),
-        (20220507, (scenario("m/s@c", A), scenario("m/s@c", B)), None, "m/s@c stands twice"),
+        (20220507, (scenario("m/s@c", A), scenario("m/s@c", B)), None, "m/s@c occurs twice"),
         (20210101, (scenario("m/s@c", A),), None, "generation 20210101 are unknown"),
     ],
 )
@@ -123,8 +123,8 @@ def test_a_scenario_that_lost_regions() -> None:
     before = keep(scenario("a/s@c", C, A, B), scenario("b/s@c", A), scenario("gone/s@c", A))
     after = keep(scenario("a/s@c", B), scenario("b/s@c", A, B), scenario("new/s@c", A))
 
-    assert shrunken(before, after) == (("a/s@c", (A, C)),)
-    assert shrunken(after, after) == ()
+    assert find_lost_regions(before, after) == (("a/s@c", (A, C)),)
+    assert find_lost_regions(after, after) == ()
 
 
 def test_what_was_lost_or_is_missing_is_sorted() -> None:
@@ -132,7 +132,7 @@ def test_what_was_lost_or_is_missing_is_sorted() -> None:
     many = tuple(Region("tag", (number,)) for number in range(40))
     kept = keep(scenario("a/s@c", many[0]))
 
-    assert shrunken(keep(scenario("a/s@c", *many)), kept) == (("a/s@c", many[1:]),)
+    assert find_lost_regions(keep(scenario("a/s@c", *many)), kept) == (("a/s@c", many[1:]),)
     assert missing(kept, many[::-1]) == many[1:]
     read = parse_keep_set(dump_keep_set(keep(scenario("a/s@c", *many[::-1]))), source="k")
     assert read.scenarios[0].regions == many
@@ -154,14 +154,14 @@ def test_a_scenario_that_is_bound_to_something_else_may_need_less(
     """Only the same scenario can shrink."""
     before = keep(scenario("a/s@c", A, B))
 
-    assert shrunken(before, keep(scenario("a/s@c", A, **changed))) == ()
+    assert find_lost_regions(before, keep(scenario("a/s@c", A, **changed))) == ()
 
 
 def test_another_trace_of_the_same_scenario_does_not_excuse_a_loss() -> None:
     """A person decides whether that is meant."""
     now = scenario("a/s@c", A, trace_sha256="4" * 64)
 
-    assert shrunken(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
+    assert find_lost_regions(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
 
 
 TEXT = """{
@@ -246,7 +246,7 @@ def test_functions_alone_are_a_keep_set() -> None:
 
 def test_a_scenario_without_regions_beside_others_is_a_named_failure() -> None:
     """The build would lack what it runs; one without functions runs what is linked as it is."""
-    with pytest.raises(TraceFailure, match="m/s@c: its trace holds no region"):
+    with pytest.raises(TraceFailure, match="m/s@c: its trace contains no region"):
         keep(ran("m/s@c", "main", regions=()), ran("n/s@c", "main"))
 
     found = keep(ran("m/s@c", link_sha256=None), ran("n/s@c", "main"))
@@ -259,7 +259,7 @@ def test_a_scenario_without_regions_beside_others_is_a_named_failure() -> None:
 def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
     """Names without a link could be another program's."""
     with pytest.raises(
-        InputError, match="functions and the link that they belong to come together"
+        InputError, match="expected either both functions and their link, or neither"
     ):
         keep(record)
 
@@ -268,12 +268,12 @@ def test_a_scenario_that_lost_functions() -> None:
     """Within one link: another one may inline others."""
     before = keep(ran("a/s@c", "f", "g", "main"), ran("b/s@c", "main"))
 
-    assert shrunken_functions(before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))) == (
+    assert find_lost_functions(before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))) == (
         ("a/s@c", ("g", "main")),
     )
     for changed in ({"link_sha256": "7" * 64}, {"threads": 2}):
-        assert shrunken_functions(before, keep(ran("a/s@c", "f", **changed))) == ()
-    assert shrunken(before, keep(ran("a/s@c", "f"))) == ()
+        assert find_lost_functions(before, keep(ran("a/s@c", "f", **changed))) == ()
+    assert find_lost_regions(before, keep(ran("a/s@c", "f"))) == ()
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_a_list_of_functions_that_was_emptied_is_refused_with_file_and_line() ->
         "k.json:5: the list of functions of m/s@c is empty, though it has a link_sha256"
     )
     assert caught.value.hint == (
-        "take the committed file again, or write it anew: megtrim trim --accept"
+        "restore the committed file, or write it again: megtrim trim --accept"
     )
 
 
@@ -407,7 +407,12 @@ def test_a_line_that_stands_twice_alike_is_read() -> None:
         ('"version": 1', '"version": 2', 2, "found version 2, expected 1"),
         ('"version": 1', '"version": true', 2, "found version True, expected 1"),
         ('"version": 1', '"verison": 1', 2, "unknown key 'verison', expected version, gen"),
-        ('"version": 1', '"version": 1, "version": 2', 2, "'version' stands twice, and differs"),
+        (
+            '"version": 1',
+            '"version": 1, "version": 2',
+            2,
+            "'version' occurs twice, with different values",
+        ),
         ('"version": 1', '"version 1": 1', 2, "unknown key 'version 1'"),
         (' "version": 1,\n', "", 1, "the key 'version' is missing"),
         ("20220507", "20200101", 3, "generation 20200101 are unknown"),
@@ -423,28 +428,28 @@ def test_a_line_that_stands_twice_alike_is_read() -> None:
         ('sha256": null', 'sha256": ""', 5, "expected a sha256"),
         ('["--cpu"]', '"--cpu"', 5, "expected a list of texts"),
         ('["--cpu"]', "[1]", 5, "expected a list of texts"),
-        ('{"data": ', '{"data": "", "data": ', 5, "a key stands twice in one object"),
+        ('{"data": ', '{"data": "", "data": ', 5, "a key occurs twice in one object"),
         ('{"data": "' + "1" * 64 + '"}', "[]", 5, "expected an object"),
         ('"threads": 1', '"threads": -1', 5, "expected a whole number from 0 to 4096"),
         ('"threads": 1', '"threads": 4097', 5, "expected a whole number from 0 to 4096"),
         ('"threads": 1', '"threads": true', 5, "expected a whole number from 0"),
-        ('"threads": 1', '"threads": 1, "threads": 2', 5, "the key 'threads' stands twice"),
+        ('"threads": 1', '"threads": 1, "threads": 2', 5, "the key 'threads' occurs twice"),
         ('"threads": 1', '"thread": 1', 5, "unknown key 'thread'"),
         ('"threads": 1, ', "", 5, "the key 'threads' is missing"),
         ('"scenario m/s@c": {', '"scenario m/t@c": {', 5, "no region is needed by m/t@c"),
         ('"": "end"', '"": {}', 14, "unknown key ''"),
-        ('"": "end"', '"scenario ": {}', 14, "'' is no scenario"),
-        ('"": "end"', '"region tag<2;>": ["m/s@c"]', 14, "'tag<2;>' is no region"),
+        ('"": "end"', '"scenario ": {}', 14, "found the scenario ''"),
+        ('"": "end"', '"region tag<2;>": ["m/s@c"]', 14, "'tag<2;>' is not a region"),
         ('"": "end"', '"hash 1": 1', 14, 'expected "hash NUMBER": true'),
         ('"": "end"', '"hash 01": true', 14, 'expected "hash NUMBER": true'),
         ('"": "end"', '"hash -1": true', 14, 'expected "hash NUMBER": true'),
         ("18446744073709551615", "18446744073709551616", 13, "expected a whole number from 0"),
-        ('tag<2>": ["m/s@c"]', 'tag<2>": ["x"]', 7, "'x', which is no scenario here"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": ["x"]', 7, "'x', which is not a scenario of the file"),
         ('tag<2>": ["m/s@c"]', 'tag<2>": []', 7, "no scenario needs tag<2>"),
         ('tag<2>": ["m/s@c"]', 'tag<2>": "m/s@c"', 7, "expected a list of texts"),
         ('tag<2>": ["m/s@c"],', 'tag<2>": ["m/s@c"]', 8, "not JSON"),
         (' "region tag<2>": ["m/s@c"],', "<<<<<<< ours", 7, "not JSON"),
-        ('"threads": 1', '"threads": NaN', 1, "NaN is no JSON number"),
+        ('"threads": 1', '"threads": NaN', 1, "NaN is not a JSON number"),
         ('"operator Elemwise"', '"operator class"', 8, "found 'class', expected a C++ identifier"),
         ('"operator Elemwise"', '"operator A {}; int x"', 8, "expected a C++ identifier"),
         ('"dtype Int32": ["n"]', '"dtype Int32": [1]', 10, "expected a list of texts"),
@@ -478,7 +483,7 @@ def test_two_records_of_one_scenario_that_differ_are_refused() -> None:
     line = TEXT.splitlines()[4]
     other = line.replace('"threads": 1', '"threads": 2')
 
-    with pytest.raises(InputError, match="stands twice, and differs"):
+    with pytest.raises(InputError, match="occurs twice, with different values"):
         parse_keep_set(TEXT.replace(line, f"{line}\n{other}"), source="k")
 
 
@@ -509,5 +514,5 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
         read_keep_set(folder / "binary.json")
     with pytest.raises(InputError) as caught:
         read_keep_set(folder, shown="megtrim")
-    expected = "megtrim: found a folder, expected a keep set, as a rule megtrim/keepset.json"
+    expected = "megtrim: found a folder, expected a keep set, usually megtrim/keepset.json"
     assert caught.value.message == expected

@@ -78,7 +78,7 @@ def test_what_is_no_region(text: str) -> None:
     with pytest.raises(InputError) as caught:
         Region.parse(text)
 
-    assert "is no region" in caught.value.message
+    assert "is not a region" in caught.value.message
     assert "\n" not in caught.value.message
 
 

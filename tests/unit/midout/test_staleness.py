@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
-from megtrim.midout.staleness import differing, lacking, of_another_link
+from megtrim.midout.staleness import differing, find_gaps, of_another_link
 from megtrim.models.operators import OperatorNeeds
 from unit.stages.support import keep_set
 
@@ -26,16 +26,16 @@ def test_what_holds_all_lacks_nothing() -> None:
     """More than is needed is no lack, nor is another trace of the same regions."""
     before = keep(record(1, 2, 3), record(4, id="gone/s@any"))
 
-    assert lacking(before, keep(record(1, 2))) == ()
-    assert lacking(before, keep(record(1, 2, trace_sha256="e" * 64))) == ()
+    assert find_gaps(before, keep(record(1, 2))) == ()
+    assert find_gaps(before, keep(record(1, 2, trace_sha256="e" * 64))) == ()
 
 
 def test_regions_that_no_scenario_lists_are_named() -> None:
     """The first five; one that another scenario lists is kept all the same."""
     before = keep(record(1), record(2, id="n/s@any"))
 
-    assert lacking(before, keep(record(1, 2))) == ()
-    assert lacking(before, keep(record(1, *range(3, 9)))) == (
+    assert find_gaps(before, keep(record(1, 2))) == ()
+    assert find_gaps(before, keep(record(1, *range(3, 9)))) == (
         "m/s@any needs kern<3>, kern<4>, kern<5>, kern<6>, kern<7> and 1 more",
     )
 
@@ -45,7 +45,7 @@ def test_a_scenario_that_is_new_or_another_is_named() -> None:
     before = keep(record(1))
     now = keep(record(1, arguments=("--x",), threads=2), record(1, id="n/s@any"))
 
-    assert lacking(before, now) == (
+    assert find_gaps(before, now) == (
         "m/s@any is not what was traced: the arguments, the number of threads changed",
         "n/s@any is not in it",
     )
@@ -58,9 +58,9 @@ def test_functions_count_within_one_link() -> None:
     more = keep(record(1, functions=("a", "b"), link_sha256=LINK))
     elsewhere = keep(record(1, functions=("a", "b"), link_sha256=OTHER))
 
-    assert lacking(before, more) == ("m/s@any needs b",)
+    assert find_gaps(before, more) == ("m/s@any needs b",)
     assert of_another_link(before, more) == ()
-    assert lacking(before, elsewhere) == ()
+    assert find_gaps(before, elsewhere) == ()
     assert of_another_link(before, elsewhere) == ("m/s@any",)
 
 
@@ -68,7 +68,7 @@ def test_functions_that_were_never_recorded_lack() -> None:
     """A file of regions alone, and functions are trimmed now."""
     now = keep(record(1, functions=("a",), link_sha256=LINK))
 
-    assert lacking(keep(record(1)), now) == ("m/s@any needs a",)
+    assert find_gaps(keep(record(1)), now) == ("m/s@any needs a",)
     assert of_another_link(keep(record(1)), now) == ()
 
 
@@ -81,13 +81,13 @@ def test_operators_and_the_header_count() -> None:
 
     before = replace(keep(record(1)), operators=needs("A"))
 
-    assert lacking(before, replace(before, operators=needs("A", "B", "C"))) == (
+    assert find_gaps(before, replace(before, operators=needs("A", "B", "C"))) == (
         "the models need the operators B, C",
     )
-    assert lacking(before, replace(before, operators=None)) == (
+    assert find_gaps(before, replace(before, operators=None)) == (
         "all operators are needed, and it lists some",
     )
-    assert lacking(replace(before, operators=None), before) == ()
-    assert lacking(before, replace(before, generation=20190219)) == (
+    assert find_gaps(replace(before, operators=None), before) == ()
+    assert find_gaps(before, replace(before, generation=20190219)) == (
         "the engine has header generation 20190219, not 20220507",
     )

@@ -21,8 +21,8 @@ from megtrim.midout.trace import (
     TraceFailure,
     TraceProblem,
     check_trace,
+    parse_announced_count,
     parse_trace,
-    promised_items,
     read_trace,
     regions_in_binary,
 )
@@ -56,7 +56,7 @@ def test_recorded_traces_hold_as_many_regions_as_the_runs_said(name: str) -> Non
     log = (DATA / "logs" / f"{name}.log").read_text(encoding="utf-8")
 
     assert len(trace.regions) == COUNTS[name]
-    assert promised_items(log) == COUNTS[name]
+    assert parse_announced_count(log) == COUNTS[name]
     assert trace.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert list(trace.regions) == sorted(set(trace.regions))
 
@@ -127,8 +127,8 @@ def test_line_ends_of_windows_are_line_ends() -> None:
         (b"\xef\xbb\xbf" + MAGIC + ONE, "t:1", "expected 'midout_trace v1'"),
         (b"\x7fELF\x02\x01\x01\0\0\0", "t:1", "found '\\x7fELF"),
         (MAGIC, "t:1", "a trace without any region"),
-        (MAGIC + ONE[:-1], "t:2", "the last line has no end"),
-        (MAGIC + ONE + TWO[:30], "t:3", "the last line has no end"),
+        (MAGIC + ONE[:-1], "t:2", "the last line may be truncated"),
+        (MAGIC + ONE + TWO[:30], "t:3", "the last line may be truncated"),
         (MAGIC + ONE + b"\n", "t:3", "found '', expected the mangled name"),
         (MAGIC + ONE + b"int main() { return 0; }\n", "t:3", "found 'int main()"),
         (MAGIC + b'#include "x"\n', "t:2", "found '#include"),
@@ -136,8 +136,8 @@ def test_line_ends_of_windows_are_line_ends() -> None:
         (MAGIC + ONE[:-1] + b"\0\n", "t:2", "expected the mangled name"),
         (MAGIC + ONE[:-1] + b"\r\r\n", "t:2", "expected the mangled name"),
         (MAGIC + ONE.replace(b"N6", b"_ZTSN6"), "t:2", "expected the mangled name"),
-        (MAGIC + ONE[:-2] + b"\n", "t:2", "which is no type"),
-        (MAGIC + ONE[:-1] + b"7on_usedEv\n", "t:2", "which is no type"),
+        (MAGIC + ONE[:-2] + b"\n", "t:2", "which is not a type,"),
+        (MAGIC + ONE[:-1] + b"7on_usedEv\n", "t:2", "which is not a type,"),
         (MAGIC + ONE.replace(b"4tags", b"4tagz"), "t:2", "expected 'tags'"),
         (MAGIC + ONE.replace(b"1x", b"3for"), "t:2", "expected the name of a class"),
         (MAGIC + ONE.replace(b"Li1E", b"Li2147483648E"), "t:2", "expected a number of 32 bits"),
@@ -145,8 +145,8 @@ def test_line_ends_of_windows_are_line_ends() -> None:
         (MAGIC + b"N6midout6RegionINS_4tags1xEJPfEEE\n", "t:2", "found '*"),
         (MAGIC + b"N6midout6RegionINS_4tags1xEJKfEEE\n", "t:2", "found 'const'"),
         (MAGIC + b"N6midout6RegionINS_4tags1xEJ3FooEEE\n", "t:2", "expected '::'"),
-        (MAGIC + b"N6midout6RegionINS_4tags1xEJN1aUlvE_EEEE\n", "t:2", "is no region"),
-        (MAGIC + b"N6midout6RegionINS_4tags1xEJN12_GLOBAL__N_11BEEEE\n", "t:2", "is no region"),
+        (MAGIC + b"N6midout6RegionINS_4tags1xEJN1aUlvE_EEEE\n", "t:2", "is not a region"),
+        (MAGIC + b"N6midout6RegionINS_4tags1xEJN12_GLOBAL__N_11BEEEE\n", "t:2", "is not a region"),
         (MAGIC + b"N6midout6RegionI" + b"S_" * 13 + b"\n", "t:2", "more than 12 back references"),
         (MAGIC + b"N6midout6RegionI" + b"a" * 4096 + b"\n", "t:2", "a name of 4112 characters"),
     ],
@@ -260,19 +260,19 @@ def test_mangled_noise_gives_a_region_or_a_refusal(noise: str) -> None:
 )
 def test_what_a_run_promised(stderr: str, count: int | None) -> None:
     """The last such line counts, at the start of a line."""
-    assert promised_items(stderr) == count
+    assert parse_announced_count(stderr) == count
 
 
 def test_a_kept_promise() -> None:
     """The trace of a good run; a region may be recorded twice, and counts twice."""
     regions = (Region("x", (1,)), Region("x", (2,)))
 
-    assert check_trace(MAGIC + ONE + TWO, promised=2, source="t").regions == regions
-    assert check_trace(MAGIC + ONE + ONE, promised=2, source="t").regions == regions[:1]
+    assert check_trace(MAGIC + ONE + TWO, announced=2, source="t").regions == regions
+    assert check_trace(MAGIC + ONE + ONE, announced=2, source="t").regions == regions[:1]
 
 
 @pytest.mark.parametrize(
-    ("data", "promised", "kind"),
+    ("data", "announced", "kind"),
     [
         (None, None, TraceProblem.MISSING),
         (None, 2, TraceProblem.MISSING),
@@ -288,11 +288,11 @@ def test_a_kept_promise() -> None:
     ],
 )
 def test_a_broken_promise_has_a_name(
-    data: bytes | None, promised: int | None, kind: TraceProblem
+    data: bytes | None, announced: int | None, kind: TraceProblem
 ) -> None:
     """Missing, empty, truncated and stale are failures of their own, never an empty keep set."""
     with pytest.raises(TraceFailure) as caught:
-        check_trace(data, promised=promised, source="m/s@c")
+        check_trace(data, announced=announced, source="m/s@c")
 
     assert caught.value.problem is kind
     assert caught.value.message.startswith("m/s@c: ")
@@ -304,9 +304,9 @@ def test_a_broken_promise_has_a_name(
 def test_bytes_that_are_no_trace_are_not_called_truncated() -> None:
     """Foreign content keeps its own message, with the line."""
     with pytest.raises(InputError, match="t:2: found"):
-        check_trace(MAGIC + b"rm -rf\n" + ONE, promised=2, source="t")
+        check_trace(MAGIC + b"rm -rf\n" + ONE, announced=2, source="t")
     with pytest.raises(InputError, match="t:1: found"):
-        check_trace(b"something else\n", promised=1, source="t")
+        check_trace(b"something else\n", announced=1, source="t")
 
 
 def test_regions_of_a_binary() -> None:

@@ -61,7 +61,7 @@ def test_json_that_lacks_an_operator_is_refused(tmp_path: Path) -> None:
         load_needs(MODEL, (short,))
 
     assert caught.value.message == (
-        f"{short}:1: lacks what the model {MODEL} holds: operators ConvBiasForward, "
+        f"{short}:1: does not list what the model {MODEL} contains: operators ConvBiasForward, "
         "Host2DeviceCopy, ImmutableTensor, MatrixMul, PoolingForward, Reshape, SharedDeviceTensor"
     )
 
@@ -82,14 +82,13 @@ def test_unknown_operators_are_left_to_the_json(tmp_path: Path) -> None:
     infos, warnings = load_needs(model, (JSON,))
 
     assert len(infos) == 1
-    assert warnings == (
-        f"{model}: FrobnicateV7 is not known to megtrim: {JSON} is taken at its word",
-    )
+    unknown = f"{model}: megtrim does not know FrobnicateV7"
+    assert warnings == (f"{unknown}: {JSON} cannot be checked for it, and is trusted",)
     with pytest.raises(InputError, match="FrobnicateV7"):
         load_needs(model, ())
 
 
-def test_json_of_an_unreadable_model_is_taken_at_its_word(tmp_path: Path) -> None:
+def test_json_of_an_unreadable_model_is_trusted(tmp_path: Path) -> None:
     """An encrypted model cannot be checked; without a JSON it cannot be used."""
     model = tmp_path / "secret.mge"
     model.write_bytes(bytes(range(200)))
@@ -99,7 +98,7 @@ def test_json_of_an_unreadable_model_is_taken_at_its_word(tmp_path: Path) -> Non
     assert len(infos) == 1
     assert len(warnings) == 1
     assert warnings[0].startswith(f"{model}: not a .mge model: it begins with ")
-    assert warnings[0].endswith(f": {JSON} is taken at its word")
+    assert warnings[0].endswith(f": {JSON} cannot be checked, and is trusted")
     with pytest.raises(UnknownFormat):
         load_needs(model, ())
 
@@ -109,7 +108,7 @@ def test_damaged_model_is_refused_even_with_json(tmp_path: Path) -> None:
     model = tmp_path / "cut.mge"
     model.write_bytes(MODEL.read_bytes()[:5000])
 
-    with pytest.raises(InputError, match="cut off"):
+    with pytest.raises(InputError, match="truncated"):
         load_needs(model, (JSON,))
 
 

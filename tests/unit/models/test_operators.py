@@ -132,7 +132,7 @@ def test_names_that_are_no_identifiers_are_refused(name: str, key: str) -> None:
     """Names end up in compiled code, so nothing but an identifier passes."""
     message = refused(text_of(**{key: ["Float32", name]}))
 
-    assert message == f"net.json:1: {key} holds {name[:80]!r}, expected a C++ identifier"
+    assert message == f"net.json:1: {key} contains {name[:80]!r}, expected a C++ identifier"
 
 
 def test_unknown_dtype_lists_the_known() -> None:
@@ -148,9 +148,9 @@ def test_unknown_dtype_lists_the_known() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "net.json:1: holds no operator information"),
-        (" \n ", "net.json:1: holds no operator information"),
-        ("[]", "net.json:1: holds no operator information"),
+        ("", "net.json:1: contains no operator information"),
+        (" \n ", "net.json:1: contains no operator information"),
+        ("[]", "net.json:1: contains no operator information"),
         ("\n{", "net.json:2: not JSON: Expecting property name enclosed in double quotes"),
         ("3", "net.json:1: expected an object, found a number"),
         ("null", "net.json:1: expected an object, found null"),
@@ -158,13 +158,13 @@ def test_unknown_dtype_lists_the_known() -> None:
         ("[[]]", "net.json:1: expected an object, found a list"),
         ("true", "net.json:1: expected an object, found true or false"),
         (text_of(dtypes={}), "net.json:1: dtypes must be a list of names, found an object"),
-        (text_of(dtypes=[None]), "net.json:1: dtypes holds null, expected names"),
+        (text_of(dtypes=[None]), "net.json:1: dtypes contains null, expected names"),
         (
             text_of(extra=1),
             "net.json:1: unknown key 'extra', expected hash, dtypes, opr_types, elemwise_modes",
         ),
-        ('{"hash": 1, "hash": 2}', "net.json:1: not usable as JSON: the same key stands twice"),
-        ('{"hash": NaN}', "net.json:1: not usable as JSON: NaN is no JSON number"),
+        ('{"hash": 1, "hash": 2}', "net.json:1: not usable as JSON: the same key occurs twice"),
+        ('{"hash": NaN}', "net.json:1: not usable as JSON: NaN is not a JSON number"),
         ('{"hash": 1}', "net.json:1: the key 'dtypes' is missing"),
         ('{"hash": ' + "9" * 5000 + "}", "net.json:1: not usable as JSON: Exceeds the limit"),
         ("[" * 100_000, "net.json:1: not usable as JSON: maximum recursion depth exceeded"),
@@ -314,7 +314,9 @@ def test_json_that_lacks_something_is_refused(actual: OperatorInfo, lacking: str
     with pytest.raises(InputError) as caught:
         check_covers(declared, actual, model="net.mge", source="net.json")
 
-    assert caught.value.message == (f"net.json:1: lacks what the model net.mge holds: {lacking}")
+    assert caught.value.message == (
+        f"net.json:1: does not list what the model net.mge contains: {lacking}"
+    )
 
 
 def test_other_hash_alone_is_a_warning() -> None:

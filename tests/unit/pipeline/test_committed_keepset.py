@@ -179,7 +179,7 @@ def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> N
         "megtrim/keepset.json: no region is needed by any scenario, but regions are trimmed"
     )
     assert caught.value.hint == (
-        "take the committed file again, or write it anew: megtrim trim --accept"
+        "restore the committed file, or write it again: megtrim trim --accept"
     )
 
 

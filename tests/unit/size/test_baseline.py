@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.size.baseline import dump_sizes, expect_alike, load_sizes, parse_sizes
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
@@ -65,9 +65,9 @@ def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> No
     """It starts from another build, so the difference is no growth."""
     baseline = Baseline(source="main", sizes=SIZES, quick=quick)
 
-    assert expect_alike(baseline, quick=quick, shown="sizes.json") is baseline
+    assert expect_same_kind(baseline, quick=quick, shown="sizes.json") is baseline
     with pytest.raises(InputError) as caught:
-        expect_alike(baseline, quick=not quick, shown="sizes.json")
+        expect_same_kind(baseline, quick=not quick, shown="sizes.json")
 
     assert caught.value.message == f"sizes.json: found sizes of {said}"
     assert caught.value.hint == "take the sizes.json of a run of the same kind"
@@ -77,11 +77,14 @@ def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> No
     ("changes", "said"),
     [
         ({"version": 2}, "not version 1 of a baseline"),
-        ({"artifacts": {}}, "its artifacts are not names with variants and whole bytes"),
-        ({"artifacts": []}, "its artifacts are not names with variants and whole bytes"),
+        ({"artifacts": {}}, "its artifacts are not names with variants and whole numbers of bytes"),
+        ({"artifacts": []}, "its artifacts are not names with variants and whole numbers of bytes"),
         ({"artifacts": [], "source": "x"}, "its artifacts are not names with variants"),
         ({"artifacts": {"a": {}}, "source": "x"}, "its artifacts are not names with variants"),
-        ({"artifacts": {"a": 1}}, "its artifacts are not names with variants and whole bytes"),
+        (
+            {"artifacts": {"a": 1}},
+            "its artifacts are not names with variants and whole numbers of bytes",
+        ),
         ({"artifacts": {"a": {"plain": -1}}}, "its artifacts are not names with variants"),
         ({"artifacts": {"a": {"plain": 1.0}}}, "its artifacts are not names with variants"),
         ({"artifacts": {"a": {"plain": True}}}, "its artifacts are not names with variants"),

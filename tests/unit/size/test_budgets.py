@@ -125,7 +125,7 @@ def test_baseline_without_the_artifact_is_said() -> None:
 
     (result,) = check([budget(growth="1 KiB")], {LAR: 9}, baseline, (), TODAY)
 
-    assert only(result).text == "growth was not checked: main does not hold load_and_run"
+    assert only(result).text == "growth was not checked: main does not list load_and_run"
     assert result.baseline == ""
 
 

@@ -102,7 +102,7 @@ def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
     [
         ("", ":1: found '', expected 'megtrim functions v1'"),
         (f"megtrim functions v1\nlink {LINK}\n", ":3: a list without any function"),
-        (LISTED[:-1], "the last line has no end"),
+        (LISTED[:-1], "the last line does not end with a newline"),
         (LISTED.replace("one", "; system("), "expected a linkage name"),
         (LISTED.replace("one", "run"), "holds other functions than a list of this link"),
         (LISTED.replace("main", "_Exit"), "holds other functions than a list of this link"),

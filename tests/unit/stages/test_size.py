@@ -113,7 +113,7 @@ def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
 
 
 def test_growth_needs_no_budget(tmp_path: Path) -> None:
-    """Every file that the baseline holds is compared; what it does not hold is not."""
+    """Every file that the baseline holds is compared; what it does not list is not."""
     given = baseline(tmp_path / "b.json", "main", reduced=len(program("reduced")) - 7, profile=1)
     now, task, _ = opened(tmp_path, baseline=given)
     result = weigh(now, task)

@@ -117,7 +117,7 @@ def test_an_ndk_that_is_not_whole_is_refused(tmp_path: Path, name: str) -> None:
     processes = lay_out(tmp_path)
     (tmp_path / name).unlink()
 
-    whole = f"{tmp_path} on this machine is no whole Android NDK: it has no {name}"
+    whole = f"{tmp_path} on this machine is not a complete Android NDK: it has no {name}"
     assert refused(processes).message == whole
 
 
@@ -127,7 +127,7 @@ def test_an_ndk_without_its_compiler_is_refused(tmp_path: Path) -> None:
     compiler = tmp_path / "toolchains/llvm/prebuilt/linux-x86_64/bin/clang++"
     compiler.chmod(0o644)
 
-    assert refused(processes).message == f"{compiler} is not on the path of this machine"
+    assert refused(processes).message == f"{compiler} is not on the PATH of this machine"
 
 
 def test_another_release_than_asked_for_is_refused(tmp_path: Path) -> None:
@@ -175,6 +175,6 @@ def test_relocations_are_packed_where_the_loader_takes_it(
 
     older = ToolchainSpec(kind="ndk", api=api - 1, relocations=packing)
     assert refused(processes, older).message == (
-        f"trim.relocations: {packing} loads from API level {api} on, and toolchain.api says "
+        f"trim.relocations: {packing} needs API level {api} or later, and toolchain.api is "
         f"{api - 1}: older loaders kill the process without a message"
     )

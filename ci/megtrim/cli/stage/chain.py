@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_session
 from megtrim.config.scenarios import all_scenarios
-from megtrim.errors import ACCEPT, InputError, worst
+from megtrim.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
 from megtrim.pipeline.session import Session, TaskResults, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
@@ -71,7 +71,7 @@ def execute(
     joined = session.results.done.get(VERDICT)
     if joined is not None and by_verdict:
         return joined.result.exit_code
-    return worst(codes)
+    return worst_exit_code(codes)
 
 
 def run_chain(

@@ -1,6 +1,6 @@
-"""What a build's own records say: CMake's compile commands, Ninja's log and its dependencies. Pure.
+"""Parses a build's records: CMake's compile commands, Ninja's log and its dependencies. Pure.
 
-Paths are absolute and resolved by their text alone, as the compiler wrote them: a compiler cache
+Paths are made absolute by their text alone, links are not followed: a compiler cache
 records paths relative to the build.
 """
 
@@ -17,14 +17,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationUnit:
-    """One translation unit."""
+    """One translation unit, and the command that compiles it."""
 
     source: Path
     command: str
 
 
 def units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
-    """Return every unit by its object; ``compile_commands`` is CMake's JSON."""
+    """Return every unit by its object file; ``compile_commands`` is CMake's JSON."""
     return {
         _resolve(_output(entry), build): TranslationUnit(
             source=_resolve(entry["file"], build), command=entry["command"]
@@ -34,21 +34,24 @@ def units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
 
 
 def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
-    """Return what each compilation opened, by its object: the text of ``ninja -t deps``."""
+    """Return the files that each compilation opened, by its object file.
+
+    ``dependencies`` is the output of ``ninja -t deps``.
+    """
     return dict(_iter_dependencies(dependencies, build))
 
 
 def steps(log: str, build: Path) -> Mapping[Path, str]:
-    """Return Ninja's last record of each file that it made: when, and by which command.
+    """Return Ninja's last record of each file that it made: time and hash of the command.
 
-    A file that is made again gets another record. ``log`` is the text of ``.ninja_log``.
+    A file that is rebuilt gets another record. ``log`` is the text of ``.ninja_log``.
     """
     rows = (line.split("\t") for line in log.splitlines() if not line.startswith("#"))
     return {_resolve(row[3], build): "\t".join(row) for row in rows if len(row) == 5}
 
 
 def _output(entry: Mapping[str, str]) -> str:
-    """Return a command's object. CMake 3.25, as Debian 12 has it, names none."""
+    """Return a command's object file. CMake 3.25, which Debian 12 has, does not name it."""
     named = entry.get("output")
     if named is not None:
         return named

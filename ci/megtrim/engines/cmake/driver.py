@@ -1,6 +1,6 @@
-"""Driving CMake and Ninja over a shadow tree: configure, build, and read the progress.
+"""Runs CMake and Ninja in a shadow tree: configure, build, and read the progress.
 
-Full output goes to the log in the stage folder; what fails is shown as its first error, with
+The full output goes to the log in the stage folder. A failure is reported by its first error, with
 the file and the command.
 """
 
@@ -30,7 +30,7 @@ _INFRASTRUCTURE = {
     "Killed signal terminated program": "the machine ran out of memory",
     "LLVM ERROR: out of memory": "the machine ran out of memory",
     "Disk quota exceeded": "the disk is full",
-    "Read-only file system": "nothing can be written any more",
+    "Read-only file system": "the disk became read-only",
     "Input/output error": "the disk failed",
     "Stale file handle": "the disk is gone",
     "Transport endpoint is not connected": "the disk is gone",
@@ -39,11 +39,11 @@ _INFRASTRUCTURE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkTree:
-    """Where one variant is built: ``root/src`` (the shadow), ``root/build``, and ours beside."""
+    """Folders in which one variant is built: ``root/src`` (the shadow), ``root/build`` and more."""
 
     root: Path
     inside: str = ""
-    """Folder of the shadow that the engine's own script builds in; empty: ``root/build``."""
+    """Folder of the shadow in which the engine's own script builds; empty: ``root/build``."""
 
     @property
     def source(self) -> Path:
@@ -64,7 +64,7 @@ class WorkTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One CMake tree to configure and targets to build."""
+    """One CMake tree to configure, and the targets to build."""
 
     source: Path
     build: Path
@@ -80,10 +80,10 @@ class Job:
 def drop_stale_tree(
     tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
 ) -> None:
-    """Drop the build folder when it was configured otherwise.
+    """Delete the build folder if it was configured differently.
 
-    CMake remembers options that are no longer given and flags of its first run, and Ninja
-    sees no difference in a compiler that was replaced under its own name.
+    CMake keeps options that are no longer passed and flags of its first run, and Ninja does not
+    notice a compiler that was replaced under the same name.
     """
     if is_configured(tree, toolchain, settings):
         return
@@ -98,14 +98,14 @@ def drop_stale_tree(
 def is_configured(
     tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
 ) -> bool:
-    """Whether the build folder is of this toolchain and these settings, so that it may go on."""
+    """Return whether the build folder was configured with this toolchain and these settings."""
     record = tree.root / _CONFIGURED
-    wanted = _configuration(toolchain, settings)
-    return record.exists() and record.read_text(encoding="utf-8") == wanted
+    expected = _configuration(toolchain, settings)
+    return record.exists() and record.read_text(encoding="utf-8") == expected
 
 
 def is_started(tree: WorkTree) -> bool:
-    """Whether the record lies there that :func:`reset_tree` leaves."""
+    """Return whether there is a record of :func:`drop_stale_tree`."""
     return (tree.root / _CONFIGURED).exists()
 
 
@@ -119,21 +119,19 @@ def run_script(
     processes: ProcessRunner,
     progress: Callable[[int, int, str], None],
 ) -> None:
-    """Let the engine's own script configure and build; it finds our CMake and Ninja first."""
+    """Configure and build by the engine's own script, with our CMake and Ninja first on PATH."""
     tools = Path(processes.build_tool("cmake")).parent
-    # A path that ends with a colon would have the current folder in it.
+    # A PATH that ends with a colon would include the current folder.
     path = processes.env.get("PATH") or _DEFAULT_PATH
-    told = {"PATH": f"{tools}:{path}", **job.env}
+    env = {"PATH": f"{tools}:{path}", **job.env}
     program = str(job.source / script.path)
     argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
-    outcome = _run_logged(
-        argv, replace(job, env=told), processes, BUILD_TIMEOUT_S, _steps(progress)
-    )
+    outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, _steps(progress))
     _expect(outcome, job, "does not build")
 
 
 def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
-    """Configure and build. An engine that does not compile is a product failure."""
+    """Configure and build. Raises ProductFailure if the engine does not compile."""
     settings = [f"-D{name}={value}" for name, value in job.options]
     configure = (
         *(
@@ -191,22 +189,25 @@ def _expect(outcome: CompletedCommand, job: Job, what: str) -> None:
 
 
 def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> None:
-    """Raise where a step of a build failed: ``what`` says so, and its first error follows."""
+    """Raise if a step of a build failed; the message is ``what`` and the first error.
+
+    Raises InfrastructureFailure for a full disk and the like, or a timeout, else ProductFailure.
+    """
     if outcome.ok:
         return
-    cause = next((why for said, why in _INFRASTRUCTURE.items() if said in outcome.stdout), None)
+    cause = next((why for text, why in _INFRASTRUCTURE.items() if text in outcome.stdout), None)
     if cause is not None:
         msg = f"the build in {build} stopped: {cause}"
-        raise InfrastructureFailure(msg, hint="make room (fewer --jobs take less memory) and retry")
+        raise InfrastructureFailure(msg, hint="make room (fewer --jobs use less memory) and retry")
     if outcome.timed_out:
-        msg = f"the build in {build} was ended after {outcome.wall_s:.0f} s"
+        msg = f"the build in {build} was stopped after {outcome.wall_s:.0f} s"
         raise InfrastructureFailure(msg, hint=f"the log is {log}")
     msg = f"{what}:\n{first_error(outcome.stdout)}"
     raise ProductFailure(msg, hint=f"the whole log is {log}")
 
 
 def first_error(output: str) -> str:
-    """Return what failed first in a build's output: target, command and error, <= 16 lines."""
+    """Return the first failure in a build's output: target, command and error, <= 16 lines."""
     lines = [line.strip()[:1000] for line in output.splitlines()]
     failed = next((i for i, line in enumerate(lines) if line.startswith("FAILED:")), 0)
     error = next((i for i in range(failed, len(lines)) if _ERROR.search(lines[i])), None)

@@ -1,7 +1,7 @@
 """Which CMake options a tree has, read from its own CMake files.
 
-CMake takes any ``-DNAME=`` and says nothing when no file asks for it: nothing is built
-differently, and nothing fails. So options are looked up here before a build begins.
+CMake accepts any ``-DNAME=`` and prints nothing if no file uses it: the build is the same, and
+nothing fails. So options are looked up here before a build begins.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SET_BY_MEGTRIM: Mapping[str, str] = {
     "MGE_WITH_MIDOUT_PROFILE": "no such key: megtrim switches it on in the profile build",
     "MGE_WITH_MINIMUM_SIZE": "the key trim.minimum_size in its place",
 }
-"""Options that tell the variants apart, and what to write in their place."""
+"""Options that megtrim sets itself, and what to write in their place."""
 
 _FOREIGN = "third_party/"
 _CMAKES_OWN = re.compile(
@@ -38,29 +38,29 @@ _MOST_BYTES = 2**25
 
 
 class TreeOptions:
-    """The options of one checkout. Files are read when they are first asked about."""
+    """The options of one checkout. Files are read when first needed."""
 
     def __init__(self, checkout: Checkout) -> None:
         self._checkout = checkout
         files = sorted(n for n in checkout.files if n.endswith((".cmake", "CMakeLists.txt")))
-        # What the engine brings along has thousands; it is read only when nothing else helps.
+        # Bundled projects have thousands of options; they are read only if nothing else helps.
         self._unread = [
             [name for name in files if not name.startswith(_FOREIGN)],
             [name for name in files if name.startswith(_FOREIGN)],
         ]
         self._declared: dict[str, str] = {}
-        self._heard: set[str] = set()
+        self._effective: set[str] = set()
         self._packages: set[str] = set()
 
     @property
     def declared(self) -> Mapping[str, str]:
-        """Options that the engine's own files declare, and where: ``CMakeLists.txt:52``."""
+        """Options that the engine's own files declare, each with its place, ``FILE:LINE``."""
         if len(self._unread) > 1:
             self._read_more()
         return self._declared
 
     def knows(self, name: str) -> bool:
-        """Whether giving this option can change anything."""
+        """Return whether passing this option can change anything."""
         if _CMAKES_OWN.fullmatch(name):
             return True
         while not self._holds(name) and self._unread:
@@ -68,26 +68,26 @@ class TreeOptions:
         return self._holds(name)
 
     def closest(self, name: str) -> str:
-        """Return the declared option that was probably meant, or nothing."""
+        """Return the declared option that was probably meant, or an empty text."""
         found = difflib.get_close_matches(name[:80], sorted(self.declared), n=1, cutoff=_CLOSE)
         return found[0] if found else ""
 
     def filter_known(self, options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         """Return megtrim's own options without those that the tree does not have.
 
-        Raises InputError for one that is to be switched on: what it is for cannot be had.
+        Raises InputError for a missing one that must be ON: its purpose cannot be met.
         """
-        wanted = tuple(options)
-        for name, value in wanted:
+        pairs = tuple(options)
+        for name, value in pairs:
             if value == "ON" and not self.knows(name):
-                msg = f"{self._checkout.root} has no CMake option {name}, which megtrim needs there"
-                raise InputError(msg, hint="is it a whole checkout of a release from 1.0 on?")
-        return tuple((name, value) for name, value in wanted if self.knows(name))
+                msg = f"{self._checkout.root} has no CMake option {name}, which megtrim needs"
+                raise InputError(msg, hint="is it a complete checkout of a release from 1.0 on?")
+        return tuple((name, value) for name, value in pairs if self.knows(name))
 
     def _holds(self, name: str) -> bool:
         prefix, _, place = name.rpartition("_")
         at_package = place in _PACKAGE_PLACES and prefix in self._packages
-        return at_package or name in self._declared or name in self._heard
+        return at_package or name in self._declared or name in self._effective
 
     def _read_more(self) -> None:
         size = 0
@@ -101,5 +101,5 @@ class TreeOptions:
     def _take(self, name: str, found: CMakeVariables) -> None:
         for option, line in found.declared.items():
             self._declared.setdefault(option, f"{name}:{line}")
-        self._heard |= found.heard
+        self._effective |= found.effective
         self._packages |= found.packages

@@ -1,7 +1,6 @@
-"""Reading CMake's language as far as it says which options a tree has. Pure text.
+"""Parses CMake's language as far as needed to find a tree's options. Pure text.
 
-The text comes from a tree that somebody else wrote: any text is read in time that grows with its
-length, and whatever is no CMake yields nothing.
+The text is untrusted: any text is parsed in linear time, and whatever is not CMake yields nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _FINDING = frozenset({"find_program", "find_path", "find_file", "find_library"})
 
 @dataclass(frozen=True, slots=True)
 class CMakeCommand:
-    """One command: its name in lower case, its arguments, the line it begins on."""
+    """One command: its name in lower case, its arguments, its first line."""
 
     name: str
     arguments: tuple[str, ...]
@@ -34,25 +33,25 @@ class CMakeCommand:
 
 @dataclass(slots=True)
 class CMakeVariables:
-    """What one file says of variables that a user may set."""
+    """The variables of one file that a user may set."""
 
     declared: dict[str, int] = field(default_factory=dict)
     """Cache entries and the line of the first declaration."""
     read: set[str] = field(default_factory=set)
-    """Variables whose value is asked for."""
+    """Variables whose value is read."""
     overwritten: set[str] = field(default_factory=set)
-    """Variables that are set whatever the user said."""
+    """Variables that the file sets, overriding the user's value."""
     packages: set[str] = field(default_factory=set)
-    """Packages that are looked for."""
+    """Packages that the file looks for."""
 
     @property
-    def heard(self) -> set[str]:
-        """Variables that are no declared options, and yet change something when they are given."""
+    def effective(self) -> set[str]:
+        """Variables that have an effect if the user sets them, declared or not."""
         return self.read - self.overwritten
 
 
 def names(text: str) -> CMakeVariables:
-    """Return what a CMake file says of variables."""
+    """Return the variables of a CMake file."""
     found = CMakeVariables()
     depth = 0
     for call in calls(text):
@@ -88,7 +87,7 @@ def _iter_cache_entries(call: CMakeCommand) -> Iterator[str]:
 
 
 def calls(text: str) -> Iterator[CMakeCommand]:
-    """Yield the commands of a CMake file, in its order; a cut-off last one is left out."""
+    """Yield the commands of a CMake file in order, without a truncated last one."""
     before, arguments, depth, begun, line, at = "", list[str](), 0, 0, 1, 0
     for start, word in _words(text):
         line += text.count("\n", at, start)
@@ -102,7 +101,7 @@ def calls(text: str) -> Iterator[CMakeCommand]:
             if depth == 0 and _NAME.fullmatch(before):
                 yield CMakeCommand(before.lower(), tuple(arguments), begun)
             if depth <= 0:
-                before, depth = "", 0  # one that closes nothing is passed over
+                before, depth = "", 0  # skip a parenthesis that closes nothing
         elif depth:
             arguments.append(word[1:].removesuffix('"') if word.startswith('"') else word)
         else:
@@ -110,7 +109,7 @@ def calls(text: str) -> Iterator[CMakeCommand]:
 
 
 def _words(text: str) -> Iterator[tuple[int, str]]:
-    """Yield words, quoted texts with their quotes, parentheses, and bracket texts as one word."""
+    """Yield offset and text of words, quoted texts, parentheses, and whole bracket arguments."""
     at = 0
     while at < len(text):
         space = _SPACE.match(text, at)
@@ -132,7 +131,7 @@ def _words(text: str) -> Iterator[tuple[int, str]]:
                 return
         else:
             simple = _SIMPLE.match(text, at)
-            if simple is None:  # cannot be: every other character begins a word
+            if simple is None:  # impossible: every other character begins a word
                 return
             yield at, simple[0]
             at = simple.end()

@@ -1,7 +1,7 @@
-"""Which sources a build will compile, told before it, and which it compiled, told after it.
+"""Which sources a build will compile, and which ones it did compile.
 
-Both by the build's own records in its work tree: what every unit opened when it was compiled
-last, and what Ninja made. Nothing is built here, and nothing is written.
+Both come from the build's records in its work tree: which files each unit opened when it was last
+compiled, and what Ninja made. Nothing is built or written here.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _CONFIGURES = ("CMakeLists.txt", ".cmake")
 
 
 def dependencies(tree: WorkTree, processes: ProcessRunner) -> str:
-    """Return what each unit opened when it was compiled, as Ninja recorded it."""
+    """Return which files each unit opened when it was compiled, as ``ninja -t deps`` prints it."""
     ninja = processes.build_tool("ninja")
     argv = (ninja, "-C", str(tree.build), "-t", "deps")
     return processes.capture(*argv, timeout_s=_DEPENDENCIES_TIMEOUT_S)
 
 
 def commands(tree: WorkTree) -> str:
-    """Return the compile commands as CMake recorded them."""
+    """Return CMake's JSON of compile commands."""
     return (tree.build / _COMMANDS).read_text(encoding="utf-8")
 
 
 def predict_sources(
     tree: WorkTree, changed: Collection[Path], processes: ProcessRunner
 ) -> tuple[str, ...] | None:
-    """Return the sources that rest on ``changed`` files; None: nothing tells, so maybe all."""
+    """Return the sources that depend on ``changed`` files; None: not known, maybe all."""
     records = (tree.build / name for name in (_COMMANDS, _DEPENDENCIES, _LOG))
     if not all(record.is_file() for record in records):
         return None
@@ -45,11 +45,12 @@ def predict_sources(
         return ()
     opened = build_records.parse_dependencies(dependencies(tree, processes), tree.build)
     touched = set(changed)
-    return _sources(tree, (made for made, files in opened.items() if not touched.isdisjoint(files)))
+    stale = (output for output, files in opened.items() if not touched.isdisjoint(files))
+    return _sources(tree, stale)
 
 
 def read_steps(tree: WorkTree) -> Mapping[Path, str]:
-    """Return Ninja's record of each file that it made so far."""
+    """Return Ninja's record of each file that it has made."""
     path = tree.build / _LOG
     if not path.is_file():
         return {}
@@ -57,14 +58,14 @@ def read_steps(tree: WorkTree) -> Mapping[Path, str]:
 
 
 def list_compiled(tree: WorkTree, before: Mapping[Path, str]) -> tuple[str, ...]:
-    """Return the sources that were compiled since ``before`` was :func:`read_steps`."""
+    """Return the sources compiled since :func:`read_steps` returned ``before``."""
     return _sources(
         tree, (file for file, step in read_steps(tree).items() if before.get(file) != step)
     )
 
 
 def _sources(tree: WorkTree, objects: Iterable[Path]) -> tuple[str, ...]:
-    """Name the sources of ``objects``, by their paths in the tree; other files are passed over."""
+    """Return the sources of ``objects``, as paths in the tree; other files are skipped."""
     units = build_records.units(commands(tree), tree.build)
     found = {units[file].source for file in objects if file in units}
     return tuple(sorted(_in_tree(path, tree) for path in found))

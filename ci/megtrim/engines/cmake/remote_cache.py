@@ -1,8 +1,8 @@
-"""Where ccache keeps results beyond one machine, as its own words say it: URLs with attributes.
+"""Remote storages of ccache in ccache's own syntax: URLs with attributes.
 
-Pure: a text in, a text out. ccache fails every single compilation over a URL that it cannot
-read, and takes an attribute that it does not know for nothing (``readonly`` would write), so both
-are refused here. What is refused is told without the password.
+Pure: text in, text out. ccache fails every compilation over a URL that it cannot parse, and ignores
+an unknown attribute (``readonly`` would write), so both are rejected here. Error messages never
+contain the password.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from megtrim.errors import InputError
 
 CONNECT_TIMEOUT_MS = 250
 OPERATION_TIMEOUT_MS = 1000
-"""What a storage that hangs costs each compilation, where the URL does not say otherwise.
+"""Time that a hanging storage costs each compilation, unless the URL has its own limits.
 
 ccache's own default is ten seconds, for each of an engine's hundreds of compilations.
 """
@@ -32,7 +32,7 @@ _ATTRIBUTES = {
     "redis": _EVERY | _TIMEOUTS,
     "redis+unix": _EVERY | _TIMEOUTS,
 }
-"""What ccache 4.7 (Debian 12) to 4.10 read of each kind, by their manuals."""
+"""The attributes of each kind in ccache 4.7 (Debian 12) to 4.10, by their manuals."""
 _ENCRYPTED = {"https": "http", "rediss": "redis"}
 _ATTRIBUTE = re.compile(r"[a-z-]{1,40}(?:=[^|\s]*)?")
 _WORDS = re.compile(r"[!-~]+(?: [!-~]+)*")
@@ -48,25 +48,25 @@ class Storage:
 
     @property
     def secret(self) -> bool:
-        """Whether it holds a password or a token."""
+        """Whether it contains a password or a token."""
         return "@" in urlsplit(self.url).netloc or bool(_TOKENS & self._names())
 
     def redact_url(self) -> str:
-        """Say where it is, without user, password, query and attributes."""
+        """Return the URL without user, password, query and attributes."""
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=host, query="", fragment="").geturl()
 
     def add_timeouts(self) -> Storage:
-        """Return it with a limit for what it may cost where it hangs."""
+        """Return this storage with timeouts, in case it hangs."""
         if not _ATTRIBUTES[urlsplit(self.url).scheme].issuperset(_TIMEOUTS):
             return self
         limits = {"connect-timeout": CONNECT_TIMEOUT_MS, "operation-timeout": OPERATION_TIMEOUT_MS}
-        lacking = (f"{name}={ms}" for name, ms in limits.items() if name not in self._names())
-        return replace(self, attributes=(*self.attributes, *lacking))
+        missing = (f"{name}={ms}" for name, ms in limits.items() if name not in self._names())
+        return replace(self, attributes=(*self.attributes, *missing))
 
     def read_only(self) -> Storage:
-        """Return it as one that nothing is written to."""
+        """Return this storage with writing disabled."""
         kept = [each for each in self.attributes if each.partition("=")[0] != READ_ONLY]
         return replace(self, attributes=(*kept, f"{READ_ONLY}=true"))
 
@@ -75,21 +75,21 @@ class Storage:
 
 
 def parse(text: str, *, source: str) -> tuple[Storage, ...]:
-    """Read what ``source`` says, such as the variable CCACHE_REMOTE_STORAGE; empty: none.
+    """Parse the value of ``source``, such as the variable CCACHE_REMOTE_STORAGE; empty: none.
 
-    Raises InputError, which never holds the text itself, for what ccache could not use.
+    Raises InputError for what ccache could not use. Its message never contains the text itself.
     """
     text = text.strip()
     if not text:
         return ()
     if len(text) > _LONGEST or not _WORDS.fullmatch(text):
-        msg = f"{source}: found something else than URLs of a remote storage, one space between"
+        msg = f"{source}: found something other than URLs of a remote storage, one space between"
         raise InputError(msg, hint=_HINT)
     return tuple(_storage(part, source) for part in text.split(" "))
 
 
 def render(storages: Sequence[Storage]) -> str:
-    """Return them as ccache's variable takes them."""
+    """Return the storages as a value for ccache's variable."""
     return " ".join("|".join((each.url, *each.attributes)) for each in storages)
 
 
@@ -100,14 +100,14 @@ def _storage(text: str, source: str) -> Storage:
     for each in attributes:
         name = each.partition("=")[0]
         if not _ATTRIBUTE.fullmatch(each) or name not in known:
-            # Not what was found: a misplaced | may have made it out of a password.
-            msg = f"{source}: found an attribute that ccache does not know of {parts.scheme}://"
+            # Do not print what was found: a misplaced | may have made it part of a password.
+            msg = f"{source}: found an attribute that ccache does not know for {parts.scheme}://"
             raise InputError(msg, hint=f"expected one of {', '.join(sorted(known))}")
         if name in _TIMEOUTS and not re.fullmatch(r"[a-z-]+=[1-9][0-9]{0,5}", each):
-            msg = f"{source}: {name}: found something else than milliseconds"
+            msg = f"{source}: {name}: found something other than milliseconds"
             raise InputError(msg, hint=f"such as {name}=500")
         if name == READ_ONLY and each.partition("=")[2] not in ("", "true", "false"):
-            msg = f"{source}: {name}: found something else than true or false"
+            msg = f"{source}: {name}: found something other than true or false"
             raise InputError(msg)
     return Storage(url=url, attributes=tuple(attributes))
 
@@ -120,7 +120,7 @@ def _split(url: str, source: str) -> SplitResult:
         msg = f"{source}: found a URL with a broken host or port"
         raise InputError(msg, hint=_HINT) from None
     if parts.scheme in _ENCRYPTED:
-        msg = f"{source}: found {parts.scheme}://, which ccache does not speak"
+        msg = f"{source}: found {parts.scheme}://, which ccache does not support"
         hint = f"{_ENCRYPTED[parts.scheme]}:// in a closed network, or through a tunnel of yours"
         raise InputError(msg, hint=hint)
     if parts.scheme not in _ATTRIBUTES:

@@ -1,8 +1,8 @@
-"""The CMake file that gives an engine's sources compile options by their folder. Pure text.
+"""The CMake file that adds compile options to an engine's sources by their folder. Pure text.
 
-CMake reads it at the end of the engine's own ``project()`` call, and it works once every target
-is there: whatever way the engine is built, none of its files is changed, and its targets' own
-options come first.
+CMake reads it at the end of the engine's own ``project()`` call, and it acts once every target is
+defined. So none of the engine's files is changed, however it is built, and the targets' own options
+come first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]{0,99}")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,500}")
 
 FILE = "sources.cmake"
-"""Its name, beside the shadow tree."""
+"""Its name, next to the shadow tree."""
 LISTS = "CMakeLists.txt"
 """The file of the tree that names the project."""
 
@@ -73,33 +73,33 @@ cmake_language(
 def option_name(cmake_lists: str, *, root: str) -> str:
     """Return the CMake entry that names the file, for a tree with this ``CMakeLists.txt``.
 
-    Raises InputError where the tree calls its project by no plain name.
+    Raises InputError if the tree's project has no plain name.
     """
     named = (call.arguments for call in calls(cmake_lists) if call.name == "project")
     name = "".join(next(named, ())[:1])
     if not _NAME.fullmatch(name):
-        msg = f"{root}/{LISTS} names no project() whose sources could be given options"
+        msg = f"{root}/{LISTS} has no project() with a plain name, which source options need"
         raise InputError(msg, hint="is it the engine's own top folder?")
     return f"CMAKE_PROJECT_{name}_INCLUDE"
 
 
-def render(wanted: SourceOptions) -> str:
+def render(options: SourceOptions) -> str:
     """Return the file's text."""
-    outside = "|".join(re.sub("[.+]", r"[\g<0>]", _plain(each)) for each in wanted.outside)
-    said = {"@OPTIONS@": _words(wanted.options), "@FAST@": _words(wanted.fast)}
+    outside = "|".join(re.sub("[.+]", r"[\g<0>]", _plain(each)) for each in options.outside)
+    values = {"@OPTIONS@": _quote(options.options), "@FAST@": _quote(options.fast)}
     text = _TEXT.replace("@OUTSIDE@", outside)
-    for place, words in said.items():
-        text = text.replace(place, words)
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
     return text
 
 
-def _words(options: Iterable[str]) -> str:
+def _quote(options: Iterable[str]) -> str:
     return " ".join(f'"{each}"' for each in options)
 
 
 def _plain(folder: str) -> str:
-    """Refuse a folder that CMake would read as anything but one."""
+    """Return the folder. Raises InputError if CMake would not read it as one folder."""
     if not _PLAIN.fullmatch(folder):
-        msg = f"sources in {folder!r} cannot be told from others"
-        raise InputError(msg, hint="expected a path of letters, digits and _ . / + - alone")
+        msg = f"CMake cannot match sources in {folder!r}"
+        raise InputError(msg, hint="expected a path with only letters, digits and _ . / + -")
     return folder

@@ -1,4 +1,4 @@
-"""The CMake toolchain file that tells a build about the toolchain that was found. Pure text."""
+"""The CMake toolchain file for a build with the toolchain that was found. Pure text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def render(
     compile_flags: tuple[str, ...] = (),
     link_flags: tuple[str, ...] = (),
 ) -> str:
-    """Return the file's text, for a tree whose sources lie in ``src`` beside the file.
+    """Return the file's text, for a tree whose sources are in ``src`` next to the file.
 
-    With ``quoted_include``, the folder ``include`` beside it comes first for quoted includes:
-    the generated ``midout.h`` then wins, whatever order CMake gives the engine's own folders.
+    With ``quoted_include``, the folder ``include`` next to it is searched first for quoted
+    includes: the generated ``midout.h`` is then found before the engine's own, in any order.
     """
     options = (
-        # Debug information is never shipped and triples what is written and linked. Without it
-        # and without the tree's own path, equal sources compile to equal bytes anywhere.
+        # Debug information is never shipped, and triples the size of objects and links. Without
+        # it, and without the tree's own path, equal sources compile to equal bytes everywhere.
         "-g0",
         "-ffile-prefix-map=${MEGTRIM_TREE}/src=.",
         "-ffile-prefix-map=${MEGTRIM_TREE}/build=build",
@@ -37,7 +37,7 @@ def render(
 
 
 def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
-    """Leave everything to another file, which sets the flags of links itself: ours follow."""
+    """Include another file, which sets the link flags itself; ours follow."""
     return [
         *(f'set({name} "{value}")' for name, value in toolchain.settings),
         f'include("{toolchain.includes}")',
@@ -47,7 +47,7 @@ def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
 
 def _own(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
     flags = " ".join(toolchain.compile_flags)
-    told = " ".join(link)
+    link_flags = " ".join(link)
     return [
         "set(CMAKE_SYSTEM_NAME Linux)",
         f"set(CMAKE_SYSTEM_PROCESSOR {toolchain.machine})",
@@ -57,8 +57,8 @@ def _own(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
         *_compiler("CXX", toolchain.cxx_compiler),
         *(f'set({name} "{path}")' for name, path in _archivers(toolchain)),
         *_archive_rules(toolchain.archive),
-        f'set(CMAKE_EXE_LINKER_FLAGS_INIT "{told}")',
-        f'set(CMAKE_SHARED_LINKER_FLAGS_INIT "{told}")',
+        f'set(CMAKE_EXE_LINKER_FLAGS_INIT "{link_flags}")',
+        f'set(CMAKE_SHARED_LINKER_FLAGS_INIT "{link_flags}")',
         f'set(CMAKE_C_FLAGS_INIT "{flags}")',
         f'set(CMAKE_CXX_FLAGS_INIT "{flags}")',
     ]
@@ -77,17 +77,17 @@ def _archivers(toolchain: Toolchain) -> list[tuple[str, str]]:
 
 
 def _archive_rules(command: tuple[str, ...]) -> list[str]:
-    """Return how archives are made by a command of several words, which CMake's AR cannot be."""
+    """Return rules for an archiver with arguments, which CMAKE_AR cannot have."""
     if not command:
         return []
     program, *words = command
-    told = " ".join((f'\\"{program}\\"', *words))
+    archiver = " ".join((f'\\"{program}\\"', *words))
     return [
         f'set(CMAKE_{language}_ARCHIVE_{step} "{rule}")'
         for language in ("C", "CXX")
         for step, rule in (
-            ("CREATE", f"{told} qc <TARGET> <LINK_FLAGS> <OBJECTS>"),
-            ("APPEND", f"{told} q <TARGET> <LINK_FLAGS> <OBJECTS>"),
-            ("FINISH", f"{told} s <TARGET>"),
+            ("CREATE", f"{archiver} qc <TARGET> <LINK_FLAGS> <OBJECTS>"),
+            ("APPEND", f"{archiver} q <TARGET> <LINK_FLAGS> <OBJECTS>"),
+            ("FINISH", f"{archiver} s <TARGET>"),
         )
     ]

@@ -1,1 +1,1 @@
-"""A target's link, read from the build and done again."""
+"""Repeats a target's link, as read from the build, with changes."""

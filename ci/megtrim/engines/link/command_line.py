@@ -1,6 +1,6 @@
-"""Reading the command that links a target, as Ninja shows it. Pure: no shell ever runs it.
+"""Parses the command that links a target, as Ninja prints it. Pure: no shell runs it.
 
-A command that does more than call one linker is refused: what else it does would be lost.
+A command that does more than call one linker is rejected: the rest of it would be lost.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ _PLAIN = re.compile(
     r"""(?: \\. | '[^']*+' | "(?:\\.|[^"\\$`])*+" | (?<=\s)&&(?=\s) | [^\\'"$`;|&<>()*?\[\n] )*+""",
     re.VERBOSE | re.DOTALL,
 )
-"""What a shell takes as words and as ``&&`` between commands, and as nothing else."""
+"""What a shell reads as only words and ``&&`` between commands."""
 
 _QUOTED = re.compile(r"""\\.|'[^']*+'|"(?:\\.|[^"\\])*+\"""", re.DOTALL)
 _ESCAPED = re.compile(r"\\([$`])|\\.", re.DOTALL)
 _SHOWN = re.compile(r'"((?:\\.|[^"\\])*+)"')
 
 _OURS = ("--dependency-file", "-dependency-file", "--Map", "-Map")
-"""Options that name a further output, each with ``=`` or a word of its own."""
+"""Options that name a further output, after ``=`` or as the next word."""
 _STRIPS = frozenset({"-s", "--strip-all", "-S", "--strip-debug"})
-_HINT = "megtrim links a target again from its own command, and can repeat one plain link alone"
+_HINT = "megtrim repeats a target's own link command, which must be one plain link"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkCommand:
-    """One call of a compiler's driver that links, without its outputs and without stripping."""
+    """One linking call of a compiler driver, without outputs and stripping."""
 
     driver: tuple[str, ...]
     """The compiler, one word or two (``zig c++``)."""
     words: tuple[str, ...]
     output: str
-    """Where the target's own link leaves it, relative to the build folder."""
+    """The output file of the target's own link, relative to the build folder."""
 
 
 def parse(text: str, *, target: str) -> LinkCommand:
-    """Return the link in ``text``, a line for a shell.
+    """Return the link in ``text``, a shell command line.
 
-    Raises InputError for a line that is anything else than one link between ``:`` and ``:``.
+    Raises InputError for a line that is not exactly one link between ``:`` and ``:``.
     """
     if _PLAIN.fullmatch(text) is None:
-        msg = f"the link command of {target} has more in it than words: {_around(text)}"
+        msg = f"the link command of {target} is more than plain words: {_around(text)}"
         raise InputError(msg, hint=_HINT)
     commands = [command for command in _commands(_words(text)) if command != [":"]]
     if len(commands) != 1:
@@ -63,7 +63,7 @@ def parse(text: str, *, target: str) -> LinkCommand:
 
 
 def _around(text: str) -> str:
-    """Return the first piece that is no plain word, with some of what follows."""
+    """Return the first piece that is not a plain word, with some of what follows."""
     plain = _PLAIN.match(text)
     return repr(text[plain.end() if plain else 0 :][:60])
 
@@ -73,7 +73,7 @@ def _words(text: str) -> list[str]:
 
 
 def _unescape_quoted(quoted: str) -> str:
-    """Take the backslashes that a shell takes between double quotes, and shlex leaves there."""
+    """Remove the backslashes that a shell removes between double quotes, and shlex does not."""
     if not quoted.startswith('"'):
         return quoted
     return _ESCAPED.sub(lambda found: found[1] or found[0], quoted)
@@ -90,7 +90,7 @@ def _commands(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _without_outputs(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Leave out what the link writes, and what strips it; return the output's name as well."""
+    """Remove options for outputs and stripping; also return the output's name."""
     kept: list[str] = []
     output = None
     rest = iter(words)
@@ -98,11 +98,11 @@ def _without_outputs(words: Sequence[str]) -> tuple[list[str], str | None]:
         if word == "-o":
             output = next(rest, None)
         elif word == "-Xlinker":
-            told = next(rest, "")
-            if told in _OURS:  # its value comes the same way
+            option = next(rest, "")
+            if option in _OURS:  # its value follows another -Xlinker
                 next(rest, None), next(rest, None)
-            elif not _is_ours(told):
-                kept += (word, told)
+            elif not _is_ours(option):
+                kept += (word, option)
         elif word.startswith("-Wl,"):
             pieces = _pieces(word.split(",")[1:])
             kept += (",".join(("-Wl", *pieces)),) if pieces else ()
@@ -127,25 +127,25 @@ def _is_ours(option: str) -> bool:
 
 
 def shown_by_clang(text: str) -> tuple[str, ...]:
-    """Return the last command that clang's ``-###`` shows: each word between double quotes."""
+    """Return the last command that clang's ``-###`` prints, each word in double quotes."""
     lines = [line for line in text.splitlines() if line.startswith(' "')]
     words = _SHOWN.findall(lines[-1]) if lines else []
     return tuple(re.sub(r"\\(.)", r"\1", word) for word in words)
 
 
 def shown_by_zig(text: str) -> tuple[str, ...]:
-    """Return the words that zig's ``-###`` shows of its own ld.lld; it quotes none."""
+    """Return the words of the ld.lld command that zig's ``-###`` prints, without quotes."""
     lines = [line for line in text.splitlines() if line.startswith("ld.lld ")]
     return tuple(lines[-1].split()) if lines else ()
 
 
 def without_output(words: Sequence[str]) -> tuple[str, ...]:
-    """Leave ``-o FILE`` out of a linker's own words."""
+    """Return a linker's arguments without ``-o FILE``."""
     return tuple(_without_outputs(words)[0])
 
 
 def compile_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return which of a link's words a C compiler must be told, to compile for the same target."""
+    """Return the arguments of a link that a C compiler needs to compile for the same target."""
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -159,8 +159,8 @@ def compile_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def linker_words(flags: Sequence[str]) -> tuple[str, ...]:
-    """Return a driver's flags as the linker itself takes them."""
-    told: list[str] = []
+    """Return a compiler driver's flags as arguments of the linker itself."""
+    words: list[str] = []
     for flag in flags:
-        told += flag.split(",")[1:] if flag.startswith("-Wl,") else [flag]
-    return tuple(told)
+        words += flag.split(",")[1:] if flag.startswith("-Wl,") else [flag]
+    return tuple(words)

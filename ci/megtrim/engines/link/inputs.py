@@ -1,6 +1,6 @@
-"""Which objects and archives a link's words name, and where they can be read here.
+"""Which objects and archives the arguments of a link name, and where this machine can read them.
 
-In an image other paths are other files: what a link takes from there is copied out first.
+In an image, the same path is another file, so the inputs of a link are copied out of it first.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.store import cannot_write
 
 Here = Callable[[Path], Path]
-"""From a path as the linker has it to the same file's on this machine, where there is one."""
+"""Maps a path as the linker sees it to the path of the same file on this machine, if any."""
 
 _MAGICS = (b"\x7fELF", b"!<arch>\n")
 _STATIC = frozenset({"-Bstatic", "-dn", "-non_shared", "-static"})
 _DYNAMIC = frozenset({"-Bdynamic", "-dy", "-call_shared"})
 _MAX_SCRIPT_BYTES = 4096
 _LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
-"""A library's name that stands for others, as the Android NDK's ``libc++.a``."""
+"""A library file that only lists others, such as the Android NDK's ``libc++.a``."""
 
 
-def resolve_argv(argv: Sequence[str], bench: LinkEnvironment) -> Iterator[tuple[str, Path | None]]:
-    """Yield each word, and the object or archive that it names; several words for some.
+def resolve_argv(
+    argv: Sequence[str], link_env: LinkEnvironment
+) -> Iterator[tuple[str, Path | None]]:
+    """Yield each argument with the object or archive that it names; one may become several.
 
-    Paths are relative to the build folder, or ``-l`` names them; what is told can be read.
+    Paths are relative to the build folder, or given by ``-l``. The yielded files are readable.
     """
-    here = _from_image(argv, bench) if bench.toolchain.image else lambda path: path
-    yield from _resolve_paths(argv, bench.build, here)
+    here = _from_image(argv, link_env) if link_env.toolchain.image else lambda path: path
+    yield from _resolve_paths(argv, link_env.build, here)
 
 
 def _resolve_paths(
@@ -51,69 +53,71 @@ def _resolve_paths(
             yield word, path if _is_input(path) else None
 
 
-def _from_image(argv: Sequence[str], bench: LinkEnvironment) -> Here:
-    """Copy out of the bench's image what the words name outside of the tree.
+def _from_image(argv: Sequence[str], link_env: LinkEnvironment) -> Here:
+    """Copy the files outside the tree that the arguments name out of the image.
 
-    What stands for other libraries names more of them, so it goes in rounds until all is there.
-    Where ``..`` leaves a symbolic link to a folder, a file is not found: it is then not edited.
+    A library file may list others, so copying repeats until nothing is missing. A path with ``..``
+    after a symbolic link to a folder is not found, and its file is then not edited.
     """
-    asked: set[str] = set()
-    mirror = bench.scratch / "image"
-    tree = bench.tree.resolve()
+    needed: set[str] = set()
+    mirror = link_env.scratch / "image"
+    tree = link_env.tree.resolve()
 
     def here(path: Path) -> Path:
         if path.resolve().is_relative_to(tree):
             return path
         whole = os.path.normpath(path)
-        asked.add(whole)
+        needed.add(whole)
         return mirror / whole.lstrip("/")
 
     copied: set[str] = set()
     while True:
-        list(_resolve_paths(argv, bench.build, here))
-        if asked == copied:
+        list(_resolve_paths(argv, link_env.build, here))
+        if needed == copied:
             return here
-        _copy_out(sorted(asked - copied), mirror, bench)
-        copied |= asked
+        _copy_out(sorted(needed - copied), mirror, link_env)
+        copied |= needed
 
 
-def _copy_out(paths: Sequence[str], mirror: Path, bench: LinkEnvironment) -> None:
-    """Copy those of the image's files that are there; each gets its folders below ``mirror``."""
+def _copy_out(paths: Sequence[str], mirror: Path, link_env: LinkEnvironment) -> None:
+    """Copy the files that exist in the image, each with its folders below ``mirror``."""
     try:
         mirror.mkdir(exist_ok=True)
     except OSError as error:
         raise cannot_write(mirror, error) from None
-    # It ends with 1 where one is not there.
+    # It exits with 1 if a path is missing.
     find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f", "-readable")
-    there = _capture_stdout(find, bench, (0, 1)).split("\n")
+    there = _capture_stdout(find, link_env, (0, 1)).split("\n")
     if copied := sorted(set(paths).intersection(there)):
-        # Folders that nobody may write to would be in the way of what comes next.
+        # With their own modes, read-only folders would block the next copies.
         how = ("--dereference", "--parents", "--no-preserve=mode")
-        _capture_stdout(("cp", *how, "--target-directory", str(mirror), "--", *copied), bench, (0,))
+        _capture_stdout(
+            ("cp", *how, "--target-directory", str(mirror), "--", *copied), link_env, (0,)
+        )
 
 
 def _capture_stdout(
-    argv: tuple[str, ...], bench: LinkEnvironment, statuses: Collection[int]
+    argv: tuple[str, ...], link_env: LinkEnvironment, statuses: Collection[int]
 ) -> str:
-    # As two streams: from a container, complaints may come in the middle of what is said.
-    outcome = bench.run(argv, ASK_TIMEOUT_S, merged=False)
+    # Keep the streams apart: a container's warnings may come in the middle of the output.
+    outcome = link_env.run(argv, ASK_TIMEOUT_S, merged=False)
     if outcome.timed_out or outcome.rc not in statuses:
-        why = outcome.stderr.rstrip().rpartition("\n")[2] or f"{argv[0]} ended with {outcome.rc}"
-        msg = f"libraries cannot be copied out of {bench.processes.where}: {why}"
-        raise InfrastructureFailure(msg, hint=f"the log is {bench.log}")
+        why = outcome.stderr.rstrip().rpartition("\n")[2] or f"{argv[0]} exited with {outcome.rc}"
+        msg = f"libraries cannot be copied out of {link_env.processes.where}: {why}"
+        raise InfrastructureFailure(msg, hint=f"the log is {link_env.log}")
     return outcome.stdout
 
 
 def _folders(argv: Sequence[str], build: Path) -> list[Path]:
-    """Return where libraries are looked for: ``-L PATH`` and ``-LPATH``."""
-    said = ((word, following) for word, following in zip(argv, (*argv[1:], ""), strict=True))
-    return [build / (word[2:] or following) for word, following in said if word.startswith("-L")]
+    """Return the folders that are searched for libraries: ``-L PATH`` and ``-LPATH``."""
+    pairs = ((word, following) for word, following in zip(argv, (*argv[1:], ""), strict=True))
+    return [build / (word[2:] or following) for word, following in pairs if word.startswith("-L")]
 
 
 def _library(
     word: str, folders: Sequence[Path], here: Here, *, static: bool
 ) -> Iterator[tuple[str, Path | None]]:
-    """Yield what stands in the place of ``-lNAME``."""
+    """Yield what replaces ``-lNAME``."""
     name = word[2:]
     endings = (".a",) if static else (".so", ".a")
     spelt = (name[1:],) if name.startswith(":") else tuple(f"lib{name}{end}" for end in endings)

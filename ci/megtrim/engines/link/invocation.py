@@ -1,8 +1,8 @@
-"""From the command that links a target to the call that links it again, but for its output.
+"""From the command that links a target to a call that repeats the link with another output.
 
-A compiler that is clang's says how it calls its linker, and the linker is called like that: every
-input then stands in the call, those of the toolchain too. zig refuses most flags for its linker,
-so nothing else would do. Other compilers are called themselves.
+clang prints how it calls its linker, and megtrim calls the linker like that: the call then names
+every input, including the toolchain's. zig rejects most linker flags, so it allows nothing else.
+Other compilers are called themselves.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ ASK_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkEnvironment:
-    """Where links are made, and with what."""
+    """Folders and tools of a link."""
 
     toolchain: Toolchain
     processes: ProcessRunner
     tree: Path
-    """Folder that everything of the build lies below."""
+    """Folder that contains the whole build."""
     build: Path
     """The build folder, in which the target's own link ran."""
     scratch: Path
-    """Folder for what a link needs and nobody keeps."""
+    """Folder for temporary files."""
     log: Path
     env: Mapping[str, str]
 
     def run(
         self, argv: tuple[str, ...], timeout_s: float, *, merged: bool = True
     ) -> CompletedCommand:
-        """Run in the build folder, both streams as one if ``merged``; the log has it all."""
+        """Run in the build folder, with both streams as one if ``merged``; all output is logged."""
         command = Command(
             argv=argv,
             timeout_s=timeout_s,
@@ -56,70 +56,70 @@ class LinkEnvironment:
         return self.processes.run(command)
 
     def expect(self, outcome: CompletedCommand, what: str) -> None:
-        """Raise where a step failed: ``what`` says which."""
+        """Raise if a step failed; the message begins with ``what``."""
         driver.expect(outcome, build=self.build, log=self.log, what=what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkCall:
-    """A link that lacks only its output."""
+    """A link without its output."""
 
     argv: tuple[str, ...]
     linker: Linker
     direct: bool
-    """The linker is called itself, and not by a compiler."""
+    """The linker itself is called, not a compiler."""
 
     def adapt_flags(self, flags: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a compiler's flags for links as this call takes them."""
+        """Return a compiler's link flags in the form that this call needs."""
         return command_line.linker_words(flags) if self.direct else flags
 
 
-def find(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
-    """Return the call of ``command``.
+def find(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
+    """Return the call that repeats ``command``.
 
-    Raises InputError where the linker cannot leave functions out, or is not told of.
+    Raises InputError if the linker cannot leave functions out, or is not known.
     """
-    if bench.toolchain.kind == "zig":
-        return _by_zig(command, target, bench)
-    if application.is_clang(bench.toolchain):
-        return _by_clang(command, target, bench)
+    if link_env.toolchain.kind == "zig":
+        return _by_zig(command, target, link_env)
+    if application.is_clang(link_env.toolchain):
+        return _by_clang(command, target, link_env)
     argv = (*command.driver, *command.words)
     linker = _detect_linker(
-        (*argv, "-o", str(bench.scratch / "none"), "-Wl,--version"), target, bench
+        (*argv, "-o", str(link_env.scratch / "none"), "-Wl,--version"), target, link_env
     )
     return LinkCall(argv=argv, linker=linker, direct=False)
 
 
-def _by_clang(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
-    argv = (*command.driver, "-###", *command.words, "-o", str(bench.scratch / "none"))
-    outcome = bench.run(argv, ASK_TIMEOUT_S)
-    bench.expect(outcome, f"{target} does not link again")
+def _by_clang(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
+    argv = (*command.driver, "-###", *command.words, "-o", str(link_env.scratch / "none"))
+    outcome = link_env.run(argv, ASK_TIMEOUT_S)
+    link_env.expect(outcome, f"{target} does not link again")
     shown = command_line.shown_by_clang(outcome.stdout)
     if not shown or any(word.startswith("@") for word in shown):
-        msg = f"{bench.toolchain.version} does not tell how it links {target}"
+        msg = f"{link_env.toolchain.version} does not show how it links {target}"
         raise InputError(msg, hint="choose another toolchain, or trim.level: region")
-    linker = _detect_linker((shown[0], "--version"), target, bench)
+    linker = _detect_linker((shown[0], "--version"), target, link_env)
     argv = (shown[0], *command_line.without_output(shown[1:]))
     return LinkCall(argv=argv, linker=linker, direct=True)
 
 
-def _by_zig(command: LinkCommand, target: str, bench: LinkEnvironment) -> LinkCall:
+def _by_zig(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
     spaced = next((word for word in command.words if len(word.split()) != 1), None)
     if spaced is not None:
-        msg = f"zig cannot tell how it links {target}: {spaced!r} has blanks"
+        msg = f"zig cannot show how it links {target}: {spaced!r} has blanks"
         raise InputError(msg, hint="choose another toolchain, or trim.level: region")
-    # It links while it tells. With -s, as the target is linked: its libraries are others with
-    # symbols, and it would make those first.
-    argv = (*command.driver, "-###", *command.words, "-s", "-o", str(bench.scratch / "none"))
-    outcome = bench.run(argv, LINK_TIMEOUT_S)
-    bench.expect(outcome, f"{target} does not link again")
+    # zig links while it prints. Use -s, as for the target itself: without it zig has other
+    # libraries, with symbols, and would build those first.
+    argv = (*command.driver, "-###", *command.words, "-s", "-o", str(link_env.scratch / "none"))
+    outcome = link_env.run(argv, LINK_TIMEOUT_S)
+    link_env.expect(outcome, f"{target} does not link again")
     shown = command_line.shown_by_zig(outcome.stdout)
     if not shown:
-        msg = f"zig {bench.toolchain.version} does not tell how it links {target}"
+        msg = f"zig {link_env.toolchain.version} does not show how it links {target}"
         raise InputError(msg, hint="choose another toolchain, or trim.level: region")
     argv = (command.driver[0], "ld.lld", *command_line.without_output(shown[1:]))
     return LinkCall(argv=argv, linker=Linker.LLD, direct=True)
 
 
-def _detect_linker(argv: tuple[str, ...], target: str, bench: LinkEnvironment) -> Linker:
-    return linkers.identify_by_version(bench.run(argv, ASK_TIMEOUT_S).stdout, target=target)
+def _detect_linker(argv: tuple[str, ...], target: str, link_env: LinkEnvironment) -> Linker:
+    return linkers.identify_by_version(link_env.run(argv, ASK_TIMEOUT_S).stdout, target=target)

@@ -1,9 +1,9 @@
-"""Which linker a link command comes to, and what it must be told for a link of ours.
+"""Which linker a link command uses, and the flags it needs for a link of ours.
 
-lld and GNU ld take a linker script's assignment to a name in place of the name's definition, from
-objects, archives and (lld) full-LTO bitcode alike: seen with lld 11, 14 and 21, and GNU ld 2.40.
-Others do not take such scripts, or not so: gold 1.16 keeps the body where something refers to it,
-and forgets the names of internal functions that it folds, so that nothing can be proved.
+lld and GNU ld let a linker script's assignment replace a name's definition in objects, archives and
+(lld) full-LTO bitcode: seen with lld 11, 14 and 21, and GNU ld 2.40. Others do not: gold 1.16 keeps
+a body that something refers to, and drops the names of local functions that it folds, so that
+nothing can be proved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from megtrim.errors import InputError
 
 
 class Linker(StrEnum):
-    """Linkers that can give a name another place than its definition."""
+    """Linkers that can give a name another address than its definition."""
 
     LLD = "lld"
     GNU = "GNU ld"
@@ -29,37 +29,37 @@ _SIGNS = (
 )
 
 _COMPILER = re.compile(r"collect2 version |\s*/")
-"""How gcc begins, and the line in which it shows a call."""
+"""The first line of gcc's output, and a line that shows a call."""
 
 UNFOLDED = {
-    # Under full LTO a function that is inlined has no place of its own, and no list has it. At -O2
-    # lld (seen with 21 and 22) has callers jump past a function that is nothing but a jump.
+    # Under full LTO an inlined function has no address of its own, so that no list contains it. At
+    # -O2 lld (seen with 21 and 22) lets callers jump past a function that is only a jump.
     Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1"),
     Linker.GNU: (),
 }
-"""With which every function keeps its own bytes; a later option wins over an earlier one."""
+"""Flags with which every function keeps its own bytes; later options override earlier ones."""
 
 _LTO = (b".gnu.lto_", b"`\nBC\xc0\xde")
-"""In GCC's objects for optimisation at link time; before clang's in an archive."""
+"""Marks of link-time optimisation: in GCC's objects, and before clang's in an archive."""
 _LTO_OBJECT = b"BC\xc0\xde"
 
 
-def identify_by_version(said: str, *, target: str) -> Linker:
-    """Return the linker by what it says of its version, or raise InputError for another one."""
+def identify_by_version(output: str, *, target: str) -> Linker:
+    """Return the linker by the version that it prints. Raises InputError for an unknown one."""
     for linker, sign in _SIGNS:
-        if sign.search(said):
+        if sign.search(output):
             return linker
-    lines = [line for line in said.splitlines() if line.strip()]
-    # A compiler may speak first.
+    lines = [line for line in output.splitlines() if line.strip()]
+    # A compiler may print lines first.
     own = next((line for line in lines if not _COMPILER.match(line)), "nothing")
-    msg = f"{target} is linked by a linker that cannot leave functions out: it says {own[:100]!r}"
+    msg = f"the linker of {target} cannot leave functions out: it prints {own[:100]!r}"
     raise InputError(msg, hint="choose a toolchain with lld or GNU ld, or trim.level: region")
 
 
 def read_expecting_code(words: Sequence[str], build: Path, linker: Linker, *, target: str) -> None:
-    """Refuse objects that another linker than lld compiles, which cannot leave inlining out.
+    """Raise InputError for objects that a linker other than lld compiles and inlines.
 
-    A list that is taken after it lacks functions that ran inside of others. ``words`` are those
+    A list of functions that ran would miss those inlined into others. ``words`` are the arguments
     of the link, relative to ``build``.
     """
     if linker is Linker.LLD or not any(word.startswith("-flto") for word in words):

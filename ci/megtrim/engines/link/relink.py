@@ -1,4 +1,4 @@
-"""Linking a built target once more, beside the tree's own outputs, by its own link command."""
+"""Links a built target again by its own link command, without touching the tree's outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINKS = "links"
 STRIPPED = "stripped"
 _COMPILE = (
     *("-c", "-O2", "-fPIC", "-fno-lto"),
-    # A part may run before the program's start-up is done, and nothing unwinds through a trap.
+    # A source may run before the program's start-up is done, and nothing unwinds through a trap.
     *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
 _RESPONSE_FILE = re.compile(r"\s@")
@@ -30,106 +30,108 @@ _REFUSED = re.compile(
 )
 
 
-def make(spec: LinkSpec, built: Path, bench: LinkEnvironment, folder: Path) -> None:
-    """Link ``built`` as ordered into ``folder/links/<label>/<target>``, with its symbols.
+def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -> None:
+    """Link ``built`` by ``spec`` to ``folder/links/LABEL/TARGET``, with its symbols.
 
-    ``stripped/<target>`` lies beside it where that is asked, and ``<target>.map``. Raises
-    InputError for a linker that cannot do it, ProductFailure for a link that fails.
+    If the spec requests them, ``stripped/TARGET`` and ``TARGET.map`` are next to it. Raises
+    InputError if the linker cannot do it, ProductFailure if the link fails.
     """
-    made = folder / LINKS / spec.label / spec.target
-    stripped = made.parent / STRIPPED / spec.target
-    _clear(bench.scratch, stripped.parent if spec.strip else made.parent)
-    command = _command(built, bench)
-    objects = tuple(_compile_source(each, command, bench) for each in spec.sources)
-    # Before every other object, so that what starts programs has ours start first.
+    linked = folder / LINKS / spec.label / spec.target
+    stripped = linked.parent / STRIPPED / spec.target
+    _clear(link_env.scratch, stripped.parent if spec.strip else linked.parent)
+    command = _command(built, link_env)
+    objects = tuple(_compile_source(each, command, link_env) for each in spec.sources)
+    # Before every other object, so that our start-up code runs first.
     command = replace(command, words=(*objects, *command.words))
-    call = invocation.find(command, spec.target, bench)
+    call = invocation.find(command, spec.target, link_env)
     if spec.unfolded:
-        _expect_code(command, call, spec.target, bench)
-    argv = (*call.argv, *_last(spec, call, bench))
+        _expect_code(command, call, spec.target, link_env)
+    argv = (*call.argv, *_last(spec, call, link_env))
     if spec.emptied or not spec.unwind_tables:
-        argv = stubbed_objects.copies(argv, bench=bench, spec=spec)
-    mapped = call.adapt_flags((f"-Wl,-Map={made}.map",)) if spec.map else ()
-    _link((*argv, *mapped), made, spec, bench)
-    if spec.strip and bench.toolchain.strip:
-        _copy(made, stripped)
-        bench.processes.capture(*bench.toolchain.strip, str(stripped))
+        argv = stubbed_objects.copies(argv, link_env=link_env, spec=spec)
+    map_flags = call.adapt_flags((f"-Wl,-Map={linked}.map",)) if spec.map else ()
+    _link((*argv, *map_flags), linked, spec, link_env)
+    if spec.strip and link_env.toolchain.strip:
+        _copy(linked, stripped)
+        link_env.processes.capture(*link_env.toolchain.strip, str(stripped))
     elif spec.strip:
-        _link((*argv, "-s"), stripped, spec, bench)
+        _link((*argv, "-s"), stripped, spec, link_env)
 
 
-def expect_linkable(target: str, built: Path, bench: LinkEnvironment) -> None:
+def expect_linkable(target: str, built: Path, link_env: LinkEnvironment) -> None:
     """Raise InputError for a linker that cannot leave functions out of ``built``."""
-    _clear(bench.scratch)
-    command = _command(built, bench)
-    _expect_code(command, invocation.find(command, target, bench), target, bench)
+    _clear(link_env.scratch)
+    command = _command(built, link_env)
+    _expect_code(command, invocation.find(command, target, link_env), target, link_env)
 
 
-def _expect_code(command: LinkCommand, call: LinkCall, target: str, bench: LinkEnvironment) -> None:
-    linkers.read_expecting_code(command.words, bench.build, call.linker, target=target)
+def _expect_code(
+    command: LinkCommand, call: LinkCall, target: str, link_env: LinkEnvironment
+) -> None:
+    linkers.read_expecting_code(command.words, link_env.build, call.linker, target=target)
 
 
-def _clear(scratch: Path, *wanted: Path) -> None:
-    """Empty the scratch folder, and make those that are wanted beside it."""
+def _clear(scratch: Path, *folders: Path) -> None:
+    """Empty the scratch folder, and make the other folders."""
     shutil.rmtree(scratch, ignore_errors=True)
-    for each in (scratch, *wanted):
+    for each in (scratch, *folders):
         try:
             each.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(each, error) from None
 
 
-def _copy(made: Path, copy: Path) -> None:
+def _copy(linked: Path, copy: Path) -> None:
     try:
-        shutil.copy2(made, copy)
+        shutil.copy2(linked, copy)
     except OSError as error:
         raise cannot_write(copy, error) from None
 
 
-def _command(built: Path, bench: LinkEnvironment) -> LinkCommand:
-    """Ask Ninja for the command that made ``built``."""
-    name = str(built.relative_to(bench.build))
-    ninja = (bench.processes.build_tool("ninja"), "-C", str(bench.build), "-t")
-    said = bench.processes.capture(*ninja, "commands", "-s", name, timeout_s=ASK_TIMEOUT_S)
-    lines = [each for each in said.splitlines() if not each.startswith("ninja: ")]
+def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
+    """Return the command that made ``built``, as Ninja prints it."""
+    name = str(built.relative_to(link_env.build))
+    ninja = (link_env.processes.build_tool("ninja"), "-C", str(link_env.build), "-t")
+    output = link_env.processes.capture(*ninja, "commands", "-s", name, timeout_s=ASK_TIMEOUT_S)
+    lines = [each for each in output.splitlines() if not each.startswith("ninja: ")]
     if not lines:
         msg = f"Ninja has no command that makes {name}"
         raise InputError(msg, hint="functions are trimmed in targets that the engine's build links")
     text = lines[-1]
     if _RESPONSE_FILE.search(text):
-        # Ninja takes the file away once the command ended, and knows what was in it.
-        listed = bench.processes.capture(*ninja, "compdb", "-x", timeout_s=ASK_TIMEOUT_S)
+        # Ninja deletes the response file after the command, but knows its content.
+        listed = link_env.processes.capture(*ninja, "compdb", "-x", timeout_s=ASK_TIMEOUT_S)
         own = (each["command"] for each in json.loads(listed) if each["output"] == name)
         text = next(own, text)
     return command_line.parse(text, target=name)
 
 
-def _compile_source(named: tuple[str, str], command: LinkCommand, bench: LinkEnvironment) -> str:
-    """Compile a source of ours for the same target, and return the object's path."""
+def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: LinkEnvironment) -> str:
+    """Compile one of our sources for the same target, and return the object's path."""
     name, text = named
-    source, made = bench.scratch / name, bench.scratch / f"{name}.o"
+    source, made = link_env.scratch / name, link_env.scratch / f"{name}.o"
     write_atomically(source, text)
-    compiler = (*bench.toolchain.c_compiler, *bench.toolchain.compile_flags)
+    compiler = (*link_env.toolchain.c_compiler, *link_env.toolchain.compile_flags)
     words = (*command_line.compile_words(command.words), *_COMPILE)
-    outcome = bench.run((*compiler, *words, str(source), "-o", str(made)), ASK_TIMEOUT_S)
-    bench.expect(outcome, f"{name} does not compile with {bench.toolchain.version}")
+    outcome = link_env.run((*compiler, *words, str(source), "-o", str(made)), ASK_TIMEOUT_S)
+    link_env.expect(outcome, f"{name} does not compile with {link_env.toolchain.version}")
     return str(made)
 
 
-def _last(spec: LinkSpec, call: LinkCall, bench: LinkEnvironment) -> tuple[str, ...]:
-    """Return what goes behind the target's own words: the last of two contrary options wins."""
+def _last(spec: LinkSpec, call: LinkCall, link_env: LinkEnvironment) -> tuple[str, ...]:
+    """Return what follows the target's own arguments: later options override earlier ones."""
     unfolded = linkers.UNFOLDED[call.linker] if spec.unfolded else ()
     flags = call.adapt_flags((*unfolded, *spec.flags))
     if not spec.script:
         return flags
-    # The linker knows it by its content: text is a script.
-    script = bench.scratch / "functions.ld"
+    # The linker recognises a script by its content, which is text.
+    script = link_env.scratch / "functions.ld"
     write_atomically(script, spec.script)
     return (*flags, str(script))
 
 
-def _link(argv: tuple[str, ...], output: Path, spec: LinkSpec, bench: LinkEnvironment) -> None:
-    outcome = bench.run((*argv, "-o", str(output)), LINK_TIMEOUT_S)
+def _link(argv: tuple[str, ...], output: Path, spec: LinkSpec, link_env: LinkEnvironment) -> None:
+    outcome = link_env.run((*argv, "-o", str(output)), LINK_TIMEOUT_S)
     if outcome.ok:
         return
     output.unlink(missing_ok=True)
@@ -137,4 +139,4 @@ def _link(argv: tuple[str, ...], output: Path, spec: LinkSpec, bench: LinkEnviro
     if _REFUSED.search(outcome.stdout):
         msg = f"{what}:\n{driver.first_error(outcome.stdout)}"
         raise InputError(msg, hint="choose a toolchain with lld, or trim.level: region")
-    bench.expect(outcome, what)
+    link_env.expect(outcome, what)

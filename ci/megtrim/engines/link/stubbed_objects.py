@@ -1,6 +1,6 @@
-"""Copies of a link's inputs in which functions that never ran are emptied.
+"""Copies of a link's inputs in which functions that never ran are replaced by traps.
 
-The inputs themselves are the build's own, and other links go on using them.
+The inputs themselves belong to the build, and other links use them unchanged.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from megtrim.functions import link_map, local_functions
 from megtrim.store import cannot_write
 
 _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
-"""They abort where they do not find tables of their own, and a message with them."""
+"""They abort, without their message, if they do not find unwind tables of their own."""
 
 
-def copies(argv: Sequence[str], *, bench: LinkEnvironment, spec: LinkSpec) -> tuple[str, ...]:
-    """Return the link command with copies in the place of inputs that differ when emptied.
+def copies(argv: Sequence[str], *, link_env: LinkEnvironment, spec: LinkSpec) -> tuple[str, ...]:
+    """Return the link command with edited copies in place of inputs that need an edit.
 
-    Libraries that a compiler's driver adds of its own stay as they are, and so do the C library
-    and the compiler's own. Each copy lies in a folder of its own in the bench's scratch, for
-    linkers know archives by name. Raises InputError for a damaged object or archive.
+    Libraries that a compiler driver adds by itself are not edited, and neither are the C library
+    and the compiler's own. Each copy has a scratch folder of its own, because linkers identify
+    archives by name. Raises InputError for a damaged object or archive.
     """
     names = local_functions.number_names(spec.emptied)
     made: dict[Path, str] = {}
     words = [argv[0]]
-    for word, path in inputs.resolve_argv(argv[1:], bench):
+    for word, path in inputs.resolve_argv(argv[1:], link_env):
         if path is None or link_map.is_platform(path.name):
             words.append(word)
             continue
         if path not in made:
-            copy = bench.scratch / "inputs" / str(len(made)) / path.name
+            copy = link_env.scratch / "inputs" / str(len(made)) / path.name
             made[path] = str(copy) if _copy_edited(path, copy, names, spec) else word
         words.append(made[path])
     return tuple(words)
 
 
 def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], spec: LinkSpec) -> bool:
-    """Make an edited copy; say whether there was anything to edit."""
+    """Make an edited copy; return whether there was anything to edit."""
     edits = local_functions.edits(
         path.read_bytes(),
         names,

@@ -1,8 +1,8 @@
-"""MegEngine's own script for Android builds: what megtrim asks of it. Pure.
+"""MegEngine's own script for Android builds: its arguments and environment. Pure.
 
-The script chooses options that a direct CMake call would have to repeat, so it is used as it
-is. It pastes paths and further options into shell commands: words are quoted for that, and
-paths that it would tear apart are refused.
+The script chooses options that a direct CMake call would have to repeat, so it is used unchanged.
+It pastes paths and further options into shell commands, so options are quoted for the shell, and
+paths that it would split are rejected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from megtrim.build_spec import BuildScript, Toolchain
 from megtrim.errors import InputError
 
 PATH = "scripts/cmake-build/cross_build_android_arm_inference.sh"
-_WHY = "the engine's own way for Android: it makes flatc, and chooses the ABI's options"
+_WHY = "the engine's own build for Android: it makes flatc, and chooses the ABI's options"
 _GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
 
 
@@ -34,21 +34,21 @@ def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
 
 
 def expect_abi(text: str, abi: str, *, root: str) -> None:
-    """Raise InputError where the tree's script, whose text this is, cannot build that ABI."""
+    """Raise InputError if the tree's script, whose text this is, cannot build that ABI."""
     if not text:
-        msg = f"{root} has no {PATH}, with which Android builds are made"
-        raise InputError(msg, hint="take a whole checkout of MegEngine, or another toolchain")
+        msg = f"{root} has no {PATH}, which Android builds need"
+        raise InputError(msg, hint="use a complete checkout of MegEngine, or another toolchain")
     if f'"{abi}"' not in text:
         msg = f"{root}/{PATH} does not name the ABI {abi}, so this tree cannot build it"
         raise InputError(msg, hint="change toolchain.abi to one that the script names")
     taken = _GETOPTS.search(text)
     if taken is None or not {"e:", "j:"} <= set(re.findall("[a-z]:", taken[1])):
-        msg = f"{root}/{PATH} takes no -e TARGET and -j JOBS, with which megtrim builds"
+        msg = f"{root}/{PATH} has no options -e TARGET and -j JOBS, which megtrim uses"
         raise InputError(msg, hint="the engine's script has them from release 1.6 on")
 
 
 def environment(ndk: str, options: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the variables that the script reads; ``options`` win over its own."""
-    wanted = (*options, ("CMAKE_EXPORT_COMPILE_COMMANDS", "ON"))
-    given = (shlex.quote(f"-D{name}={value}") for name, value in wanted)
-    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": " ".join(given)}
+    """Return the variables that the script reads; ``options`` override its own."""
+    pairs = (*options, ("CMAKE_EXPORT_COMPILE_COMMANDS", "ON"))
+    arguments = (shlex.quote(f"-D{name}={value}") for name, value in pairs)
+    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": " ".join(arguments)}

@@ -1,7 +1,7 @@
-"""The engine's own dump, run in the Python that has the engine's package.
+"""Runs the engine's own dump in the Python that has the engine's package.
 
-A model's file and its operator JSON come out, or a failure: what the dump wrote is read back and
-held against each other before anything of it counts.
+It yields a model file and its operator JSON. Both are read back and compared with each other before
+the dump counts as successful.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from megtrim.process import Command, ProcessRunner
 Option = bool | int | float | str
 
 OWN_OPTIONS = ("file", "strip_info_file", "append", "append_json")
-"""Options of the engine's dump that megtrim gives itself."""
+"""Options of the engine's dump that megtrim sets itself."""
 
 _LONGEST_S = 2 * 3600.0
 _SHOWN_LINES = 12
@@ -31,7 +31,7 @@ _LARGEST_REPORT_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpSpec:
-    """What to dump, and with which Python."""
+    """What to dump, with which Python."""
 
     script: Path
     function: str
@@ -41,7 +41,7 @@ class DumpSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpResult:
-    """What a dump left in the folder, read back."""
+    """The files of a dump, and what was read back from them."""
 
     model: Path
     strip_info: Path
@@ -54,11 +54,11 @@ class DumpResult:
 def run(spec: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
     """Dump into the empty ``folder``.
 
-    Raises InputError where the package or the function is missing or the script fails, and
-    ProductFailure where the dump says that it is done and left no model or no fitting JSON.
+    Raises InputError if the package or the function is missing, or the script fails, and
+    ProductFailure if the dump succeeds without a model and a JSON that fits it.
     """
     model, strip_info, report = folder / "model.mge", folder / "model.json", folder / "report.json"
-    # Python looks for modules beside its script first; beside ours there is a megengine.py.
+    # Copied, because Python looks for modules in its script's folder first.
     driver = Path(shutil.copy(dump_driver.__file__, folder / "driver.py"))
     outcome = processes.run(
         Command(
@@ -71,7 +71,7 @@ def run(spec: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
         )
     )
     if outcome.timed_out:
-        msg = f"the dump of {spec.script} did not end within {_LONGEST_S:.0f} s"
+        msg = f"the dump of {spec.script} did not finish within {_LONGEST_S:.0f} s"
         raise InfrastructureFailure(msg, hint="does the script train the model, too?")
     if not outcome.ok:
         raise _failure(spec, outcome.rc, outcome.stderr)
@@ -79,7 +79,7 @@ def run(spec: DumpSpec, processes: ProcessRunner, folder: Path) -> DumpResult:
 
 
 def _failure(spec: DumpSpec, rc: int, stderr: str) -> InputError:
-    lines = [line for line in stderr.splitlines() if line.strip()] or [f"it ended with {rc}"]
+    lines = [line for line in stderr.splitlines() if line.strip()] or [f"it exited with {rc}"]
     if rc == dump_driver.NO_PACKAGE:
         msg = f"{spec.python} has no Python package of the engine: {lines[-1]}"
         return InputError(
@@ -88,25 +88,25 @@ def _failure(spec: DumpSpec, rc: int, stderr: str) -> InputError:
             "and name its Python with --python",
         )
     if rc == dump_driver.NO_FUNCTION:
-        msg = f"{spec.script}: {spec.function} is no traced function and returns none"
+        msg = f"{spec.script}: {spec.function} neither is nor returns a traced function"
         hint = "return a function under megengine.jit.trace(capture_as_const=True), called once"
         return InputError(msg, hint=hint)
     shown = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:])
-    msg = f"{spec.script}: the dump ended with {rc}:\n{shown}"
-    return InputError(msg, hint="mend the script or the --option that it names")
+    msg = f"{spec.script}: the dump exited with {rc}:\n{shown}"
+    return InputError(msg, hint="fix the script or the --option that it names")
 
 
 def _read_back(model: Path, strip_info: Path, report: Path) -> DumpResult:
     for path, what in ((model, "model"), (strip_info, "operator JSON")):
         if not path.is_file() or path.stat().st_size == 0:
-            msg = f"the engine's dump ended well and wrote no {what}"
-            raise ProductFailure(msg, hint="is this a dump of an engine with strip_info_file?")
+            msg = f"the engine's dump succeeded, but wrote no {what}"
+            raise ProductFailure(msg, hint="does this engine's dump have strip_info_file?")
     try:
         facts = read_model(model)
         _, warnings = load_needs(model, (strip_info,))
     except InputError as error:
-        told = error.message.replace(f"{model.parent}/", "")
-        msg = f"the engine's dump ended well, but what it wrote is of no use: {told}"
+        reason = error.message.replace(f"{model.parent}/", "")
+        msg = f"the engine's dump succeeded, but its files are not usable: {reason}"
         raise ProductFailure(msg) from None
     plain = tuple(each.replace(f"{model.parent}/", "") for each in warnings)
     return DumpResult(
@@ -115,11 +115,11 @@ def _read_back(model: Path, strip_info: Path, report: Path) -> DumpResult:
 
 
 def _tools(report: Path) -> dict[str, str]:
-    """Return the versions that the driver tells; a script may have written anything there."""
+    """Return the versions that the driver reports; a script may have written anything there."""
     try:
         with report.open(encoding="utf-8") as stream:
-            told = json.loads(stream.read(_LARGEST_REPORT_BYTES))
-        return {name: str(told[name])[:100] for name in ("megengine", "python")}
+            versions = json.loads(stream.read(_LARGEST_REPORT_BYTES))
+        return {name: str(versions[name])[:100] for name in ("megengine", "python")}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        msg = "the engine's dump did not come to its end: it left no report"
-        raise ProductFailure(msg, hint="does the script end the interpreter?") from None
+        msg = "the engine's dump did not finish: it left no report"
+        raise ProductFailure(msg, hint="does the script exit the interpreter?") from None

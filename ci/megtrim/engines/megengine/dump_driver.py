@@ -1,8 +1,8 @@
-"""Runs in the user's Python, beside the engine's package: loads a script, and dumps a model.
+"""Runs in the user's Python with the engine's package: loads a script, and dumps a model.
 
-It imports nothing of megtrim. Arguments: script, function, model, JSON, report, options as JSON.
-The function returns a traced function (``megengine.jit.trace`` with ``capture_as_const=True`` that
-was called once), or is one. Python 3.6 can run it.
+It imports nothing of megtrim, and works with Python 3.6. Arguments: script, function, model, JSON,
+report, options as JSON. The function is or returns a traced function (``megengine.jit.trace`` with
+``capture_as_const=True``, called once).
 """
 
 import importlib
@@ -12,13 +12,13 @@ import runpy
 import sys
 
 NO_PACKAGE = 70
-"""Exit status: the engine's package is not there, or cannot be loaded."""
+"""Exit status: the engine's package is missing, or cannot be loaded."""
 NO_FUNCTION = 71
-"""Exit status: the script has no such function, or it gives nothing that can be dumped."""
+"""Exit status: the script has no such function, or it returns nothing that can be dumped."""
 
 
 def main(script: str, function: str, model: str, strip_info: str, report: str, options: str) -> int:
-    """Dump the model and the operator JSON, and write a report of what did it."""
+    """Dump the model and the operator JSON, and write a report of the versions used."""
     sys.path[0] = os.path.dirname(os.path.abspath(script))  # noqa: PTH100, PTH120 - as for python
     try:
         megengine = importlib.import_module("megengine")
@@ -32,12 +32,12 @@ def main(script: str, function: str, model: str, strip_info: str, report: str, o
     if dump is None:
         return NO_FUNCTION
     dump(model, strip_info_file=strip_info, append_json=False, **json.loads(options))
-    told = {
+    versions = {
         "megengine": str(getattr(megengine, "__version__", "")),
         "python": ".".join(map(str, sys.version_info[:3])),
     }
     with open(report, "w") as stream:  # noqa: PTH123
-        json.dump(told, stream)
+        json.dump(versions, stream)
     return 0
 
 

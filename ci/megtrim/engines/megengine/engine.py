@@ -1,6 +1,6 @@
 """MegEngine, in every generation that :mod:`megtrim.engines.megengine.generations` names.
 
-What the generations share is said here, where they differ is read from the tree's row there.
+What the generations share is in this module; their differences are in the rows of that table.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _VARIANT_OPTIONS: Mapping[Variant, tuple[tuple[str, str], ...]] = {
     Variant.REDUCED: (),
 }
 _FOLD = {"clang-linux-arm64": ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")}
-"""What the engine itself asks for on Android only; the documented sizes were linked like this."""
+"""Flags that the engine itself adds only for Android; the documented sizes include them."""
 
 _QUICK = ("-O0",)
-"""A trace says what ran, not how fast; with less optimisation the same regions run."""
+"""A trace records what ran, not how fast; with less optimisation the same regions run."""
 
 _KEPT = ("cpuinfo/", "*AsyncQueueSC*", "*ThreadPool*")
-"""What chance decides. cpuinfo looks at the machine: phones of one CPU class differ in what it
-finds there, and 1.13's decides by bytes that nobody wrote where /proc/cpuinfo has no line
-``Hardware``. Queues and threads grow and wait by timing: seen to trap after 3,000 iterations."""
+"""Functions that run by chance. cpuinfo examines the machine: phones of one CPU class differ, and
+1.13's version reads uninitialised bytes if /proc/cpuinfo has no line ``Hardware``. Queues and
+threads grow and wait by timing: seen to trap after 3,000 iterations."""
 
 _KERNELS = (
     "dnn/src/aarch64",
@@ -60,7 +60,7 @@ _KERNELS = (
     "dnn/src/fallback",
     "dnn/src/x86",
 )
-"""Where nearly all of a model's time goes; read in 1.0, 1.6, 1.9 and 1.13, which all have them."""
+"""Where a model spends nearly all its time; 1.0, 1.6, 1.9 and 1.13 all have these folders."""
 
 _MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
 _MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
@@ -95,7 +95,7 @@ class MegEngine:
         header: Mapping[str, str],
     ) -> BuildSpec:
         generation = self.generation
-        # Said either way: the same build folder may remember the other answer.
+        # Always set: the build folder may have cached the other value.
         minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
         options = (
             ("CMAKE_BUILD_TYPE", generation.build_type(variant)),
@@ -123,7 +123,7 @@ class MegEngine:
         return libraries.library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Ask the engine's own script, which writes one ``NAME = VALUE`` a line."""
+        """Run the engine's own script, which writes one ``NAME = VALUE`` a line."""
         with tempfile.TemporaryDirectory(prefix="megtrim-modes-") as folder:
             written = Path(folder) / "modes"
             script, source = self._path(_MODES_SCRIPT), self._path(_MODES_SOURCE)
@@ -144,7 +144,7 @@ class MegEngine:
         return self._options
 
     def dialect(self) -> Dialect:
-        """Return how this tree's ``load_and_run`` is called, with the flags that it has."""
+        """Return the dialect of this tree's ``load_and_run``, with the flags that it has."""
         return runner_flags.narrow_dialect(
             self.generation.dialect, self.checkout, self.generation.program
         )
@@ -177,11 +177,11 @@ class MegEngine:
         missing = [name for name in needed if name not in present]
         if missing:
             paths = " ".join(f"third_party/{name}" for name in missing)
-            msg = f"{root} lacks submodules: {', '.join(missing)}"
+            msg = f"{root} has no files of its submodules {', '.join(missing)}"
             raise InputError(msg, hint=f"git -C {root} submodule update --init {paths}")
 
     def _refuse_what_cannot_be_trimmed(self) -> None:
-        """Refuse a tree without the switches that trimming rests on, before anything is built."""
+        """Raise InputError, before anything is built, for a tree that has no such switches."""
         needed = ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option)
         self._options.filter_known((name, "ON") for name in needed if name)
 

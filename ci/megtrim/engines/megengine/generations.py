@@ -1,12 +1,12 @@
-"""MegEngine's generations, as data: what tells them apart in a tree, and what a build needs there.
+"""MegEngine's generations, as data: how to recognise them, and what a build of each needs.
 
-A generation is told by files of the tree, never by a version string: forks keep the files and
-change the number. The releases named here are where each shape was read. Pure.
+A generation is recognised by files of the tree, never by a version string: forks keep the files and
+change the number. The releases named here are those in which each layout was seen. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from megtrim.build_spec import Variant
@@ -16,31 +16,31 @@ from megtrim.load_and_run.dialects import Dialect
 
 MODES_FILE = "dnn/src/common/elemwise/opr_impl.cpp"
 MODES_TAG = "megdnn_common_elemwise_mode"
-"""The tag by which a trace says which elementwise modes ran, and the file that declares it."""
+"""The tag with which a trace records the elementwise modes that ran; MODES_FILE declares it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What is the same in every tree of one generation. Paths are relative to the tree."""
+    """What all trees of one generation share. Paths are relative to the tree."""
 
     name: str
     releases: str
     number: int
-    """Of the header, as the tree's own generator writes it."""
+    """Version of the header, as the tree's own generator writes it."""
     signs: tuple[str, ...]
-    """Files that only a tree of this generation has, all of them."""
+    """Files that together only a tree of this generation has."""
     traces_modes: bool
-    """Whether :data:`MODES_FILE` declares :data:`MODES_TAG`; else the models say the modes."""
+    """Whether :data:`MODES_FILE` declares :data:`MODES_TAG`; if not, models list the modes."""
     program: str
     """Folder of ``load_and_run``."""
     header: str
-    """The file that is forced into every translation unit of a reduced build."""
+    """The file that every translation unit of a reduced build includes by force."""
     header_option: str
-    """CMake entry that is told its absolute path; empty where the tree knows the file."""
+    """CMake entry for its absolute path; empty if the tree knows the file."""
     profile_build_type: str
-    """A build type that has run-time type information while profiling: regions are types."""
+    """A build type with run-time type information, which profiling needs: regions are types."""
     submodules: tuple[str, ...]
-    """Folders of ``third_party`` that an inference build needs, where ``.gitmodules`` has them."""
+    """Folders of ``third_party`` that an inference build needs, if ``.gitmodules`` lists them."""
     sources: tuple[str, ...]
     """Folders whose sources mark regions."""
     dialect: Dialect
@@ -57,10 +57,10 @@ SDK = Generation(
     signs=("sdk/load-and-run/CMakeLists.txt",),
     traces_modes=False,
     program="sdk/load-and-run/",
-    # The tree knows no such file, so it lies in a folder that no other file of the tree is in.
+    # The tree has no such file, so it gets a folder of its own.
     header="megtrim/bin_reduce.h",
     header_option="MGE_BIN_REDUCE",
-    # For Arm, Release switches type information off there even when it profiles.
+    # For Arm, its Release build has no type information, even for profiling.
     profile_build_type="RelWithDebInfo",
     submodules=("midout", "flatbuffers", "Json", "cpuinfo"),
     sources=("dnn/src/", "src/", "sdk/load-and-run/"),
@@ -89,26 +89,25 @@ GENERATIONS = (SDK, LITE, LITE_TRACED)
 def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> Generation:
     """Return the generation of a tree, by the names of its files.
 
-    Raises InputError for a tree of none, and for one that has the signs of two.
+    Raises InputError for a tree that matches no generation, or two.
     """
-    held = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
-    if len(held) == 1:
-        signs = held.pop()
+    present = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
+    if len(present) == 1:
+        signs = present.pop()
         fitting = [each for each in GENERATIONS if each.signs == signs]
         return next((each for each in fitting if each.traces_modes == traces_modes), fitting[0])
-    if held:
-        both = " and ".join(sorted(signs[0] for signs in held))
+    if present:
+        both = " and ".join(sorted(signs[0] for signs in present))
         msg = f"{root} looks like two generations of MegEngine at once: it has {both}"
         raise InputError(msg, hint="is it one release's checkout? `git status` there says more")
-    msg = f"{root} is no MegEngine of a generation that megtrim knows: {_lacking(files)}"
+    msg = f"{root} is not a MegEngine of a generation that megtrim knows: {_missing(files)}"
     raise InputError(msg, hint="engine.source must name a checkout of MegEngine 1.0 or newer")
 
 
-def _lacking(files: Collection[str]) -> str:
-    wanted: Mapping[tuple[str, ...], str] = {each.signs: each.releases for each in GENERATIONS}
-    lacks = []
-    for signs in wanted:
+def _missing(files: Collection[str]) -> str:
+    reasons = []
+    for signs in dict.fromkeys(each.signs for each in GENERATIONS):
         releases = [each.releases for each in GENERATIONS if each.signs == signs]
         missing = " and ".join(sign for sign in signs if sign not in files)
-        lacks.append(f"for {' or '.join(releases)} it lacks {missing}")
-    return "; ".join(lacks)
+        reasons.append(f"for {' or '.join(releases)} it has no {missing}")
+    return "; ".join(reasons)

@@ -1,8 +1,8 @@
-"""MegEngine's libraries that an application links, as data: which file, and what goes with it.
+"""MegEngine's libraries that applications link, as data: the file, and the options it needs.
 
-Read from the link lines that the engine's own CMake makes for its examples and programs
-(1.6.0 and 1.13). Its operators need no whole archive: the registry calls a function of the file
-that registers them all. Pure.
+Read from the link lines that the engine's own CMake makes for its examples and programs (1.6.0 and
+1.13). Its operators do not need the whole archive: the registry calls a function in the file that
+registers them all. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from megtrim.errors import InputError
 TARGETS_FILE = "lite/CMakeLists.txt"
 
 _TARGETS = {
-    # The engine in one archive with flatbuffers, cpuinfo and clog, which lite_static asks for.
+    # The engine in one archive with flatbuffers, cpuinfo and clog, which lite_static needs.
     Linkage.STATIC: ("lite_static_all_in_one", "liblite_static_all_in_one.a"),
     Linkage.SHARED: ("lite_shared", "liblite_shared.so"),
 }
@@ -32,7 +32,7 @@ def library(targets: str, linkage: Linkage, toolchain: Toolchain, *, root: str) 
     target, file = _TARGETS[linkage]
     if f"add_library({target} " not in " ".join(targets.split()).replace("( ", "("):
         msg = f"{root} has no library for applications: {TARGETS_FILE} makes no {target}"
-        raise InputError(msg, hint="put the application into the engine's tree: leave source out")
+        raise InputError(msg, hint="put the application into the engine's tree, without source")
     return EngineLibrary(
         linkage=linkage,
         file=file,

@@ -1,7 +1,7 @@
-"""Which NDKs build MegEngine, as data: what is known to fail is refused before it fails. Pure.
+"""Which NDKs build MegEngine, as data: those known to fail are rejected before a build. Pure.
 
-The engine itself suggests r20 or r21. Whole builds were seen with the parts of r22 and clang 14;
-what lies between the limits and was not seen is let through.
+The engine itself suggests r20 or r21. Complete builds were seen with the parts of r22 and clang 14;
+other releases between the limits are allowed, although they were not tried.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CLANG = re.compile(r"\bclang version (\d+)\.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NdkLimit:
-    """What is refused: a number that is read from the toolchain's version, and why."""
+    """Limits of a number in the toolchain's version, and why others are rejected."""
 
     what: str
     pattern: re.Pattern[str]
@@ -42,17 +42,17 @@ LIMITS = (
         pattern=_CLANG,
         lowest=0,
         highest=18,
-        wrong="is too new for this engine: it refuses the flatbuffers that the engine bundles",
-        seen="clang 19 on Linux: -Werror, a deprecated declaration; clang 14 takes them",
+        wrong="is too new for this engine: it rejects the flatbuffers that the engine bundles",
+        seen="clang 19 on Linux: -Werror, a deprecated declaration; clang 14 accepts them",
     ),
 )
 
 
 def check(toolchain: Toolchain) -> None:
-    """Raise InputError where this NDK is known not to build the engine."""
+    """Raise InputError if this NDK is known not to build the engine."""
     for limit in LIMITS:
         found = limit.pattern.search(toolchain.version)
         if found is None or limit.lowest <= int(found[1]) <= limit.highest:
             continue
         msg = f"{limit.what.format(found[1])} {limit.wrong}"
-        raise InputError(msg, hint=f"take NDK r21e, which the engine suggests ({limit.seen})")
+        raise InputError(msg, hint=f"use NDK r21e, which the engine suggests ({limit.seen})")

@@ -1,6 +1,6 @@
-"""Known quirks of engines, as data: where it applies, what goes wrong, what megtrim does.
+"""Known quirks of engines, as data: where each applies, what goes wrong, what megtrim does.
 
-A quirk is a row here, never an ``if`` in the build. ``seen`` says how it is known.
+A quirk is a row in this table, never an ``if`` in the build. ``seen`` says how it is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Quirk:
     options: tuple[tuple[str, str], ...]
 
     def applies(self, toolchain: str, variant: Variant, generation: str) -> bool:
-        """Whether it concerns this build."""
+        """Return whether it concerns this build."""
         return (
             (not self.toolchains or toolchain in self.toolchains)
             and (not self.generations or generation in self.generations)

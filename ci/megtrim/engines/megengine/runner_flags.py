@@ -1,7 +1,7 @@
 """Which flags one tree's ``load_and_run`` has, read from its sources.
 
-Releases of one generation differ, and a fork may have flags of its own; what the sources name is
-what the program takes. A tree whose sources show none keeps its generation's whole list.
+Releases of one generation differ, and a fork may have flags of its own, so the flags that the
+sources name are the program's flags. If a tree's sources name none, its generation's list is used.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialec
 
 
 def _parse_gflags(text: str) -> Iterable[tuple[str, bool]]:
-    """Yield the flags that gflags is told of, and whether each takes a value."""
+    """Yield the flags that are defined with gflags, and whether each takes a value."""
     for kind, name in _DEFINED.findall(text):
         yield name, kind != "bool"
 
 
 def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
-    """Yield the flags that arguments are compared with, and whether what follows steps on."""
+    """Yield the flags that arguments are compared with, and whether each takes a value."""
     found = list(_COMPARED.finditer(text))
     if not found:
         return
@@ -53,5 +53,5 @@ def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
     for match, end in zip(found, ends, strict=True):
         step = _TAKES_NEXT.search(text, match.end(), end)
         yield match[1].replace("-", "_"), step is not None
-    # One macro makes the flags of the tensor layouts, for each that it is called with.
+    # One macro defines the flags of all tensor layouts.
     yield from ((f"enable_{name}", False) for name in _LAYOUT.findall(text))

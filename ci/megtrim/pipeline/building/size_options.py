@@ -79,7 +79,7 @@ def expect_usable(session: Session) -> None:
     """Raise InputError for one of the means that is asked for and cannot be used."""
     loaded = session.request.loaded
     for each in _choices(session, switched_off(loaded.config.trim)):
-        if each.asked and each.why_not:
+        if each.requested and each.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', each.means)}"
             msg = f"{where}: trim.means.{each.means}: found {each.value}, but {each.why_not}"
             raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")

@@ -13,7 +13,7 @@ from megtrim.devices import Lease
 from megtrim.errors import ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
-from megtrim.midout.trace import Trace, check_trace, promised_items
+from megtrim.midout.trace import Trace, check_trace, parse_announced_count
 from megtrim.pipeline.running import execution
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 
@@ -45,8 +45,8 @@ def trace(
     found = execution.run_on(lease, spec)
     note(found)
     _expect_success(scenario, found.run, Variant.PROFILE)
-    promised = promised_items(found.run.stderr)
-    parsed = check_trace(found.trace, promised=promised, source=f"trace of {scenario}")
+    announced = parse_announced_count(found.run.stderr)
+    parsed = check_trace(found.trace, announced=announced, source=f"trace of {scenario}")
     return parsed, found.trace or b"", found.run
 
 

@@ -124,7 +124,7 @@ def test_a_broken_url_is_refused_where_it_is_set(
 
     assert answer.status == 2
     assert answer.err.endswith(
-        f"megtrim: {source}: found https://, which ccache does not speak\n"
+        f"megtrim: {source}: found https://, which ccache does not support\n"
         "  http:// in a closed network, or through a tunnel of yours\n"
     )
 
@@ -208,7 +208,7 @@ def test_a_storage_is_asked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         (
             "remote_storage_read_miss\nremote_storage_error\n",
             f"redis://c|{LIMITS}|read-only=true",
-            "takes nothing: it is only read",
+            "cannot be written: it is only read",
         ),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_machine_without_ccache(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     warnings: list[str] = []
 
     assert told(tmp_path, machine=Machine(ccache=False), warnings=warnings) == {}
-    assert warnings == [f"{VARIABLE} is of no use: there is no ccache on this machine"]
+    assert warnings == [f"{VARIABLE} has no effect: there is no ccache on this machine"]
 
 
 def test_programs_under_test_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,7 +204,7 @@ def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
     file = f"{tmp_path}/megtrim.yaml"
     assert caught.value.message.splitlines() == [
         f"{file}:8: m.mge: empty, expected a model",
-        f"{file}:9: n.mge: cut off: it has 32 bytes of at least 1004",
+        f"{file}:9: n.mge: truncated: it has 32 bytes, expected at least 1004",
     ]
     assert caught.value.hint == "fetch or dump the model again"
 

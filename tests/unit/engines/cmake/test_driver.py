@@ -260,7 +260,7 @@ def test_a_build_that_hangs_is_infrastructure(
     fake_tools(tmp_path, monkeypatch, script="sleep 20")
     monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 0.3)
 
-    with pytest.raises(InfrastructureFailure, match="was ended after 0 s"):
+    with pytest.raises(InfrastructureFailure, match="was stopped after 0 s"):
         driver.run(job, processes, lambda *_: None)
 
 

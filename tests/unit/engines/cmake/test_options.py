@@ -78,7 +78,7 @@ def test_own_options_are_kept_where_they_are_known(options: TreeOptions) -> None
     assert options.filter_known(own) == (("MGE_WITH_JIT", "ON"), ("CMAKE_X", "3.5"))
     with pytest.raises(InputError) as caught:
         options.filter_known([("GOLD", "ON")])
-    assert caught.value.message.endswith("has no CMake option GOLD, which megtrim needs there")
+    assert caught.value.message.endswith("has no CMake option GOLD, which megtrim needs")
 
 
 def test_a_link_is_not_followed(processes: ProcessRunner, tmp_path: Path) -> None:

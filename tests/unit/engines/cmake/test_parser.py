@@ -98,7 +98,7 @@ def test_the_first_declaration_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "heard"),
+    ("text", "effective"),
     [
         ('message("${A} $CACHE{B}_x")', {"A", "B"}),
         ("if(A)\nendif()", {"A"}),
@@ -110,9 +110,9 @@ def test_the_first_declaration_counts() -> None:
         ("message(A)", set()),
     ],
 )
-def test_variables_that_a_user_may_set_all_the_same(text: str, heard: set[str]) -> None:
+def test_variables_that_a_user_may_set_all_the_same(text: str, effective: set[str]) -> None:
     """They are asked for, and not overwritten whatever the user said."""
-    assert names(text).heard == heard
+    assert names(text).effective == effective
 
 
 def test_packages_that_are_looked_for() -> None:

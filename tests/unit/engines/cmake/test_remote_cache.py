@@ -97,8 +97,8 @@ def test_what_is_shown() -> None:
     [
         ("cache.lan:6379", "found no URL of a storage that ccache knows"),
         (f"gopher://{SECRET}@cache.lan", "found no URL of a storage that ccache knows"),
-        (f"https://x:{SECRET}@cache.lan", "found https://, which ccache does not speak"),
-        ("rediss://cache.lan", "found rediss://, which ccache does not speak"),
+        (f"https://x:{SECRET}@cache.lan", "found https://, which ccache does not support"),
+        ("rediss://cache.lan", "found rediss://, which ccache does not support"),
         (f"redis://{SECRET}@", "found a URL that names no host"),
         ("redis+unix:run", "found a URL that names no path"),
         ("file:shared", "found a URL that names no path"),
@@ -107,43 +107,43 @@ def test_what_is_shown() -> None:
         ("redis://[::1", "found a URL with a broken host or port"),
         (
             f"redis://cache.lan|{SECRET}",
-            "found an attribute that ccache does not know of redis://",
+            "found an attribute that ccache does not know for redis://",
         ),
         (
             "redis://cache.lan|readonly",
-            "found an attribute that ccache does not know of redis://",
+            "found an attribute that ccache does not know for redis://",
         ),
         (
             "redis://cache.lan|bearer-token=x",
-            "found an attribute that ccache does not know of redis://",
+            "found an attribute that ccache does not know for redis://",
         ),
         (
             "file:/a|operation-timeout=5",
-            "found an attribute that ccache does not know of file://",
+            "found an attribute that ccache does not know for file://",
         ),
         (
             "redis://cache.lan|operation-timeout=1s",
-            "operation-timeout: found something else than milliseconds",
+            "operation-timeout: found something other than milliseconds",
         ),
         (
             "redis://cache.lan|connect-timeout",
-            "connect-timeout: found something else than milliseconds",
+            "connect-timeout: found something other than milliseconds",
         ),
         (
             "redis://cache.lan|read-only=yes",
-            "read-only: found something else than true or false",
+            "read-only: found something other than true or false",
         ),
         (
             f"redis://{SECRET}\x00@cache.lan",
-            "found something else than URLs of a remote storage, one space between",
+            "found something other than URLs of a remote storage, one space between",
         ),
         (
             "redis://a  redis://b",
-            "found something else than URLs of a remote storage, one space between",
+            "found something other than URLs of a remote storage, one space between",
         ),
         (
             "redis://" + "a" * 2000,
-            "found something else than URLs of a remote storage, one space between",
+            "found something other than URLs of a remote storage, one space between",
         ),
     ],
 )

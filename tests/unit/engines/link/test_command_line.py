@@ -112,7 +112,7 @@ def test_anything_but_one_link_is_refused(text: str, found: str) -> None:
     """What else it does would be lost, or is a shell's to do."""
     with pytest.raises(InputError, match=found) as caught:
         parse(text, target="program")
-    assert "megtrim links a target again from its own command" in caught.value.hint
+    assert "megtrim repeats a target's own link command" in caught.value.hint
 
 
 @given(st.lists(WORD.filter(lambda word: not word.startswith("-")), min_size=1))

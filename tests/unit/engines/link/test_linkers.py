@@ -34,8 +34,8 @@ def test_a_linker_is_known_by_its_version(said: str, linker: Linker) -> None:
     ],
 )
 def test_another_linker_is_refused(said: str, first: str) -> None:
-    """With its own words, and what to do."""
-    with pytest.raises(InputError, match=f"program is linked by .*: it says '.*{first}") as caught:
+    """With its own message, and what to do."""
+    with pytest.raises(InputError, match=f"the linker of program .* prints '.*{first}") as caught:
         identify_by_version(said, target="program")
     assert "a toolchain with lld" in caught.value.hint
 

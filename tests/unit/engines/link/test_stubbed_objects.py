@@ -32,7 +32,9 @@ def files(root: Path, **contents: bytes) -> None:
 
 def linked(root: Path, *words: str) -> tuple[str, ...]:
     """Return the command, with the folder of copies as COPIES."""
-    made = stubbed_objects.copies(("ld.lld", *words), bench=bench(root, root / "made"), spec=ORDER)
+    made = stubbed_objects.copies(
+        ("ld.lld", *words), link_env=bench(root, root / "made"), spec=ORDER
+    )
     assert made[0] == "ld.lld"
     return tuple(word.replace(str(root / "made/inputs"), "COPIES") for word in made[1:])
 

@@ -70,6 +70,6 @@ def test_a_script_that_takes_no_targets_or_jobs_is_refused(options: str) -> None
         android_script.expect_abi(f'"arm64-v8a"\nwhile {options}', "arm64-v8a", root="engine")
 
     script = f"engine/{android_script.PATH}"
-    expected = f"{script} takes no -e TARGET and -j JOBS, with which megtrim builds"
+    expected = f"{script} has no options -e TARGET and -j JOBS, which megtrim uses"
     assert caught.value.message == expected
     assert caught.value.hint == "the engine's script has them from release 1.6 on"

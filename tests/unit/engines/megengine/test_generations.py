@@ -76,9 +76,9 @@ def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) 
     error = refused(processes, tmp_path, without(NEWEST, "lite/", "src/"))
 
     assert error.message == (
-        f"{tmp_path} is no MegEngine of a generation that megtrim knows: "
-        "for 1.0 to 1.6 it lacks sdk/load-and-run/CMakeLists.txt; "
-        "for 1.7 to 1.9 or 1.10 and newer it lacks lite/load_and_run/CMakeLists.txt "
+        f"{tmp_path} is not a MegEngine of a generation that megtrim knows: "
+        "for 1.0 to 1.6 it has no sdk/load-and-run/CMakeLists.txt; "
+        "for 1.7 to 1.9 or 1.10 and newer it has no lite/load_and_run/CMakeLists.txt "
         "and src/bin_reduce_cmake.h"
     )
     assert error.hint == "engine.source must name a checkout of MegEngine 1.0 or newer"
@@ -89,7 +89,7 @@ def test_half_a_sign_is_none(processes: ProcessRunner, tmp_path: Path, lost: str
     """What lacks is named, and only that."""
     error = refused(processes, tmp_path, without(NEWEST, lost))
 
-    assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it lacks {lost}")
+    assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}")
 
 
 def test_a_tree_that_looks_like_both(processes: ProcessRunner, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_missing_submodules_are_named_with_the_command(
     """Ready to be pasted; each generation needs its own."""
     error = refused(processes, tmp_path, without(files, *lost))
 
-    assert error.message == f"{tmp_path} lacks submodules: {', '.join(missing)}"
+    assert error.message == f"{tmp_path} has no files of its submodules {', '.join(missing)}"
     paths = " ".join(f"third_party/{name}" for name in missing)
     assert error.hint == f"git -C {tmp_path} submodule update --init {paths}"
 
@@ -167,7 +167,7 @@ def test_a_path_with_blanks_cannot_be_told(processes: ProcessRunner, tmp_path: P
         reduced.header_entry(Path("/my results/src"))
     assert caught.value.message == (
         "the header's path '/my results/src/megtrim/bin_reduce.h' has blanks, "
-        "and this engine takes it apart there"
+        "and this engine splits it there"
     )
 
 
@@ -206,7 +206,7 @@ def test_a_tree_that_cannot_be_trimmed(
     text = OLDEST["CMakeLists.txt"].replace(option, "MGE_OTHER")
     error = refused(processes, tmp_path, {**OLDEST, "CMakeLists.txt": text})
 
-    assert error.message == (f"{tmp_path} has no CMake option {option}, which megtrim needs there")
+    assert error.message == (f"{tmp_path} has no CMake option {option}, which megtrim needs")
 
 
 def test_an_option_that_is_asked_for_must_be_there(

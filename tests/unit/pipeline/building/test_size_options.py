@@ -49,7 +49,7 @@ def test_what_is_used_is_told_and_why_the_rest_is_not(tmp_path: Path) -> None:
     assert list(size_options.lines(made)) == [
         "size       unwind_tables false, small_code Oz, fold all",
         "           without virtual_functions: it needs lto: full",
-        "           without relocations: only Android says by a level what its loader takes",
+        "           without relocations: only Android's API level shows what the loader supports",
     ]
     assert [
         (each.name, each.value, bool(each.why_not)) for each in size_options.list_results(made)
@@ -78,9 +78,8 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         size_options.expect_usable(asked)
 
-    assert (
-        f"{tmp_path}/megtrim.yaml:8: trim.means.lto: found full, but it takes the objects of "
-        in (caught.value.message)
+    assert f"{tmp_path}/megtrim.yaml:8: trim.means.lto: found full, but it needs clang and lld" in (
+        caught.value.message
     )
     size_options.expect_usable(ready(tmp_path, "trim: {optimize: size}\n", gcc))
 
@@ -159,7 +158,7 @@ def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
 
     assert list(size_options.lines(made)) == [
         "size       fold all, relocations relr",
-        "           without unwind_tables: exceptions are on, which unwind by them",
+        "           without unwind_tables: exceptions are on and need them",
         "           without small_code: base: plain compiles nothing for it",
         "           without lto: base: plain compiles nothing for it",
         "           without virtual_functions: base: plain compiles nothing for it",

@@ -109,7 +109,7 @@ def test_no_output_at_all_proves_nothing() -> None:
     ("output", "text"),
     [
         (floats(2.0, 2.0, 2.0), "the output a is constant: every number is 2"),
-        (floats(*[float("nan")] * 3), "the output a holds 3 NaN or infinite of 3"),
+        (floats(*[float("nan")] * 3), "the output a has 3 NaN or infinite numbers of 3"),
     ],
 )
 def test_an_output_that_cannot_vary_proves_nothing(output: bytes, text: str) -> None:
@@ -145,7 +145,7 @@ def test_a_damaged_output_is_a_parity_break_and_no_bad_input() -> None:
     found = compared({"a": GOOD, "b": GOOD}, {"a": GOOD[:-1], "b": GOOD})
 
     assert found.status == "parity"
-    assert found.text.startswith("reduced output a: not a whole dumped output: ")
+    assert found.text.startswith("reduced output a: not an intact dumped output: ")
     assert found.outputs == (row("b"),)
 
 

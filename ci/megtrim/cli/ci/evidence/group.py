@@ -22,7 +22,7 @@ from megtrim.cli.session.setup import (
     quick_option,
 )
 from megtrim.device_jobs import pack as bundling
-from megtrim.errors import EXIT_PASS, InputError, worst
+from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.runner import write_output
@@ -102,7 +102,7 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     # A profile build that a trap needed already explains one on a device, too.
     runner.plan(with_dependencies([PROFILE], tasks(config)), session)
     bundle = bundling.pack(runner.able(session), purpose, known, to)
-    if worst(codes) != EXIT_PASS:
+    if worst_exit_code(codes) != EXIT_PASS:
         session.services.console.warn(
             "not all programs could be built: the bundle asks for nothing"
         )
@@ -110,7 +110,7 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
     # A verification has a verdict, which reports a failed build; nothing else has one.
-    return worst(codes) if asked else EXIT_PASS
+    return worst_exit_code(codes) if asked else EXIT_PASS
 
 
 def _describe_bundle(bundle: Bundle) -> str:

@@ -19,7 +19,7 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.job_summary import SummaryPage, read_page
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
-from megtrim.errors import EXIT_PASS, MegtrimError, worst
+from megtrim.errors import EXIT_PASS, MegtrimError, worst_exit_code
 from megtrim.github import runner
 from megtrim.github.answers import one_line
 from megtrim.github.api import Api, Forbidden
@@ -71,7 +71,7 @@ class _PublishFailures:
 
     def exit_code(self) -> int:
         """Return the exit status if everything has to be published."""
-        return worst(self._codes)
+        return worst_exit_code(self._codes)
 
 
 @click.group(

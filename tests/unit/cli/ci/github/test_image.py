@@ -148,7 +148,7 @@ def test_a_tag_is_refused(job: Job, image: str) -> None:
     assert answer.status == 2
     assert answer.err == (
         f"megtrim: the input image: found {image!r}, expected NAME@sha256:DIGEST in a job of CI\n"
-        "  `docker image inspect --format '{{.RepoDigests}}' NAME` tells it\n"
+        "  `docker image inspect --format '{{.RepoDigests}}' NAME` prints it\n"
     )
     assert job.verbs() == []
 

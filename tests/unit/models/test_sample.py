@@ -43,15 +43,15 @@ def test_a_model_gives_its_facts() -> None:
     ("data", "found"),
     [
         pytest.param(b"", "ends too early", id="empty"),
-        pytest.param(b"SAMPLENX" + WHOLE[8:], "is no sample model of version 1", id="magic"),
+        pytest.param(b"SAMPLENX" + WHOLE[8:], "is not a sample model of version 1", id="magic"),
         pytest.param(
-            WHOLE[:8] + b"\2" + WHOLE[9:], "is no sample model of version 1", id="version"
+            WHOLE[:8] + b"\2" + WHOLE[9:], "is not a sample model of version 1", id="version"
         ),
         pytest.param(WHOLE[:-1], "does not match its own hash", id="cut off"),
         pytest.param(WHOLE[:500] + b"\xff" + WHOLE[501:], "does not match its own hash", id="bit"),
         pytest.param(_sealed(WHOLE[20:-1]), "ends too early", id="early end"),
-        pytest.param(_sealed(WHOLE[20:] + b"\0"), "has bytes behind its end", id="late end"),
-        pytest.param(_sealed(b"\xff\xff\xff\xff"), "promises 4294967295 entries", id="count"),
+        pytest.param(_sealed(WHOLE[20:] + b"\0"), "has bytes after its end", id="late end"),
+        pytest.param(_sealed(b"\xff\xff\xff\xff"), "announces 4294967295 entries", id="count"),
     ],
 )
 def test_what_is_no_whole_model_is_refused(data: bytes, found: str) -> None:
@@ -71,15 +71,15 @@ def _one_operator(kind: bytes, mode: bytes = b"") -> bytes:
 def test_names_that_reach_the_header_are_identifiers() -> None:
     """Operators and modes end up in compiled code, so nothing else may pass for one."""
     assert parse_sample_model(_one_operator(b"Fine"), source="m").operators == (("Fine", 1),)
-    assert "a name that is no identifier" in _message(_one_operator(b"X{};class Y"))
-    assert "a name that is no identifier" in _message(_one_operator(b""))
-    assert "a name that is no identifier" in _message(_one_operator(b"Elemwise", b"ADD)"))
+    assert "a name that is not an identifier" in _message(_one_operator(b"X{};class Y"))
+    assert "a name that is not an identifier" in _message(_one_operator(b""))
+    assert "a name that is not an identifier" in _message(_one_operator(b"Elemwise", b"ADD)"))
 
 
 def test_an_output_must_exist() -> None:
     """A number behind the last tensor is damage, not an error of ours."""
     data = _one_operator(b"Input")
-    assert "names a tensor that it does not hold" in _message(_sealed(data[20:-4] + b"\1\0\0\0"))
+    assert "names a tensor that it does not contain" in _message(_sealed(data[20:-4] + b"\1\0\0\0"))
 
 
 @given(st.data())
