@@ -41,9 +41,16 @@ def one_line(text: str, *, limit: int = 500) -> str:
 
 
 def command(text: str, *, limit: int = 2_000) -> str:
-    """Return a command line to paste, or a note if it is unprintable or too long: never a part."""
-    whole = len(text) <= limit and clean(text, limit=limit) == text
-    return text if whole else "(the command cannot be shown here: see verdict.json)"
+    """Return a command line to paste, or a note if it is no printable line or too long.
+
+    Never a part of it, and never several lines: a file name may hold a line break.
+    """
+    printable = len(text) <= limit and clean(text, limit=limit) == text
+    return (
+        text
+        if printable and text.splitlines() in ([], [text])
+        else "(the command cannot be shown here: see verdict.json)"
+    )
 
 
 def path_in_project(text: str) -> str:

@@ -391,7 +391,7 @@ def test_a_device_with_very_many_facts_tells_the_first_hundred(place: Place) -> 
     ("profile", "status", "said"),
     [
         ("exit 1\nstderr what()\n", ScenarioStatus.ENGINE_ERROR, "the profile build ended with 1"),
-        ("trace 1\npromise 2\n", ScenarioStatus.TRACE, "holds 1 items, but the run wrote 2"),
+        ("trace 1\npromise 2\n", ScenarioStatus.TRACE, "contains 1 items, but the run wrote 2"),
         ("output o 1\n", ScenarioStatus.TRACE, "the run left no trace"),
         (
             'raw-trace midout_trace v1|#include "/etc/passwd"|\npromise 1\n',

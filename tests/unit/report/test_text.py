@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.report.text import clean, one_line, path_in_project
+from megtrim.report.text import clean, command, one_line, path_in_project
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,15 @@ def test_of_a_long_text_the_start_and_the_end_are_kept() -> None:
 def test_ten_megabytes_are_cut_before_they_are_cleaned() -> None:
     """A log of any size costs no time."""
     assert len(clean("\x1b[31m" * 2_000_000, limit=20_000)) < 20_100
+
+
+def test_a_command_is_one_line_or_not_shown() -> None:
+    """A part of a command does something else, and a line break may end what shows it."""
+    shown = "megtrim verify m/s@c"
+
+    assert command(shown) == shown
+    for hostile in ("megtrim verify 'a\nb'", "a\x85b", "a\n", "\x1b[31ma", "a" * 2_001):
+        assert command(hostile) == "(the command cannot be shown here: see verdict.json)"
 
 
 def test_one_line_has_one_line() -> None:

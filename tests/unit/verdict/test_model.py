@@ -122,7 +122,7 @@ def test_conditions_are_written_with_all_their_keys() -> None:
         key = wrong.partition(":")[0]
         with pytest.raises(InputError, match="conditions"):
             parse_verdict(text.replace(wrong, f'{key}: "x"'), source="verdict.json")
-    with pytest.raises(InputError, match=r"cpu_c: found 400\.5, expected what a machine can say"):
+    with pytest.raises(InputError, match=r"cpu_c: found 400\.5, which no machine can report"):
         parse_verdict(text.replace("-12.5", "400.5"), source="verdict.json")
 
 
