@@ -28,6 +28,8 @@ LARGEST_DOCUMENT = 64 * 1024 * 1024
 """Characters of a document that is still read."""
 
 _LARGEST_NUMBER = 2**62
+_MOST_KEYS = 10_000
+"""Of one object. pydantic reports every key that it does not know, each with its own cost."""
 _LONGEST_SHOWN = 60
 
 _EXPECTED: Mapping[str, str] = {
@@ -136,6 +138,9 @@ def _parse_json(text: str, version: int) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > _MOST_KEYS:
+        msg = f"found an object of {len(pairs)} keys, expected at most {_MOST_KEYS}"
+        raise InputError(msg)
     entries = dict(pairs)
     if len(entries) != len(pairs):
         msg = "found a key twice in one object, expected each key once"
@@ -179,6 +184,9 @@ def _strict(schema: Any) -> Any:
     match schema.get("type"):
         case "default":
             return _strict(schema["schema"])
+        case "tuple" | "list" | "dict":
+            # One error is shown: millions of them would take more memory than the machine has.
+            changes = {"fail_fast": True}
         case "dataclass-args":
             changes = {"extra_behavior": "forbid"}
         case "int" | "float":

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from megtrim.errors import InputError
 from megtrim.strict_json import (
@@ -169,6 +169,20 @@ def test_json_that_readers_differ_about_is_refused(text: str, said: str) -> None
     """What one reader took for the last of two keys, another could take for the first."""
     with pytest.raises(InputError, match=said):
         read(text)
+
+
+def test_a_document_full_of_errors_is_given_up_at_the_first() -> None:
+    """Each error that pydantic keeps takes memory: millions of them would take all there is."""
+    wrong = altered(parts=[1] * 1_000)
+
+    with pytest.raises(InputError, match=r"parts\[0\]: found 1") as caught:
+        read(wrong)
+    first = caught.value.__context__
+    assert isinstance(first, InputError)
+    assert isinstance(first.__context__, ValidationError)
+    assert first.__context__.error_count() == 1
+    with pytest.raises(InputError, match="found an object of 10001 keys, expected at most 10000"):
+        read(altered(**{f"key{number}": 1 for number in range(10_001 - len(encode(THING)))}))
 
 
 def test_numbers_of_programs_under_test_may_be_huge() -> None:
