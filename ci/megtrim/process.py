@@ -182,10 +182,12 @@ class ProcessRunner:
         )
 
     @contextmanager
-    def background(self, command: Command) -> Iterator[Background]:
+    def background(self, command: Command, *, grace_s: float | None = None) -> Iterator[Background]:
         """Run a program in the background until the block ends; ``timeout_s`` is not used.
 
-        Its output goes to ``command.log``, or is dropped.
+        Its output goes to ``command.log``, or is dropped. ``grace_s``: seconds that it
+        has to end after each signal that asks for it, else :data:`GRACE_S`; a program that ends
+        others needs more than they do.
         """
         child: subprocess.Popen[bytes] | None = None
         try:
@@ -194,7 +196,7 @@ class ProcessRunner:
             yield Background(child)
         finally:
             if child is not None:
-                _end(child, first=signal.SIGTERM)
+                _end(child, first=signal.SIGTERM, grace_s=grace_s)
 
     def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
         """Return what a small tool prints to stdout.
@@ -412,11 +414,13 @@ def _ended_within(child: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-def _end(child: subprocess.Popen[bytes], *, first: signal.Signals) -> None:
+def _end(
+    child: subprocess.Popen[bytes], *, first: signal.Signals, grace_s: float | None = None
+) -> None:
     for step in (first, signal.SIGTERM, signal.SIGKILL):
         _signal_group(child, step)
         try:
-            child.wait(GRACE_S)
+            child.wait(GRACE_S if grace_s is None else grace_s)
             break
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             continue  # a second Ctrl-C only speeds up the escalation

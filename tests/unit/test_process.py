@@ -409,6 +409,28 @@ def test_a_program_beside_us_ends_with_the_block(processes: ProcessRunner, tmp_p
     assert not alive(pid)
 
 
+def test_a_program_that_ends_others_has_the_time_for_it(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """It takes longer here than a program usually has before it is killed."""
+    ready, ended = tmp_path / "ready", tmp_path / "ended"
+    slow = f"""
+import pathlib, signal, time
+def end(*_):
+    time.sleep({2.5 * process.GRACE_S})
+    pathlib.Path({str(ended)!r}).touch()
+    raise SystemExit
+signal.signal(signal.SIGTERM, end)
+pathlib.Path({str(ready)!r}).touch()
+time.sleep(60)
+"""
+    command = Command(argv=(sys.executable, "-c", slow), timeout_s=1)
+    with processes.background(command, grace_s=20 * process.GRACE_S):
+        until(ready.exists, "its handler")
+
+    assert ended.exists()
+
+
 def test_a_program_beside_us_may_end_before_the_block(processes: ProcessRunner) -> None:
     """Leaving it is no error then."""
     with processes.background(sh("exit 1")) as beside:

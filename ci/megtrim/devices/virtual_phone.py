@@ -23,7 +23,7 @@ from megtrim.devices import adb, qemu
 from megtrim.devices.local import open_scratch
 from megtrim.devices.remote.adb_client import PORT_VARIABLE, find_adb
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.process import Background, Command, ProcessRunner
+from megtrim.process import GRACE_S, Background, Command, ProcessRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +42,8 @@ _START_S = 1800.0
 """The first start on a machine downloads the phone's own programs."""
 _CHECK_S = 60.0
 _POLL_S = 0.01
+_GRACE_S = 5 * GRACE_S
+"""The program ends its own two, each of which has that long after each of two signals."""
 
 
 class _Address(BaseModel):
@@ -104,7 +106,7 @@ class VirtualPhone:
             ready, log = folder / "ready.json", folder / "log"
             words = (*self._start(), "--ready-file", str(ready))
             command = _command(*words, timeout_s=_START_S, log=log)
-            with spec.processes.background(command) as program:
+            with spec.processes.background(command, grace_s=_GRACE_S) as program:
                 phone = _await_phone(program, ready, log)
                 env = {**spec.processes.env, PORT_VARIABLE: str(phone.adb_port)}
                 behind = replace(spec, processes=ProcessRunner(env))

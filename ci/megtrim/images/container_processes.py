@@ -148,7 +148,7 @@ class ContainerRunner(ProcessRunner):
             self._expect_started(outcome, command)
         return replace(outcome, argv=command.argv)
 
-    def background(self, command: Command) -> NoReturn:
+    def background(self, command: Command, **_options: float | None) -> NoReturn:
         """Raise InputError: containers never run in the background, so that none is left."""
         msg = f"{command.argv[0]} cannot run in the background in {self.where}"
         raise InputError(msg, hint="run it without the image: --no-docker")
