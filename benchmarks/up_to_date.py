@@ -48,7 +48,7 @@ class Side:
     def cpu_s(self) -> float:
         """Trim, and return what that took of the CPU, user and system."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = Command(argv=self._argv, timeout_s=600, env=self._env)
+        command = Command(argv=self._argv, timeout_s=3600, env=self._env)
         ended = ProcessRunner(os.environ).run(command)
         if not ended.ok:
             raise click.ClickException(ended.stderr)

@@ -99,13 +99,18 @@ def code_digest() -> str:
     package = Path(__file__).parent
     hasher = hashlib.sha256()
     for root in (package, package.with_name("virtual_phone")):
-        for folder, folders, names in os.walk(root):
+        for folder, folders, names in os.walk(root, onerror=_reraise):
             folders[:] = sorted(each for each in folders if each != "__pycache__")
             for name in sorted(names):
                 path = Path(folder, name)
                 shown = path.relative_to(package.parent)
                 hasher.update(f"{sha256_file(path)}  {shown}\n".encode())
     return hasher.hexdigest()
+
+
+def _reraise(error: OSError) -> None:
+    """Let no folder count as an empty one."""
+    raise error
 
 
 def sha256_file(path: Path) -> str:

@@ -94,7 +94,7 @@ def _tell_act(caller: Path, kit_sha: str) -> None:
 
 
 def _megtrim(work: Path, *argv: str) -> None:
-    command = Command(argv=(*_MEGTRIM, *argv), timeout_s=300, cwd=work, merge_stderr=True)
+    command = Command(argv=(*_MEGTRIM, *argv), timeout_s=1800, cwd=work, merge_stderr=True)
     done = ProcessRunner(os.environ).run(command)
     assert done.ok, f"{command}\n{done.stdout}"
     shutil.rmtree(work / "megtrim-out", ignore_errors=True)

@@ -309,6 +309,7 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     """Of every file of both packages; what Python compiles next to them is none."""
     package = tmp_path / "megtrim"
     (package / "size").mkdir(parents=True)
+    (tmp_path / "virtual_phone").mkdir()
     (package / "store.py").write_text("", encoding="utf-8")
     (package / "size/page.j2").write_text("a", encoding="utf-8")
     monkeypatch.setattr(stores, "__file__", str(package / "store.py"))
@@ -326,10 +327,12 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
         second = digest()
         (package / "size/page.j2").rename(package / "size/other.j2")
         third = digest()
-        (tmp_path / "virtual_phone").mkdir()
         (tmp_path / "virtual_phone/shim").write_text("", encoding="utf-8")
         (tmp_path / "unrelated.py").write_text("", encoding="utf-8")
         assert len({first, second, third, digest()}) == 4
+        shutil.rmtree(tmp_path / "virtual_phone")
+        with pytest.raises(FileNotFoundError):
+            digest()
     finally:
         code_digest.cache_clear()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.session.environment import describe_clock
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
 _CRASH_FILE = Path("megtrim-crash.md")
@@ -66,6 +67,8 @@ def main() -> None:
 
 def run() -> None:
     """Run the command line and exit."""
+    if warning := describe_clock():
+        click.echo(f"megtrim: {warning}", err=True)
     sys.exit(_status(sys.argv[1:]))
 
 

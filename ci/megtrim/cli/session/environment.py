@@ -52,10 +52,20 @@ def read_now() -> datetime:
     """Return the time in UTC. Raises InputError if MEGTRIM_NOW is no time."""
     given = os.environ.get(CLOCK, "")
     try:
-        return datetime.fromisoformat(given).replace(tzinfo=UTC) if given else datetime.now(UTC)
+        return _in_utc(datetime.fromisoformat(given)) if given else datetime.now(UTC)
     except ValueError:
         msg = f"{CLOCK}: found {given[:60]!r}, expected a day or a time, such as 2027-01-31"
         raise InputError(msg) from None
+
+
+def describe_clock() -> str:
+    """Return a warning if another day than the real one decides; empty if none does."""
+    given = os.environ.get(CLOCK)
+    return f"{CLOCK} is set: waivers, proofs and evidence are judged as on {given}" if given else ""
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def read_today() -> date:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.cli.session.environment import (
+    describe_clock,
     open_processes,
     read_git_ceilings,
     read_now,
@@ -45,6 +46,16 @@ def test_the_clock_can_be_set() -> None:
         assert (read_today(), read_now()) == (date(2027, 1, 31), datetime(2027, 1, 31, tzinfo=UTC))
     with clock_at("2027-01-31T23:59:00"):
         assert read_now() == datetime(2027, 1, 31, 23, 59, tzinfo=UTC)
+    with clock_at("2027-01-31T23:59:00-02:00"):
+        assert read_now() == datetime(2027, 2, 1, 1, 59, tzinfo=UTC)
+
+
+def test_a_clock_that_was_set_is_announced() -> None:
+    """A variable that was left behind would decide about waivers and proofs in silence."""
+    with clock_at("2027-01-31"):
+        assert describe_clock().startswith("MEGTRIM_NOW is set: ")
+    with clock_at(""):
+        assert describe_clock() == ""
 
 
 def test_without_a_time_the_clock_is_read() -> None:
