@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.images.container_processes import ContainerRunner, Mounts
+from megtrim.images.container_runner import ContainerRunner, Mounts
 from megtrim.images.docker import DockerClient
 from megtrim.process import ProcessRunner
 from support.docker_engine import debian_image, engine

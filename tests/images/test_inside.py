@@ -15,7 +15,7 @@ import pytest
 from images.conftest import opened
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import container_owner
-from megtrim.images.container_processes import ContainerRunner
+from megtrim.images.container_runner import ContainerRunner
 from megtrim.images.docker import DockerClient
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from megtrim.engines.cmake import remote_cache
 from megtrim.engines.cmake.compiler_cache import VARIABLE, CompilerCache
-from megtrim.images.container_processes import ContainerRunner
+from megtrim.images.container_runner import ContainerRunner
 from megtrim.process import Command, ProcessRunner
 from support.storages import free_port, redis_server
 

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim import toolchains
 from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, ToolchainSpec, Variant
-from megtrim.elf.function_table import FunctionTable
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationSpec
 from megtrim.engines.builder import Builder

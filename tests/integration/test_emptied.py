@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 
 from megtrim import toolchains
 from megtrim.build_spec import LinkSpec, Toolchain, ToolchainSpec
-from megtrim.elf.function_table import FunctionTable, read_table
+from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.engines.link import stubbed_objects
 from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.functions import local_functions

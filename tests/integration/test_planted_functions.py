@@ -21,9 +21,9 @@ from integration.conftest import MakeProject
 from megtrim.build_spec import Link
 from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.scenarios import all_scenarios
-from megtrim.elf.function_table import read_table
 from megtrim.elf.objects import Object
 from megtrim.elf.symbol_names import brief, is_local_name, readable
+from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, local_functions
 from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables

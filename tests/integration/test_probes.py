@@ -9,7 +9,7 @@ import pytest
 
 from integration.links import KINDS, Lease, lease
 from megtrim.build_spec import LinkSpec
-from megtrim.elf.function_table import FunctionTable, read_table
+from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes, qemu_log
 from megtrim.functions.function_list import function_list
 from megtrim.functions.observables import Observables, observables

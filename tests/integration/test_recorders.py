@@ -13,7 +13,7 @@ from megtrim.build_spec import Link
 from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
-from megtrim.elf.function_table import read_table
+from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script
 from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables

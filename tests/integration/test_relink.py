@@ -19,7 +19,7 @@ from megtrim.build_spec import (
     ToolchainSpec,
     Variant,
 )
-from megtrim.elf.function_table import read_table
+from megtrim.elf.symbol_table import read_table
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationSpec
 from megtrim.errors import InputError, ProductFailure

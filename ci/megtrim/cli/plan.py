@@ -14,7 +14,7 @@ from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_session, traces_option, trimming
 from megtrim.errors import EXIT_PASS
-from megtrim.evidence.validation import MOST_RESULTS
+from megtrim.evidence.limits import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.staleness import PlanStep, TaskState

@@ -16,7 +16,7 @@ from megtrim.build_spec import Link, Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.errors import InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     DROPPED,
@@ -360,7 +360,7 @@ class _Files:
     """Copies files into the bundle under their digests, each once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / validation.FILES
+        self._folder = folder / limits.FILES
 
     def __call__(self, source: Path) -> str:
         digest = sha256_file(source)
@@ -383,6 +383,6 @@ def _clear(to: Path) -> None:
                 msg = f"--to {to}: found a folder with other files, expected a new or an empty one"
                 raise InputError(msg)
             shutil.rmtree(to)
-        (to / validation.FILES).mkdir(parents=True)
+        (to / limits.FILES).mkdir(parents=True)
     except OSError as error:
         raise cannot_write(to, error) from None

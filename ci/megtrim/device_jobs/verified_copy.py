@@ -7,7 +7,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle
 from megtrim.store import cannot_write
 
@@ -35,8 +35,8 @@ def take(folder: Path, digest: str, target: Path) -> Path:
     """
     if target.exists():
         return target
-    source = folder / validation.FILES / digest
-    if (folder / validation.FILES).is_symlink() or source.is_symlink() or not source.is_file():
+    source = folder / limits.FILES / digest
+    if (folder / limits.FILES).is_symlink() or source.is_symlink() or not source.is_file():
         msg = f"{source}: found no plain file, expected one of the bundle's"
         raise InputError(msg, hint=_HINT)
     partial = target.with_name(f"{target.name}.partial")

@@ -20,7 +20,7 @@ from megtrim.devices import Device, Lease
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
@@ -84,7 +84,7 @@ def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> 
     try:
         device = open_device()
     except InfrastructureFailure as failure:
-        console.warn(f"{job.asked.name}: {validation.clean_line(failure.message)}")
+        console.warn(f"{job.asked.name}: {limits.clean_line(failure.message)}")
         for scenario in job.scenarios:
             worker.lose(scenario, failure.message)
     else:
@@ -148,7 +148,7 @@ class _Worker:
                 good=lambda found: found[1].status is ScenarioStatus.PASS,
             )
         except InfrastructureFailure as failure:
-            self.console.warn(f"{scenario.id}: {validation.clean_line(failure.message)}")
+            self.console.warn(f"{scenario.id}: {limits.clean_line(failure.message)}")
             self.lose(scenario, failure.message, failure.attempts)
             return False
         self.found.setdefault(name, []).append(result)
@@ -257,10 +257,10 @@ class _Worker:
             scenario=scenario.id,
             binding=scenario.binding,
             status=ScenarioStatus.TRACE if of_trace else ScenarioStatus.ENGINE_ERROR,
-            text=validation.clean_line(failure.message),
+            text=limits.clean_line(failure.message),
             time_s=0.0,
-            log_tail=validation.clean_log("\n".join(self.log.splitlines()[-_TAIL_LINES:])),
-            crash=validation.clean_log(self.crash),
+            log_tail=limits.clean_log("\n".join(self.log.splitlines()[-_TAIL_LINES:])),
+            crash=limits.clean_log(self.crash),
         )
 
     def _note(self, seen: RunResult) -> None:
@@ -305,16 +305,16 @@ def _make_verify_result(scenario: BundleScenario, outcome: VerificationOutcome) 
         scenario=scenario.id,
         binding=scenario.binding,
         status=outcome.status,
-        text=validation.clean_line(outcome.text),
+        text=limits.clean_line(outcome.text),
         time_s=outcome.time_s,
         outputs=tuple(
-            replace(each, name=validation.clean_line(each.name))
-            for each in outcome.outputs[: validation.MOST_ITEMS]
+            replace(each, name=limits.clean_line(each.name))
+            for each in outcome.outputs[: limits.MOST_ITEMS]
         ),
-        missing_regions=outcome.missing_regions[: validation.MOST_ITEMS],
-        log_tail=validation.clean_log(outcome.log_tail),
+        missing_regions=outcome.missing_regions[: limits.MOST_ITEMS],
+        log_tail=limits.clean_log(outcome.log_tail),
         conditions=outcome.conditions,
-        crash=validation.clean_log(outcome.crash),
+        crash=limits.clean_log(outcome.crash),
     )
 
 
@@ -336,12 +336,12 @@ def _make_infrastructure_result(
         scenario=scenario.id,
         binding=scenario.binding,
         status=ScenarioStatus.INFRASTRUCTURE,
-        text=validation.clean_line(text),
+        text=limits.clean_line(text),
         time_s=0.0,
-        attempts=tuple(validation.clean_line(each) for each in attempts),
+        attempts=tuple(limits.clean_line(each) for each in attempts),
     )
 
 
 def _clean_facts(facts: Mapping[str, str]) -> dict[str, str]:
     shown = sorted(facts.items())[:MOST_FACTS]
-    return {validation.clean_line(label): validation.clean_line(value) for label, value in shown}
+    return {limits.clean_line(label): limits.clean_line(value) for label, value in shown}

@@ -18,7 +18,7 @@ from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call, make_lost_error, new_nonce
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.evidence.validation import clean_line
+from megtrim.evidence.limits import clean_line
 from megtrim.process import Command, ProcessRunner
 
 if TYPE_CHECKING:

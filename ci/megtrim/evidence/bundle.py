@@ -22,7 +22,7 @@ from pydantic import Field
 from megtrim.build_spec import Link, Variant
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.errors import InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.device import BundleDevice
 from megtrim.input_files import decode
 from megtrim.load_and_run import application as command
@@ -71,12 +71,12 @@ class BundleInput:
     """Of the file's name, as ``.npy``: the program reads the format from it."""
 
     def __post_init__(self) -> None:
-        validation.check_line("input", self.name)
+        limits.check_line("input", self.name)
         fits = bool(self.name) and not any(each.isspace() or each in ":;" for each in self.name)
-        validation.require(fits, "input", self.name, "a name without ':', ';' and spaces")
-        validation.check_digest(f"input {self.name}: file", self.file)
+        limits.require(fits, "input", self.name, "a name without ':', ';' and spaces")
+        limits.check_digest(f"input {self.name}: file", self.file)
         fits = _SUFFIX.fullmatch(self.suffix) is not None
-        validation.require(fits, f"input {self.name}: suffix", self.suffix, "one such as .npy")
+        limits.require(fits, f"input {self.name}: suffix", self.suffix, "one such as .npy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,30 +103,28 @@ class BundleScenario:
     """Identity of the link whose functions are recorded, None where none are."""
 
     def __post_init__(self) -> None:
-        validation.check_name("scenario: class", self.cpu_class)
-        validation.check_scenario("scenario", self.id, cpu_class=self.cpu_class)
-        validation.check_digest(f"{self.id}: model", self.model)
-        validation.check_count(f"{self.id}: arguments", self.arguments, validation.MOST_ITEMS)
+        limits.check_name("scenario: class", self.cpu_class)
+        limits.check_scenario("scenario", self.id, cpu_class=self.cpu_class)
+        limits.check_digest(f"{self.id}: model", self.model)
+        limits.check_count(f"{self.id}: arguments", self.arguments, limits.MOST_ITEMS)
         for argument in self.arguments:
-            validation.check_line(f"{self.id}: arguments", argument)
-        validation.check_count(f"{self.id}: inputs", self.inputs, validation.MOST_ITEMS)
-        validation.check_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
+            limits.check_line(f"{self.id}: arguments", argument)
+        limits.check_count(f"{self.id}: inputs", self.inputs, limits.MOST_ITEMS)
+        limits.check_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
         fits = 1 <= self.threads <= _MOST_THREADS
-        validation.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
+        limits.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
         fits = 0 < self.timeout_s <= _LONGEST_RUN_S
-        validation.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
+        limits.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
         allowed = self.tolerance
         fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
-        validation.require(
-            fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds"
-        )
+        limits.require(fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds")
         if self.cache is not None:
-            validation.check_digest(f"{self.id}: cache", self.cache)
+            limits.check_digest(f"{self.id}: cache", self.cache)
             expected = "none, since a cache is recorded"
-            validation.require(not self.search, f"{self.id}: search", self.search, expected)
-        validation.check_digest(f"{self.id}: binding", self.binding)
+            limits.require(not self.search, f"{self.id}: search", self.search, expected)
+        limits.check_digest(f"{self.id}: binding", self.binding)
         if self.link is not None:
-            validation.check_digest(f"{self.id}: link", self.link)
+            limits.check_digest(f"{self.id}: link", self.link)
         self._check_command()
 
     def _check_command(self) -> None:
@@ -135,11 +133,11 @@ class BundleScenario:
             # For example, a flag that reads further flags from a file must be refused here, too.
             check_reserved(self.arguments, source=source)
             return
-        validation.check_name(f"{self.id}: application", self.application)
+        limits.check_name(f"{self.id}: application", self.application)
         given = {f"{command.INPUT}{each.name}" for each in self.inputs}
         named = command.names_in(self.arguments)
         wanted = {name for name in named if name.startswith(command.INPUT)}
-        validation.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
+        limits.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,16 +151,14 @@ class BundleApplication:
     """Variant, name and sha256 of the files that must be in its folder."""
 
     def __post_init__(self) -> None:
-        validation.check_name("application", self.name)
+        limits.check_name("application", self.name)
         _check_variants(f"application {self.name}", self.programs)
-        validation.check_count(
-            f"application {self.name}: beside", self.beside, validation.MOST_ITEMS
-        )
+        limits.check_count(f"application {self.name}: beside", self.beside, limits.MOST_ITEMS)
         for variant, name, digest in self.beside:
-            validation.check_name(f"application {self.name}: beside", name)
+            limits.check_name(f"application {self.name}: beside", name)
             fits = name != self.name and variant in dict(self.programs)
-            validation.require(fits, f"application {self.name}: beside", name, "a file of its own")
-            validation.check_digest(f"application {self.name}: {name}", digest)
+            limits.require(fits, f"application {self.name}: beside", name, "a file of its own")
+            limits.check_digest(f"application {self.name}: {name}", digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +170,9 @@ class ProvenScenario:
     binding: str
 
     def __post_init__(self) -> None:
-        validation.check_name("proven scenario: class", self.cpu_class)
-        validation.check_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
-        validation.check_digest(f"{self.id}: binding", self.binding)
+        limits.check_name("proven scenario: class", self.cpu_class)
+        limits.check_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
+        limits.check_digest(f"{self.id}: binding", self.binding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,47 +205,47 @@ class Bundle:
     """If functions are recorded: keep those that print error messages."""
 
     def __post_init__(self) -> None:
-        validation.check_name("target", self.target)
-        validation.check_name("machine", self.machine)
-        validation.check_line("sysroot", self.sysroot)
+        limits.check_name("target", self.target)
+        limits.check_name("machine", self.machine)
+        limits.check_line("sysroot", self.sysroot)
         fits = not self.sysroot or self.sysroot.startswith("/")
-        validation.require(fits, "sysroot", self.sysroot, "an absolute path, or nothing")
+        limits.require(fits, "sysroot", self.sysroot, "an absolute path, or nothing")
         fits = self.generation in GENERATIONS
-        validation.require(fits, "generation", self.generation, "one of midout's header")
+        limits.require(fits, "generation", self.generation, "one of midout's header")
         if self.keep_set is not None:
-            validation.check_digest("keep_set", self.keep_set)
+            limits.check_digest("keep_set", self.keep_set)
         fits = 0 <= self.max_age_s <= LARGEST_DURATION_S
-        validation.require(fits, "max_age_s", self.max_age_s, "an age that megtrim.yaml can allow")
+        limits.require(fits, "max_age_s", self.max_age_s, "an age that megtrim.yaml can allow")
         self._check_programs()
-        validation.check_count("devices", self.devices, validation.MOST_ITEMS)
+        limits.check_count("devices", self.devices, limits.MOST_ITEMS)
         ids = [each.id for each in self.scenarios] + [each.id for each in self.proven]
-        validation.check_count("scenarios", ids, validation.MOST_ITEMS)
-        validation.check_unique("devices", [device.name for device in self.devices])
-        validation.check_unique("scenarios", ids)
+        limits.check_count("scenarios", ids, limits.MOST_ITEMS)
+        limits.check_unique("devices", [device.name for device in self.devices])
+        limits.check_unique("scenarios", ids)
 
     def _check_programs(self) -> None:
         _check_variants("programs", self.programs)
-        validation.check_unique("applications", [each.name for each in self.applications])
+        limits.check_unique("applications", [each.name for each in self.applications])
         for scenario in self.scenarios:
             names = sorted(self._programs(scenario.application))
             needed = _NEEDED[self.purpose]
             where = f"application {scenario.application}" if scenario.application else "programs"
-            validation.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
+            limits.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
             fits = self.purpose is not JobPurpose.RECORD or scenario.link is not None
-            validation.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
+            limits.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
         if self.purpose is JobPurpose.VERIFY:
             self._check_verification()
 
     def _check_verification(self) -> None:
         if self.scenarios:
             fits = self.keep_set is not None
-            validation.require(fits, "keep_set", None, "one, because devices are to verify")
+            limits.require(fits, "keep_set", None, "one, because devices are to verify")
         # A result of any other class would be ignored.
         known = self.runner_classes()
         classes = [(each.id, each.cpu_class) for each in self.scenarios]
         for id_, cpu_class in (*classes, *((each.id, each.cpu_class) for each in self.proven)):
             expected = "a device on a runner that stands for its class"
-            validation.require(cpu_class in known, f"{id_}: devices", "none", expected)
+            limits.require(cpu_class in known, f"{id_}: devices", "none", expected)
 
     def program(self, variant: Variant | Link, application: str = "") -> str | None:
         """Return the sha256 of a variant's program, or None if it is not in the bundle."""
@@ -290,13 +286,13 @@ class Bundle:
 
 def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
     names = [variant for variant, _ in programs]
-    validation.check_unique(where, names)
+    limits.check_unique(where, names)
     known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
     for variant, digest in programs:
-        validation.require(variant in known, where, variant, f"one of {', '.join(known)}")
-        validation.check_digest(f"{where}: {variant}", digest)
+        limits.require(variant in known, where, variant, f"one of {', '.join(known)}")
+        limits.check_digest(f"{where}: {variant}", digest)
     fits = (Link.NAMED in names) is (DROPPED in names)
-    validation.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
+    limits.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
 
 
 _NEEDED: Mapping[JobPurpose, set[str]] = {
@@ -333,7 +329,7 @@ def parse_bundle(text: str, *, source: str) -> Bundle:
 def read_bundle(folder: Path, *, sha256: str | None = None) -> Bundle:
     """Read a bundle's folder; ``sha256`` is that of bundle.json, if it is known."""
     path = folder / BUNDLE_FILE
-    data = validation.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
+    data = limits.read_bytes(path, most=LARGEST_DOCUMENT, hint=_HINT)
     found = hashlib.sha256(data).hexdigest()
     if sha256 is not None and found != sha256:
         msg = f"{path}: its sha256 is {found}, expected {sha256[:80]}"

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.config.device import KINDS_OF_KEY, DeviceSettings, is_on_runner
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.verdict.model import DeviceIdentity
 
 _CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
@@ -36,18 +36,18 @@ class BundleDevice:
 
     def __post_init__(self) -> None:
         where = f"device {self.name}"
-        validation.check_name("device", self.name)
-        validation.check_name(f"{where}: kind", self.kind)
-        validation.check_name(f"{where}: class", self.cpu_class)
+        limits.check_name("device", self.name)
+        limits.check_name(f"{where}: kind", self.kind)
+        limits.check_name(f"{where}: class", self.cpu_class)
         fits = _CPU.fullmatch(self.qemu_cpu) is not None
-        validation.require(fits, f"{where}: qemu_cpu", self.qemu_cpu, "a CPU's name")
+        limits.require(fits, f"{where}: qemu_cpu", self.qemu_cpu, "a CPU's name")
         for key, path in self.settings.paths().items():
             text = str(path)
-            validation.check_line(f"{where}: {key}", text)
+            limits.check_line(f"{where}: {key}", text)
             expected = "a path of the runner: /... or ~/..."
-            validation.require(is_on_runner(text), f"{where}: {key}", text, expected)
+            limits.require(is_on_runner(text), f"{where}: {key}", text, expected)
         for label, value in self.settings.match.items():
-            validation.check_line(f"{where}: match: {label}", value)
+            limits.check_line(f"{where}: match: {label}", value)
         self._check_kind(where)
 
     def is_machine(self, cpu_class: str, machine: DeviceIdentity) -> bool:
@@ -65,9 +65,9 @@ class BundleDevice:
         given = self.settings.list_given_keys()
         for key in given:
             fits = self.kind in KINDS_OF_KEY[key]
-            validation.require(fits, f"{where}: {key}", self.kind, "a kind that has it")
+            limits.require(fits, f"{where}: {key}", self.kind, "a kind that has it")
         if self.kind == "adb":
             named = [key for key in ("serial", "match") if key in given]
-            validation.require(len(named) == 1, where, named, "serial or match")
+            limits.require(len(named) == 1, where, named, "serial or match")
         if self.kind == "ssh":
-            validation.require("host" in given, where, "no host", "one")
+            limits.require("host" in given, where, "no host", "one")

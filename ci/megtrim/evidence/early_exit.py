@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.errors import SEVERITY
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.strict_json import dump, load
 
 VERSION = 1
@@ -25,7 +25,7 @@ class EarlyExit:
     hint: str
 
     def __post_init__(self) -> None:
-        validation.require(self.exit in SEVERITY, "exit", self.exit, f"one of {sorted(SEVERITY)}")
+        limits.require(self.exit in SEVERITY, "exit", self.exit, f"one of {sorted(SEVERITY)}")
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message

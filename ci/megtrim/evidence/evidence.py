@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.errors import InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.region import Region
@@ -64,24 +64,22 @@ class EvidenceResult:
 
     def __post_init__(self) -> None:
         where = self.scenario[:60]
-        validation.check_digest(f"{where}: binding", self.binding)
-        validation.check_line(f"{where}: text", self.text)
-        validation.check_count(f"{where}: outputs", self.outputs, validation.MOST_ITEMS)
+        limits.check_digest(f"{where}: binding", self.binding)
+        limits.check_line(f"{where}: text", self.text)
+        limits.check_count(f"{where}: outputs", self.outputs, limits.MOST_ITEMS)
         for output in self.outputs:
-            validation.check_line(f"{where}: outputs", output.name)
-        validation.check_count(
-            f"{where}: missing_regions", self.missing_regions, validation.MOST_ITEMS
-        )
+            limits.check_line(f"{where}: outputs", output.name)
+        limits.check_count(f"{where}: missing_regions", self.missing_regions, limits.MOST_ITEMS)
         for name in self.missing_regions:
             _check_region(f"{where}: missing_regions", name)
-        validation.check_log(f"{where}: log_tail", self.log_tail)
-        validation.check_log(f"{where}: crash", self.crash)
-        validation.check_count(f"{where}: attempts", self.attempts, validation.MOST_ITEMS)
+        limits.check_log(f"{where}: log_tail", self.log_tail)
+        limits.check_log(f"{where}: crash", self.crash)
+        limits.check_count(f"{where}: attempts", self.attempts, limits.MOST_ITEMS)
         for attempt in self.attempts:
-            validation.check_line(f"{where}: attempts", attempt)
+            limits.check_line(f"{where}: attempts", attempt)
         for label in ("trace", "cache", "functions"):
             if (digest := getattr(self, label)) is not None:
-                validation.check_digest(f"{where}: {label}", digest)
+                limits.check_digest(f"{where}: {label}", digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +95,19 @@ class Evidence:
     results: tuple[EvidenceResult, ...]
 
     def __post_init__(self) -> None:
-        validation.require(self.version == VERSION, "version", self.version, str(VERSION))
-        validation.check_name("class", self.cpu_class)
-        validation.check_name("device: name", self.device.name)
-        validation.check_name("device: kind", self.device.kind)
-        validation.check_count("device: facts", tuple(self.device.facts), MOST_FACTS)
+        limits.require(self.version == VERSION, "version", self.version, str(VERSION))
+        limits.check_name("class", self.cpu_class)
+        limits.check_name("device: name", self.device.name)
+        limits.check_name("device: kind", self.device.kind)
+        limits.check_count("device: facts", tuple(self.device.facts), MOST_FACTS)
         for label, value in self.device.facts.items():
-            validation.check_line("device: facts", label)
-            validation.check_line(f"device: facts: {label}", value)
-        validation.check_day("day", self.day)
-        validation.check_count("results", self.results, validation.MOST_RESULTS)
-        validation.check_unique("results", [result.scenario for result in self.results])
+            limits.check_line("device: facts", label)
+            limits.check_line(f"device: facts: {label}", value)
+        limits.check_day("day", self.day)
+        limits.check_count("results", self.results, limits.MOST_RESULTS)
+        limits.check_unique("results", [result.scenario for result in self.results])
         for result in self.results:
-            validation.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
+            limits.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
             expect_consistent(
                 result.scenario,
                 result.status,
@@ -127,9 +125,9 @@ class Evidence:
             raise Contradiction(msg)
         match self.purpose:
             case JobPurpose.TRACE:
-                validation.check_digest(f"{result.scenario}: trace", result.trace or "")
+                limits.check_digest(f"{result.scenario}: trace", result.trace or "")
             case JobPurpose.RECORD:
-                validation.check_digest(f"{result.scenario}: functions", result.functions or "")
+                limits.check_digest(f"{result.scenario}: functions", result.functions or "")
             case JobPurpose.VERIFY:
                 return
 
@@ -142,7 +140,7 @@ class EvidenceSet:
     entries: tuple[Evidence, ...]
 
     def __post_init__(self) -> None:
-        validation.check_count("entries", self.entries, validation.MOST_ITEMS)
+        limits.check_count("entries", self.entries, limits.MOST_ITEMS)
 
 
 def _check_region(where: str, name: str) -> None:
@@ -151,7 +149,7 @@ def _check_region(where: str, name: str) -> None:
     except InputError:
         canonical = ""
     if canonical != name:
-        raise validation.wrong(where, name, "a region in its canonical spelling")
+        raise limits.wrong(where, name, "a region in its canonical spelling")
 
 
 def dump_set(entries: EvidenceSet) -> str:
@@ -169,7 +167,7 @@ def parse_set(
 def load_proofs(path: Path) -> EvidenceSet:
     """Read evidence.json of a report, which may hold only verifications that passed."""
     hint = "remove the option: devices then prove everything again"
-    found = parse_set(validation.read_text(path, hint=hint), source=str(path))
+    found = parse_set(limits.read_text(path, hint=hint), source=str(path))
     for evidence in found.entries:
         for result in evidence.results:
             if (
@@ -185,13 +183,13 @@ def load_proofs(path: Path) -> EvidenceSet:
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:
     """Read the evidence in a device job's folder; its files are read when they are used."""
     path = folder / EVIDENCE_FILE
-    text = validation.read_text(path, hint=_HINT)
+    text = limits.read_text(path, hint=_HINT)
     return parse_set(text, source=str(path), hint=_HINT).entries
 
 
 def load_file(folder: Path, digest: str, *, most: int) -> bytes:
     """Return a file of a folder of evidence, after checking its digest and size."""
-    return validation.read_named(folder, digest, most=most, hint=_HINT)
+    return limits.read_named(folder, digest, most=most, hint=_HINT)
 
 
 def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
@@ -77,7 +77,7 @@ class ImportedEvidence:
         return None if digest is None else load_file(self.folder, digest, most=most)
 
     def _file(self, digest: str | None) -> Path | None:
-        return None if digest is None else self.folder / validation.FILES / digest
+        return None if digest is None else self.folder / limits.FILES / digest
 
 
 def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, ImportedEvidence]]:

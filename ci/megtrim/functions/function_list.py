@@ -38,7 +38,7 @@ class FunctionList:
     """The functions that ran in one run of one link."""
 
     link_sha256: str
-    """The link identity, see :func:`megtrim.elf.function_table.link_identity`."""
+    """The link identity, see :func:`megtrim.elf.symbol_table.link_identity`."""
     names: tuple[str, ...]
     """Linkage names, sorted and unique, at least one; also of local functions."""
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import translate
 
-from megtrim.elf.function_table import FunctionTable
 from megtrim.elf.symbol_names import identifiers, readable, without_arguments
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.link_map import LinkMap

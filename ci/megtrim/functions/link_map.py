@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.elf.function_table import FunctionTable
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
 

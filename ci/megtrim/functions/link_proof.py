@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from megtrim.elf.function_table import Function, FunctionTable
 from megtrim.elf.symbol_names import brief, is_local_name
+from megtrim.elf.symbol_table import Function, FunctionTable
 from megtrim.errors import ACCEPT, ProductFailure
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.linker_script import STUB, SUBSTITUTES

@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.resources import files as package_files
 
-from megtrim.elf.function_table import FunctionTable
 from megtrim.elf.symbol_names import is_linkable, is_local_name
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError
 from megtrim.functions.observables import Observables
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from megtrim.elf.function_table import COLD, FunctionTable, link_identity
 from megtrim.elf.symbol_names import is_linkable
+from megtrim.elf.symbol_table import COLD, FunctionTable, link_identity
 from megtrim.functions.link_files import (
     FIRST,
     MAX_BYTES,
@@ -54,7 +54,7 @@ class Observables:
     """The observable functions of one link."""
 
     link_sha256: str
-    """The link identity, see :func:`megtrim.elf.function_table.link_identity`."""
+    """The link identity, see :func:`megtrim.elf.symbol_table.link_identity`."""
     groups: tuple[tuple[str, ...], ...]
     """Names of functions that share code, sorted; each name in one group."""
 

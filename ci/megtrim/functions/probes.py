@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as package_files
 
-from megtrim.elf.function_table import FunctionTable, holding
 from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
+from megtrim.elf.symbol_table import FunctionTable, holding
 from megtrim.errors import InputError, ProductFailure
 
 RECORD_FILE = "functions.bin"

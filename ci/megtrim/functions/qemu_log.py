@@ -15,7 +15,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from megtrim.elf.function_table import FunctionTable, holding
+from megtrim.elf.symbol_table import FunctionTable, holding
 from megtrim.errors import InputError, ProductFailure
 
 LOG_FILE = "blocks.log"

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.github.answers import (
+from megtrim.github.responses import (
     Forbidden,
     NotFound,
     Refused,

@@ -20,10 +20,10 @@ from urllib.parse import quote
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
-from megtrim.github.answers import one_line, text_at
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
 from megtrim.github.event import Event
+from megtrim.github.responses import one_line, text_at
 from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Sizes
 

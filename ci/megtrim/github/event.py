@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.github.answers import one_line
+from megtrim.github.responses import one_line
 from megtrim.input_files import read_bytes
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024

@@ -17,7 +17,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
-from megtrim.elf.function_table import parse_table, read_linked
+from megtrim.elf.symbol_table import parse_table, read_linked
 from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.imported import ImportedEvidence

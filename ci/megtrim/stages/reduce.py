@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.build_spec import Link, LinkSpec, Variant
-from megtrim.elf.function_table import FunctionTable, read_registrations, read_table
+from megtrim.elf.symbol_table import FunctionTable, read_registrations, read_table
 from megtrim.errors import InputError
 from megtrim.functions import link_map, link_proof, linker_script
 from megtrim.functions.calls import Disassembly

@@ -10,7 +10,7 @@ import pytest
 from integration.devices.rigs import SYSROOT
 from megtrim import devices
 from megtrim.devices import DeviceSpec
-from megtrim.elf.function_table import FunctionTable, read_table
+from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes
 from megtrim.functions.observables import observables
 from megtrim.process import ProcessRunner

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (
     Evidence,
@@ -190,17 +190,17 @@ def test_what_a_program_said_is_cleaned_before_it_is_evidence() -> None:
     """So that what a device job writes can always be read again."""
     text = "::error::\x1b[31mred\nsecond\rthird\x00" + "x" * 70_000
 
-    assert validation.clean_line(text)[:38] == "::error::\ufffd[31mred second third\ufffdxxxxxxx"
-    assert len(validation.clean_line(text)) == validation.LONGEST_LINE
+    assert limits.clean_line(text)[:38] == "::error::\ufffd[31mred second third\ufffdxxxxxxx"
+    assert len(limits.clean_line(text)) == limits.LONGEST_LINE
     # A runner takes a command of this kind from the middle of a line, too.
-    assert validation.clean_line("pass ##[add-mask]a") == "pass # #[add-mask]a"
-    log = validation.clean_log("a\x1bb\n\tc\r\n")
+    assert limits.clean_line("pass ##[add-mask]a") == "pass # #[add-mask]a"
+    log = limits.clean_log("a\x1bb\n\tc\r\n")
     assert log == "a\ufffdb\n\tc\ufffd\n"
-    assert len(validation.clean_log(text)) == validation.LONGEST_LOG
+    assert len(limits.clean_log(text)) == limits.LONGEST_LOG
     result(
-        text=validation.clean_line(text),
-        log_tail=validation.clean_log(text),
-        crash=validation.clean_log(text),
+        text=limits.clean_line(text),
+        log_tail=limits.clean_log(text),
+        crash=limits.clean_log(text),
     )
 
 
@@ -364,7 +364,7 @@ def test_a_document_that_is_too_large_is_refused(
     """Before all of it is read."""
     path: Any = tmp_path / "evidence.json"
     path.write_bytes(b" " * 100)
-    monkeypatch.setattr(validation, "LARGEST_DOCUMENT", 99)
+    monkeypatch.setattr(limits, "LARGEST_DOCUMENT", 99)
 
     with pytest.raises(InputError, match="found more than 99 bytes"):
         read_evidence(tmp_path)

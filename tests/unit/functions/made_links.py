@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from megtrim.elf.function_table import Function, FunctionTable, parse_table
+from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
 
 AARCH64, X86_64 = 183, 62
 NO_TYPE, DATA, FUNCTION, SECTION, FILE, IFUNC = 0, 1, 2, 3, 4, 10

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.function_table import parse_table
+from megtrim.elf.symbol_table import parse_table
 from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.keep_patterns import KeepPattern, keep_always, without_chance

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.elf.function_table import FunctionTable, parse_table
+from megtrim.elf.symbol_table import FunctionTable, parse_table
 from megtrim.errors import ProductFailure
 from megtrim.functions.calls import parse_code
 from megtrim.functions.link_proof import expect_known, prove

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.function_table import holding
+from megtrim.elf.symbol_table import holding
 from megtrim.errors import InputError
 from megtrim.functions.observables import (
     Observables,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.function_table import Function, FunctionTable
+from megtrim.elf.symbol_table import Function, FunctionTable
 from megtrim.errors import InputError, MegtrimError, ProductFailure
 from megtrim.functions import probes
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.function_table import FunctionTable
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError, ProductFailure
 from megtrim.functions.qemu_log import ENVIRONMENT, LOG_FILE, ran_in_log
 from unit.functions.made_links import functions

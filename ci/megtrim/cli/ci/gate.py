@@ -8,7 +8,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.early_exit import ENDING_FILE, parse_ending
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.verdict.join import exit_code
@@ -31,14 +31,14 @@ def gate(report: Path) -> int:
     path = report / VERDICT_FILE
     if path.is_file():
         _expect_alone(report)
-        verdict = parse_verdict(validation.read_text(path, hint=_HINT), source=str(path))
-        show(f"{verdict.verdict}: {validation.clean_line(verdict.headline)}")
+        verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
+        show(f"{verdict.verdict}: {limits.clean_line(verdict.headline)}")
         return exit_code(verdict.verdict)
     path = report / ENDING_FILE
     if path.is_file():
-        ending = parse_ending(validation.read_text(path, hint=_HINT), source=str(path))
+        ending = parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
         for line in str(ending).splitlines():
-            show(f"  {validation.clean_line(line)}")
+            show(f"  {limits.clean_line(line)}")
         return ending.exit
     msg = f"{report}: {NOTHING_LEFT}"
     raise InfrastructureFailure(msg, hint="look at the build job, and run it again")

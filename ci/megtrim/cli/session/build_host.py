@@ -14,7 +14,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Toolchain
 from megtrim.images import cache, container_owner
-from megtrim.images.container_processes import ContainerRunner, Mounts
+from megtrim.images.container_runner import ContainerRunner, Mounts
 from megtrim.images.docker import DockerClient
 from megtrim.process import ProcessRunner
 from megtrim.store import cannot_write

@@ -18,7 +18,7 @@ from megtrim.devices.remote.telemetry import HELPERS
 from megtrim.devices.remote.transport import Transport
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.validation import clean_line, clean_log
+from megtrim.evidence.limits import clean_line, clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 
 LONGEST_EVIDENCE = 16_384

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.validation import clean_line
+from megtrim.evidence.limits import clean_line
 from megtrim.process import CompletedCommand
 
 ALIVE_SCRIPT = '# megtrim:probe\necho "$1"\n'

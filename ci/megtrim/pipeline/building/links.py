@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.build_spec import BuildSpec, Link, Variant
-from megtrim.elf.function_table import FunctionTable, parse_table, read_linked
+from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants

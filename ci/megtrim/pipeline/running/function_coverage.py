@@ -12,7 +12,7 @@ from typing import Any
 
 from megtrim.build_spec import Link
 from megtrim.devices import Lease
-from megtrim.elf.function_table import read_table
+from megtrim.elf.symbol_table import read_table
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.function_list import FunctionList, function_list

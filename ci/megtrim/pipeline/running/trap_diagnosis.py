@@ -13,7 +13,7 @@ from pathlib import Path
 from megtrim.build_spec import Link, Variant
 from megtrim.elf.symbol_names import readable
 from megtrim.errors import InputError, MegtrimError
-from megtrim.evidence.validation import read_text
+from megtrim.evidence.limits import read_text
 from megtrim.functions import linker_script
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message

@@ -14,7 +14,7 @@ from pathlib import Path
 from megtrim.build_spec import Variant
 from megtrim.devices import Lease
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.evidence.validation import clean_log
+from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run import app_outputs
 from megtrim.load_and_run.dump import Comparison, compare, parse_dump, refusal
 from megtrim.load_and_run.exit_status import RunOutcome, ending

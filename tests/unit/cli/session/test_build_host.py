@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.build_spec import Toolchain
 from megtrim.cli.session import build_host
-from megtrim.images.container_processes import ContainerRunner
+from megtrim.images.container_runner import ContainerRunner
 from megtrim.process import Command
 from unit.images.stub import ID, Stub
 

@@ -16,7 +16,7 @@ from megtrim.devices.remote.crash_reports import (
     extract,
     local_evidence,
 )
-from megtrim.evidence.validation import check_log
+from megtrim.evidence.limits import check_log
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import ProcessRunner
 from unit.devices.shell_link import ShellLink

@@ -15,7 +15,7 @@ from megtrim.devices.remote.telemetry import (
     parse_facts,
     parse_reading,
 )
-from megtrim.evidence.validation import check_line
+from megtrim.evidence.limits import check_line
 from megtrim.load_and_run.telemetry import Policy, Reading
 from megtrim.process import ProcessRunner
 from unit.devices.shell_link import ShellLink

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.build_spec import Link
 from megtrim.devices.relocation_support import UnsupportedRelocations
-from megtrim.elf.function_table import FunctionTable
+from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.observables import Observables

@@ -17,7 +17,7 @@ from megtrim.console import Console
 from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, read_bundle
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
@@ -69,9 +69,9 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
     scenarios = request.shard.of(
         sorted(bundle.of_class(request.cpu_class), key=lambda each: each.id)
     )
-    if len(scenarios) > validation.MOST_RESULTS:
+    if len(scenarios) > limits.MOST_RESULTS:
         msg = f"--shard {request.shard}: found {len(scenarios)} scenarios in this part"
-        raise InputError(msg, hint=f"make more parts: a job runs at most {validation.MOST_RESULTS}")
+        raise InputError(msg, hint=f"make more parts: a job runs at most {limits.MOST_RESULTS}")
     _prepare(request.to)
     _describe(console, bundle, standing, len(scenarios))
     # Next to the evidence: a folder for temporary files may refuse to run programs.
@@ -171,7 +171,7 @@ def _write(result: JobResult, to: Path) -> None:
     """Write the files, then the evidence that names them."""
     try:
         for digest, data in sorted(result.files.items()):
-            path = to / validation.FILES / digest
+            path = to / limits.FILES / digest
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
     except OSError as error:

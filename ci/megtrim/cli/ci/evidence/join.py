@@ -19,7 +19,7 @@ from megtrim.cli.session.invocation import BASELINE_FILE
 from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
 from megtrim.cli.session.setup import open_console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
-from megtrim.evidence import validation
+from megtrim.evidence import limits
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, dump_ending, parse_ending
@@ -101,7 +101,7 @@ def _expect_apart(order: JoinRequest, results: Path) -> None:
 
 
 def _join(order: JoinRequest, path: Path, where: Links) -> None:
-    verdict = parse_verdict(validation.read_text(path, hint=_HINT), source=str(path))
+    verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
     evidence, problems = _read_all(order.folders)
     joined = join(
         verdict,
@@ -115,7 +115,7 @@ def _join(order: JoinRequest, path: Path, where: Links) -> None:
         ),
     )
     _write(joined, order.to, path.parent, where)
-    show(f"{joined.verdict.verdict}: {validation.clean_line(joined.verdict.headline)}")
+    show(f"{joined.verdict.verdict}: {limits.clean_line(joined.verdict.headline)}")
 
 
 def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
@@ -143,7 +143,7 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
         except Contradiction:
             raise  # it may hold a failure, which must not be hidden
         except InputError as error:
-            problems.append(validation.clean_line(f"evidence that cannot be used: {error.message}"))
+            problems.append(limits.clean_line(f"evidence that cannot be used: {error.message}"))
     return tuple(found), tuple(problems)
 
 
@@ -182,7 +182,7 @@ def _copy(source: Path, target: Path) -> None:
 def _read_ending(left: Path) -> EarlyExit:
     """Return why a build has no verdict, as far as it left a reason."""
     if left.is_file():
-        return parse_ending(validation.read_text(left, hint=_HINT), source=str(left))
+        return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
     return EarlyExit(
         exit=InfrastructureFailure.exit_code,
         message=NOTHING_LEFT,
@@ -202,4 +202,4 @@ def _write_ending(to: Path, ending: EarlyExit, where: Links) -> None:
     text = read_page(to, config="", links=where).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
-    show(validation.clean_line(f"no verdict: {ending.message}"))
+    show(limits.clean_line(f"no verdict: {ending.message}"))

@@ -21,10 +21,10 @@ from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, MegtrimError, worst_exit_code
 from megtrim.github import runner
-from megtrim.github.answers import one_line
 from megtrim.github.api import Api, Forbidden
 from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
 from megtrim.github.event import Event, PullRequest, pull_request_of
+from megtrim.github.responses import one_line
 from megtrim.report.comment import Links
 from megtrim.report.markup import block
 

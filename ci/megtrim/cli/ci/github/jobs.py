@@ -16,7 +16,6 @@ from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.evidence.checks import PendingReason
-from megtrim.github.answers import one_line
 from megtrim.github.event import Event
 from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
@@ -26,6 +25,7 @@ from megtrim.github.proposal import (
     PullRequestProposer,
     PullRequestState,
 )
+from megtrim.github.responses import one_line
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set

@@ -342,7 +342,7 @@ def test_a_part_that_no_evidence_can_hold_is_refused(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything runs: all of it would be lost at the end."""
-    monkeypatch.setattr("megtrim.evidence.validation.MOST_RESULTS", 1)
+    monkeypatch.setattr("megtrim.evidence.limits.MOST_RESULTS", 1)
     model = job.put("model")
     ids = ("m/s@any", "m/t@any")
     job.write(scenarios=tuple(scenario(id=each, model=model, inputs=()) for each in ids))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from megtrim.elf.function_table import (
+from megtrim.elf.symbol_table import (
     Function,
     FunctionTable,
     holding,
@@ -221,7 +221,7 @@ def test_names_that_share_their_ends_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What a file may hold is not what it may unfold to."""
-    monkeypatch.setattr("megtrim.elf.function_table._MAX_NAMES_BYTES", 1000)
+    monkeypatch.setattr("megtrim.elf.symbol_table._MAX_NAMES_BYTES", 1000)
     data = linked([Symbol(name="a" * 90) for _ in range(12)])
 
     with pytest.raises(InputError, match="a damaged ELF file"):

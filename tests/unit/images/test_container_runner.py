@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.images.container_processes import ContainerRunner, Mounts
+from megtrim.images.container_runner import ContainerRunner, Mounts
 from megtrim.images.docker import DockerClient
 from megtrim.process import Command
 from unit.images.stub import ID, Stub
@@ -250,7 +250,7 @@ def test_a_look_that_does_not_end(
     stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A daemon that hangs is not an image without a compiler."""
-    monkeypatch.setattr("megtrim.images.container_processes._LOOK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("megtrim.images.container_runner._LOOK_TIMEOUT_S", 0.3)
     (stub.folder / "docker").write_text(
         '#!/bin/sh\nif [ "$1" = run ]; then exec sleep 60; fi\n', encoding="utf-8"
     )
