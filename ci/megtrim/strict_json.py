@@ -103,7 +103,7 @@ def encode(value: object) -> Any:
 
 
 def decode(kind: Any, value: Any, path: str) -> Any:
-    """Return the ``kind`` (a dataclass, or None beside one) that a JSON ``value`` spells.
+    """Return the ``kind`` (a dataclass, or None if that may be) that a JSON ``value`` spells.
 
     ``path`` is where the value is, for messages; empty for a whole document.
     """

@@ -161,5 +161,5 @@ def _only_first(bundle: dict[str, Any], tolerance: float, application: str) -> N
     bundle["scenarios"] = [scenario]
     if application:
         scenario |= {"application": "classify", "arguments": [application]}
-        own = {"name": "classify", "programs": bundle["programs"], "beside": []}
+        own = {"name": "classify", "programs": bundle["programs"], "companions": []}
         bundle["applications"] = [own]

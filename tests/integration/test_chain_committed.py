@@ -147,7 +147,7 @@ def test_a_changed_argument_is_no_committed_scenario(traced: Project) -> None:
     [check] = [check for check in verdict["checks"] if check["status"] == "fail"]
     assert (check["kind"], check["subject"]) == ("trace", SCENARIO)
     assert "the arguments changed" in check["text"]
-    assert check["hint"].startswith("if the change is meant, trace it anew and accept that")
+    assert check["hint"].startswith("if the change is meant, trace it again and accept that")
     assert verdict["artifacts"][0]["sizes"][1]["variant"] == "reduced"
 
 

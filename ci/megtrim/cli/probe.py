@@ -180,7 +180,7 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
         threads=1,
         timeout_s=_TIMEOUT_S,
         application=wanted.application is not None,
-        beside=programs.companion_files(wanted.application or "", session),
+        companions=programs.companion_files(wanted.application or "", session),
     )
 
 

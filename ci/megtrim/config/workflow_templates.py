@@ -1,7 +1,7 @@
-"""The two short workflows that a team adds to its repository, and the line for git beside them.
+"""The two short workflows that a team adds to its repository, and their line for git.
 
 Pure: names in, text out. What the called workflows may do is granted here, and nothing else;
-they are named by commit, so that nobody changes them from outside.
+they are named by commit, so that no one changes them from outside.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ jobs:
     with: {{{given}, pull-request: "${{{{ inputs.pull-request }}}}"}}
 """
 _REFRESH = """\
-# Traces every scenario anew, and proposes the keep set when it changed. No concurrency: as there.
+# Traces every scenario again, and proposes the keep set when it changed. No concurrency: as there.
 name: megtrim refresh
 on:
   schedule: [{{cron: "17 3 * * 1"}}]

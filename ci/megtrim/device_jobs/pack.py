@@ -283,7 +283,7 @@ def _telling(
 def _applications(
     session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
-    """Yield the applications that scenarios run, each with what must lie beside it."""
+    """Yield the applications that scenarios run, each with what must be next to it."""
     used = {each.settings.application for each in all_scenarios(session.request.config)}
     if purpose is JobPurpose.RECORD:
         used &= {*programs.linked_again(session.request)}
@@ -291,7 +291,7 @@ def _applications(
         yield BundleApplication(
             name=name,
             programs=tuple(_forms(name, session, purpose, put)),
-            beside=tuple(
+            companions=tuple(
                 (variant, file, put(binary(build, file)))
                 for variant, build in _builds(session.results, purpose).items()
                 for file in programs.companion_files(name, session)

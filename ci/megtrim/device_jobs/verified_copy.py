@@ -18,9 +18,9 @@ _HINT = "the bundle was changed or cut off on its way: run the build job again"
 def take_program(
     bundle: Bundle, folder: Path, work: Path, variant: Variant | Link, application: str
 ) -> Path:
-    """Copy a variant's program, and beside it what must lie there. Raises as :func:`take` does."""
+    """Copy a variant's program, and next to it what must be there. Raises as :func:`take` does."""
     digest = bundle.program(variant, application) or ""
-    # Two variants of a program may be the same file, with other libraries beside it.
+    # Two variants of a program may be the same file, with other libraries next to it.
     place = work / f"{variant}-{digest}"
     for name, own in bundle.companion_files(variant, application).items():
         take(folder, own, place / name)

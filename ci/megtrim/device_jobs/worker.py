@@ -288,7 +288,7 @@ class _Worker:
             cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
             search=scenario.search,
             application=bool(scenario.application),
-            beside=tuple(self.job.bundle.companion_files(variant, scenario.application)),
+            companions=tuple(self.job.bundle.companion_files(variant, scenario.application)),
         )
 
     def _program(self, variant: Variant | Link, scenario: BundleScenario) -> Path:

@@ -63,7 +63,7 @@ def find(
     cpu: str,
     sysroot: Path | None,
 ) -> Qemu:
-    """Return the emulated device. Raises InputError if qemu is missing or lacks the CPU."""
+    """Return the emulated device. Raises InputError if qemu is missing or does not have the CPU."""
     emulator = program(processes, machine)
     if emulator is None:
         msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"

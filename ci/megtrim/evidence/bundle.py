@@ -147,17 +147,19 @@ class BundleApplication:
     name: str
     programs: tuple[tuple[str, str], ...]
     """Variant and sha256, as for :class:`Bundle`."""
-    beside: tuple[tuple[str, str, str], ...]
+    companions: tuple[tuple[str, str, str], ...]
     """Variant, name and sha256 of the files that must be in its folder."""
 
     def __post_init__(self) -> None:
         limits.check_name("application", self.name)
         _check_variants(f"application {self.name}", self.programs)
-        limits.check_count(f"application {self.name}: beside", self.beside, limits.MOST_ITEMS)
-        for variant, name, digest in self.beside:
-            limits.check_name(f"application {self.name}: beside", name)
+        limits.check_count(
+            f"application {self.name}: companions", self.companions, limits.MOST_ITEMS
+        )
+        for variant, name, digest in self.companions:
+            limits.check_name(f"application {self.name}: companions", name)
             fits = name != self.name and variant in dict(self.programs)
-            limits.require(fits, f"application {self.name}: beside", name, "a file of its own")
+            limits.require(fits, f"application {self.name}: companions", name, "a file of its own")
             limits.check_digest(f"application {self.name}: {name}", digest)
 
 
@@ -261,7 +263,7 @@ class Bundle:
 
     def companion_files(self, variant: Variant | Link, application: str) -> dict[str, str]:
         """Return name and sha256 of the files that must be in an application's folder."""
-        every = (each.beside for each in self.applications if each.name == application)
+        every = (each.companions for each in self.applications if each.name == application)
         return {name: digest for files in every for of, name, digest in files if of == variant}
 
     def _programs(self, application: str) -> dict[str, str]:

@@ -36,7 +36,7 @@ _PENDING = {
     PendingReason.FORK: "a pull request from a fork runs no device job; "
     "a maintainer can push the branch to this repository",
     PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
-    "job within the time that was given, or nobody approved it",
+    "job within the time that was given, or no one approved it",
     PendingReason.LATE: "the device job had not ended in time",
 }
 _NO_RESULT = "the device job brought no result of it"
@@ -205,12 +205,12 @@ class Devices:
             attempts=result.attempts,
         )
         if _severity(found) > 0:
-            told = replace(
+            silent = replace(
                 self._silent(text, proof, same=same), time_s=result.time_s, detail=detail(shown)
             )
-            if told.status is CheckStatus.FAIL:
-                return told
-            return replace(told, status=CheckStatus.INFRASTRUCTURE)
+            if silent.status is CheckStatus.FAIL:
+                return silent
+            return replace(silent, status=CheckStatus.INFRASTRUCTURE)
         return ScenarioCheck(
             status=CheckStatus.FAIL,
             text=text,

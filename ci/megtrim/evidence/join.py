@@ -125,20 +125,20 @@ def _checks(verdict: Verdict, bundle: Bundle, said: Devices) -> list[Check]:
     ]
 
 
-def _check(scenario: ScenarioResult, told: ScenarioCheck, verdict: Verdict, *, line: int) -> Check:
-    invocation = replace(verdict.invocation, device=told.device)
+def _check(scenario: ScenarioResult, found: ScenarioCheck, verdict: Verdict, *, line: int) -> Check:
+    invocation = replace(verdict.invocation, device=found.device)
     return Check(
         id=f"{CheckKind.DEVICE}:{scenario.id}",
         kind=CheckKind.DEVICE,
         subject=scenario.id,
-        status=told.status,
-        text=told.text,
-        detail=told.detail,
-        hint=told.hint,
-        time_s=told.time_s,
+        status=found.status,
+        text=found.text,
+        detail=found.detail,
+        hint=found.hint,
+        time_s=found.time_s,
         file=verdict.config,
         line=line,
-        reproduce=invocation.verify(scenario.id) if told.device else "",
+        reproduce=invocation.verify(scenario.id) if found.device else "",
     )
 
 

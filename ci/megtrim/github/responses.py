@@ -138,7 +138,7 @@ def _forbidden(answer: Response, method: str, path: str) -> str:
     named = one_line(answer.headers.get("x-accepted-github-permissions", ""), most=120)
     wanted = named.replace("_", "-").replace("=", ": ") or _permission(method, path)
     return (
-        f"the token lacks a permission: give the job `permissions: {wanted}`; the token of a "
+        f"the token is missing a permission: give the job `permissions: {wanted}`; the token of a "
         "pull request from a fork only reads, whatever the workflow says"
     )
 

@@ -48,7 +48,7 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
             f"{shown}: found header generation {keep.generation}, "
             f"expected the engine's: {generation}"
         )
-        raise InputError(msg, hint="the engine changed: trace it anew", command=ACCEPT)
+        raise InputError(msg, hint="the engine changed: trace it again", command=ACCEPT)
     _expect_regions(keep, str(shown), loaded)
     return keep
 
@@ -75,7 +75,7 @@ def settle(session: Session, folder: StageFolder) -> int:
 
     That file is written where there is none yet or where a person accepts the new one. In
     committed mode it is the keep set, so there is nothing to settle. Raises TraceFailure where a
-    trace shrank; a committed file that lacks something is a check of the verdict.
+    trace shrank; a committed file that is missing something is a check of the verdict.
     """
     if session.request.committed or session.request.quick:
         return EXIT_PASS

@@ -148,7 +148,7 @@ def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
         "timeout": str(settings.timeout_s),
     }
     for name, path in sorted(settings.inputs.items()):
-        # A program tells by its name of what kind a file is.
+        # A program sees by its name of what kind a file is.
         named[f"input {name}"] = f"{sha256_file(session.request.path(path))} {path.suffix}".rstrip()
     if settings.algo_cache is not None:
         named["algorithm cache"] = sha256_file(session.request.path(settings.algo_cache))

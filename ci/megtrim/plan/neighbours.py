@@ -200,9 +200,9 @@ def _switches(scenario: Scenario, dialect: Dialect) -> Iterator[str]:
     for switch in _SWITCHES:
         other = dialect.other_names.get(switch, "")
         # The oldest releases accept both names of one switch.
-        told_as_other = other in dialect.switches and other < switch
+        listed_as_other = other in dialect.switches and other < switch
         in_vain = switch in _SEARCHES and _has_cache(scenario)
-        if switch in dialect.switches and not told_as_other and not in_vain:
+        if switch in dialect.switches and not listed_as_other and not in_vain:
             yield switch
 
 

@@ -45,7 +45,7 @@ def markdown(rows: Sequence[SwitchSize]) -> str:
     """Return the folded table."""
     head = tuple(name if name in _WORDS else f"{name}>" for name in HEAD)
     table = bounded_table(head, rows, _render_markdown_row)
-    what = "Reduced builds of one keep set, weighed and not run; bytes are saved against all-on."
+    what = "Reduced builds of one keep set, measured and not run; bytes are saved against all-on."
     return fold("What each switch buys", f"{what}\n\n{table}")
 
 

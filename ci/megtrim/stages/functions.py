@@ -107,7 +107,7 @@ def work(task: Task, session: Session, folder: Path) -> _Result:
 
 
 def _needs_probes(session: Session) -> bool:
-    """Say whether functions are recorded where no emulator tells them: here, or on a runner."""
+    """Say whether functions are recorded where no emulator shows them: here, or on a runner."""
     if session.request.committed or session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
@@ -189,7 +189,7 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name what a list of functions made elsewhere rests on: its link, and all but the device."""
+    """Name what a list of functions made elsewhere depends on: its link, and all but the device."""
     return deviceless(_run_inputs(scenario, session)) | {"link": _link_of(scenario, session)}
 
 
@@ -216,7 +216,7 @@ def _find_imported_evidence(scenario: Scenario, session: Session) -> ImportedEvi
 
 
 def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
-    """Run the scenario on the link that tells its functions, and leave their list."""
+    """Run the scenario on the link that shows its functions, and leave their list."""
     name = programs.name_of(scenario, session.request)
     if name not in linking.identities(session.results):
         return RecordResult(functions=0, time_s=0.0)

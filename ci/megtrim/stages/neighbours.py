@@ -1,7 +1,7 @@
 """Stage `neighbours`: runs near each scenario, on plain and on every trimmed build.
 
 It measures what trimming costs: what the plain build can do with a neighbour is what is expected of
-the others. Each neighbour is a result of its own, keyed by what it rests on: a run that was cut
+the others. Each neighbour is a result of its own, keyed by what it depends on: a run that was cut
 off goes on where it was, and a new neighbour runs alone. Nothing fails here unless a budget asks.
 """
 
@@ -75,7 +75,7 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     for label, task in (("plain", PLAIN), *_levels(session.request)):
         named_ |= programs.digests(scenario, session, task, label)
     return named_ | {
-        # What a run that trapped lacked is told by it.
+        # It shows what a run that trapped is missing.
         "keep set": session.results.done[keep_task(session.request.config)].files[KEEP_SET_FILE],
         "tolerance": repr(scenario.settings.allowed),
     }

@@ -74,7 +74,7 @@ def able(session: Session) -> Session:
 
 
 def obtain(task_id: str, session: Session) -> StageFolder | None:
-    """Return the finished folder of a task, making it and what it rests on where need be.
+    """Return the finished folder of a task, making it and what it depends on if needed.
 
     For results that only some runs need. What failed is not tried again: None.
     """

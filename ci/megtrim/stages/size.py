@@ -1,4 +1,4 @@
-"""Stage `size`: the stripped artifacts weighed, and held to their budgets."""
+"""Stage `size`: the stripped artifacts, measured and compared with their budgets."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
 
 
 def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
-    """Return what is weighed, plain first, what ships last: the builds that the task needs."""
+    """Return what is measured, plain first, what ships last: the builds that the task needs."""
     every = (
         (Variant.PLAIN, PLAIN),
         (Variant.PROFILE, PROFILE),
@@ -117,7 +117,7 @@ def _baseline(session: Session) -> Baseline | None:
 def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
     """Return the baseline's file and what people call it; the command line's one wins.
 
-    The configuration's is that of the full way: a quick look is not held against it.
+    The configuration's is that of the full trim: a quick trim is not compared with it.
     """
     if request.baseline is not None:
         return request.baseline, str(request.baseline)

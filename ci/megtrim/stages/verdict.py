@@ -105,7 +105,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if not (session.request.committed or session.request.quick) and committed.is_file():
         named["committed keep set"] = sha256_file(committed)
     if config.waivers:
-        named["today"] = session.request.today.isoformat()  # people are told before one lapses
+        named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
     for scenario, proof in last_proofs(session).items():
         if proof is not None:
             named[f"last proof of {scenario}"] = repr(proof)

@@ -59,7 +59,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name what a verification of a scenario rests on; see :func:`inputs`."""
+    """Name what a verification of a scenario depends on; see :func:`inputs`."""
     named = scenario_inputs(scenario, session)
     if scenario.searches:
         named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]

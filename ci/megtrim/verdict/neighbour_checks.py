@@ -62,9 +62,9 @@ def demand_check(demand: Demand) -> Check:
     )
 
 
-def _first(told: Mapping[str, str]) -> str:
-    scenario, why = min(told.items())
-    others = len(told) - 1
+def _first(shortfalls: Mapping[str, str]) -> str:
+    scenario, why = min(shortfalls.items())
+    others = len(shortfalls) - 1
     more = f" (and {others} more scenario{'' if others == 1 else 's'})" if others else ""
     return f"{scenario}: {why}{more}"
 

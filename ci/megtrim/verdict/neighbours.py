@@ -82,5 +82,5 @@ def unmet(asked: Asked, rows: Sequence[NeighbourResult]) -> str:
         return "" if enough else f"{working(rows)}, {asked} are asked for"
     named = [row for row in rows if isinstance(asked, str) or row.name in asked]
     broken = [row for row in named if row.levels and not row.works]
-    told = ", ".join(f"{row.name} {row.levels[-1].outcome}" for row in broken)
-    return f"{len(broken)} of those asked for do not work: {told}" if broken else ""
+    listed = ", ".join(f"{row.name} {row.levels[-1].outcome}" for row in broken)
+    return f"{len(broken)} of those asked for do not work: {listed}" if broken else ""

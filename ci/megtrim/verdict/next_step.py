@@ -31,7 +31,7 @@ LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then t
 def accept(invocation: Invocation) -> str:
     """Say how to bring the committed keep set up to date."""
     return (
-        f"trace it anew and accept that with {invocation.accept()}, "
+        f"trace it again and accept that with {invocation.accept()}, "
         f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
     )
 

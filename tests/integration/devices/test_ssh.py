@@ -128,7 +128,7 @@ def test_a_board_with_another_key(make_spec: MakeSpec, board: Sshd) -> None:
     failure = failure_of(only(make_spec(known_hosts=known)))
 
     assert failure.message.startswith(f"rock-5 (127.0.0.1:{board.port}): ")
-    assert failure.hint.startswith("another machine answers, or the board was set up anew")
+    assert failure.hint.startswith("another machine answers, or the board was set up again")
     assert str(known) in failure.hint
 
 

@@ -112,7 +112,7 @@ def test_an_address(settings: DeviceSettings, expected: str) -> None:
         ),
         (
             "Host key for x has changed and you have requested strict checking.",
-            "another machine answers, or the board was set up anew: compare `ssh-keyscan",
+            "another machine answers, or the board was set up again: compare `ssh-keyscan",
             "then replace its line in ~/.ssh/known_hosts",
         ),
         ("Host key verification failed.", "this board's key is not known", "add the line"),

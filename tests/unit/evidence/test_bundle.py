@@ -324,7 +324,7 @@ def test_a_named_link_without_its_list_is_refused(alone: tuple[str, str]) -> Non
 CLASSIFY = BundleApplication(
     name="classify",
     programs=(("plain", "3" * 64), ("reduced", "4" * 64)),
-    beside=(("plain", "libengine.so", "6" * 64), ("reduced", "libengine.so", "7" * 64)),
+    companions=(("plain", "libengine.so", "6" * 64), ("reduced", "libengine.so", "7" * 64)),
 )
 OF_APPLICATION = bundle(
     programs=(),
@@ -353,10 +353,16 @@ def test_an_application_comes_back_with_what_lies_beside_it() -> None:
         (put(*SCENARIO, "arguments", value=["{modle}"]), "an unknown placeholder {modle}"),
         (put(*SCENARIO, "arguments", value=["{input:x}"]), "['input:x'], expected its inputs"),
         (put("applications", 0, "programs", value=[]), "application classify"),
-        (put("applications", 0, "beside", 0, 0, value="profile"), "expected a file of its own"),
-        (put("applications", 0, "beside", 0, 1, value="classify"), "expected a file of its own"),
-        (put("applications", 0, "beside", 0, 1, value="../lib.so"), "expected a name of letters"),
-        (put("applications", 0, "beside", 0, 2, value="x"), "expected a sha256"),
+        (put("applications", 0, "companions", 0, 0, value="profile"), "expected a file of its own"),
+        (
+            put("applications", 0, "companions", 0, 1, value="classify"),
+            "expected a file of its own",
+        ),
+        (
+            put("applications", 0, "companions", 0, 1, value="../lib.so"),
+            "expected a name of letters",
+        ),
+        (put("applications", 0, "companions", 0, 2, value="x"), "expected a sha256"),
     ],
 )
 def test_every_value_of_an_application_is_held_to_its_shape(change: Change, said: str) -> None:

@@ -312,7 +312,7 @@ def test_403_names_the_permission_that_github_names(httpserver: HTTPServer) -> N
         f"GET {PATH}: GitHub answered 403 (Resource not accessible by integration)"
     )
     assert failed.hint == (
-        "the token lacks a permission: give the job `permissions: pull-requests: write`; "
+        "the token is missing a permission: give the job `permissions: pull-requests: write`; "
         "the token of a pull request from a fork only reads, whatever the workflow says"
     )
     assert len(seen) == 1

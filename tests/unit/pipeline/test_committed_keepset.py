@@ -162,7 +162,7 @@ def test_another_generation_is_refused(now: Session) -> None:
     assert caught.value.message == (
         "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
     )
-    assert caught.value.hint == "the engine changed: trace it anew: megtrim trim --accept"
+    assert caught.value.hint == "the engine changed: trace it again: megtrim trim --accept"
 
 
 @pytest.mark.parametrize("level", ["region", "function"])

@@ -41,7 +41,7 @@ PROVEN = "pixel-6 proved this program 3 days ago, so no device was used"
 PENDING = (
     "device verification pending: no runner with the labels self-hosted, megtrim, "
     "armv82-dotprod took the job within the time that was given, "
-    "or nobody approved it; last proof 3 days old"
+    "or no one approved it; last proof 3 days old"
 )
 
 

@@ -37,7 +37,7 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
         title="megtrim fail: trap:resnet18-s/tuned@armv82-dotprod",
         message=(
             "trapped: 2 regions that it needs were not kept. "
-            "What to do: if it is meant to run these, trace it anew and accept that with "
+            "What to do: if it is meant to run these, trace it again and accept that with "
             "megtrim trim --config megtrim.yaml --accept, then commit megtrim/keepset.json; "
             "the trace-refresh workflow proposes the same. "
             "To see it again: megtrim verify --config megtrim.yaml --committed "

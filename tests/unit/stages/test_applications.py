@@ -189,7 +189,7 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
 
 def test_a_shared_object_that_nobody_weighs_is_warned_of(tmp_path: Path) -> None:
     """Its program alone would look small."""
-    warned = f"served needs {LIBRARY}, whose size is not weighed: name it in `artifacts`"
+    warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
     assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
 
     (tmp_path / "told").mkdir()
@@ -288,11 +288,11 @@ def test_a_bundle_holds_applications_and_what_lies_beside_them(tmp_path: Path) -
     texts = tuple((name, sha(SAYS[task])) for name, task in variants)
     assert bundle.programs == ()
     assert bundle.applications == (
-        BundleApplication(name="classify", programs=texts, beside=()),
+        BundleApplication(name="classify", programs=texts, companions=()),
         BundleApplication(
             name="served",
             programs=texts,
-            beside=tuple((name, LIBRARY, sha(f"library of {task}")) for name, task in variants),
+            companions=tuple((name, LIBRARY, sha(f"library of {task}")) for name, task in variants),
         ),
     )
     assert [each.application for each in bundle.scenarios] == ["classify", "served"]
@@ -343,7 +343,7 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
         BundleApplication(
             name="classify",
             programs=tuple((name, sha(name)) for name in ("unfolded", "probed", "observables")),
-            beside=(),
+            companions=(),
         ),
     )
 

@@ -81,5 +81,5 @@ def test_in_committed_mode_it_is_a_finding_of_the_verdict(tmp_path: Path, known:
         else "m/s@any is not in the keep set: it was not traced (stale trace)"
     )
     assert failed.value.hint == (
-        "trace it anew, accept that, and commit the keep set: megtrim trim --accept"
+        "trace it again, accept that, and commit the keep set: megtrim trim --accept"
     )

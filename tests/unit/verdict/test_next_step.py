@@ -14,7 +14,7 @@ from megtrim.verdict.statuses import CheckKind
 COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megtrim/keepset.json")
 TRACED = Invocation(config="trim/a.yaml")
 WAY_OUT = (
-    "trace it anew and accept that with megtrim trim --config trim/a.yaml --accept, "
+    "trace it again and accept that with megtrim trim --config trim/a.yaml --accept, "
     "then commit trim/megtrim/keepset.json; the trace-refresh workflow proposes the same"
 )
 

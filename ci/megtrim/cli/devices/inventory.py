@@ -44,7 +44,7 @@ class InventoryEntry:
     configured: bool
 
     def device(self) -> Device:
-        """Make it. Raises InputError if this machine lacks what its kind needs."""
+        """Make it. Raises InputError if something that its kind needs is missing here."""
         return devices.make(self.kind, self.spec, native=platform.machine())
 
 

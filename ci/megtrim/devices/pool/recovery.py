@@ -20,7 +20,7 @@ from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 
-UNAUTHORIZED = "unauthorized: somebody must allow this host on the screen of the phone"
+UNAUTHORIZED = "unauthorized: someone must allow this host on the screen of the phone"
 _POWER_OFF_S = 5
 _RECONNECTS_PER_WAIT = 4
 _LAST_WORD_S = 2.0

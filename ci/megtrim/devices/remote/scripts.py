@@ -5,7 +5,7 @@ its step, takes all that varies as arguments, and does as much as possible in on
 on a phone each call is slow. A line that starts with ``megtrim`` is a reply.
 
     ROOT/files/DIGEST       files that were brought, kept for the next job
-    ROOT/runs/RUN/place     where the program runs; beside it: pid, put (names), late (too slow)
+    ROOT/runs/RUN/place     where the program runs; next to it: pid, put (names), late (too slow)
 """
 
 from __future__ import annotations

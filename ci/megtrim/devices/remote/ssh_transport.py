@@ -48,7 +48,7 @@ _COMPARE = (
     "compare `ssh-keyscan -p {port} {host}` with /etc/ssh/ssh_host_*_key.pub on the board itself"
 )
 _CHANGED = (
-    "another machine answers, or the board was set up anew: {compare}, then replace its line in"
+    "another machine answers, or the board was set up again: {compare}, then replace its line in"
     " {known}"
 )
 _UNKNOWN = "this board's key is not known here: {compare}, then add the line to {known}"

@@ -25,7 +25,7 @@ def make_base_spec(session: Session) -> BuildSpec:
 
 
 def base_inputs(session: Session) -> dict[str, str]:
-    """Name what that build rests on."""
+    """Name what that build depends on."""
     named = variants.inputs(session, make_base_spec(session))
     return (
         named
@@ -35,7 +35,7 @@ def base_inputs(session: Session) -> dict[str, str]:
 
 
 def shipped_inputs(session: Session) -> dict[str, str]:
-    """Name what the link that ships rests on and that is known before functions are recorded."""
+    """Name what the link that ships depends on and that is known before functions are recorded."""
     return base_inputs(session) | {
         "kept whatever ran": "\n".join(
             (*session.services.engine.kept, *session.request.config.trim.keep)
@@ -55,7 +55,7 @@ def locate_unstripped(label: Link, target: str) -> str:
 
 
 def observables(target: str) -> str:
-    """Return where a stage's folder tells what can be observed of a target's unfolded link."""
+    """Return where a stage's folder states what can be observed of a target's unfolded link."""
     return locate_unstripped(Link.UNFOLDED, f"{target}.observables")
 
 

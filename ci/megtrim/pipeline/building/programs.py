@@ -1,4 +1,4 @@
-"""Which program a scenario runs, what must lie beside it, and how the programs are built.
+"""Which program a scenario runs, what must be next to it, and how the programs are built.
 
 The engine's own target, or an application of the team's: everything that runs, weighs or binds
 a program asks here.
@@ -25,7 +25,7 @@ def name_of(scenario: Scenario, request: TrimRequest) -> str:
 
 
 def companion_files(name: str, session: Session) -> tuple[str, ...]:
-    """Return the names of the files that must lie beside a program: its shared objects."""
+    """Return the names of the files that must be next to a program: its shared objects."""
     application = session.request.config.application(name)
     if application is None or not application.is_shared:
         return ()
@@ -38,7 +38,7 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
 
 
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
-    """Name the scenario's program and what lies beside it, as the task built them."""
+    """Name the scenario's program and what is next to it, as the task built them."""
     build, name = session.results.done[task], name_of(scenario, session.request)
     files = {
         f"{label} {each}": binary_digest(build, each) for each in companion_files(name, session)
@@ -133,7 +133,7 @@ def warn_unweighed(session: Session) -> Iterator[str]:
     for name in (each.name for each in config.applications):
         for library in companion_files(name, session):
             if library not in config.artifacts:
-                yield f"{name} needs {library}, whose size is not weighed: name it in `artifacts`"
+                yield f"{name} needs {library}, whose size is not measured: name it in `artifacts`"
 
 
 def _with_source(request: TrimRequest) -> Iterator[Application]:

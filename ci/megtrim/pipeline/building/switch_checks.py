@@ -13,7 +13,7 @@ from megtrim.pipeline.session import Session, TrimRequest
 
 
 def expect_switchable(session: Session) -> None:
-    """Raise InputError for a switch that the tree lacks, cannot turn on, or a model needs."""
+    """Refuse a switch that the tree does not have or cannot turn on, or a model needs."""
     said = dict(_locate_switches(session.request, (True, False)))
     switches.refuse_unknown(said, session.services.engine.checkout)
     if session.request.config.trim.switches.rtti:

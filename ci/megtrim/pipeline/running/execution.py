@@ -38,11 +38,11 @@ class RunSpec:
     """Let the engine search for algorithms, and bring back the cache it writes."""
     application: bool = False
     """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
-    beside: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
     """Names of files that go along with a program, from the folder that it lies in."""
     recorded: str = ""
     """Name of a file that the program leaves and that is brought back; empty: none."""
-    lacks_model: bool = False
+    without_model: bool = False
     """The model is named and not there."""
     prefix: str = ""
     """Begins the names that the program gets: of model, inputs, cache and dump."""
@@ -80,9 +80,9 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
     with lease.open() as directory:
         program = spec.program.name
         directory.put(spec.program, program)
-        for name in spec.beside:
+        for name in spec.companions:
             directory.put(spec.program.with_name(name), name)
-        if not spec.lacks_model:
+        if not spec.without_model:
             directory.put(spec.model, spec.prefix + MODEL)
         inputs = {
             name: f"{spec.prefix}input{i}{path.suffix}"

@@ -24,17 +24,17 @@ from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.tracing import Note
 
 EMULATED = "qemu"
-"""Kind of the devices whose emulator tells what it translated."""
+"""Kind of the devices whose emulator logs what it translated."""
 _LOGGED: Mapping[str, Any] = {"recorded": qemu_log.LOG_FILE, "env": qemu_log.ENVIRONMENT}
 _PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
 _UNKNOWN_FLAG = "--no-such-flag"
 _LONG = "a-name-that-no-short-string-holds-"
 FORM = "3"
-"""Of what a list rests on besides its inputs: how links are made and what else runs."""
+"""What a list depends on besides its inputs: how links are made and what else runs."""
 
 
 def link_for(lease: Lease) -> Link:
-    """Return which link tells its functions there."""
+    """Return which link shows its functions there."""
     return Link.UNFOLDED if lease.kind == EMULATED else Link.PROBED
 
 
@@ -84,7 +84,7 @@ def _complaints(spec: RunSpec) -> Iterator[RunSpec]:
     """Yield what goes wrong most often, so that a trimmed program still says it in words."""
     if spec.application:
         return  # its words are its own: a scenario of its own keeps them
-    yield replace(spec, lacks_model=True)
+    yield replace(spec, without_model=True)
     yield replace(spec, arguments=(*spec.arguments, _UNKNOWN_FLAG))
 
 
@@ -95,7 +95,7 @@ def _run_checked(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunR
     if how is not RunOutcome.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
         ended = f"ended with {found.run.rc} ({how}): {said}"
-        msg = f"{scenario}: the link that tells its functions {ended}"
+        msg = f"{scenario}: the link that shows its functions {ended}"
         raise ProductFailure(msg, hint="does the scenario run on the plain build?")
     return found
 

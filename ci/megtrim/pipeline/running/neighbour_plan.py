@@ -73,7 +73,7 @@ def order_of(
     return replace(
         own,
         model=own.model if neighbour.model is None else session.request.path(neighbour.model),
-        lacks_model=neighbour.model is None,
+        without_model=neighbour.model is None,
         arguments=neighbour.arguments,
         threads=neighbour.threads,
         cache=own.cache if neighbour.cached else None,

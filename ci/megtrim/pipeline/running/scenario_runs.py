@@ -17,7 +17,7 @@ from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import Task, search_task
 from megtrim.store import sha256_file
 
-_REFRESH = "trace it anew, accept that, and commit the keep set"
+_REFRESH = "trace it again, accept that, and commit the keep set"
 
 
 def scenario_of(task: Task) -> Scenario:
@@ -52,7 +52,7 @@ def make_run_spec(
         model=session.request.path(scenario.model.file),
         arguments=settings.args,
         application=settings.application is not None,
-        beside=programs.companion_files(programs.name_of(scenario, session.request), session),
+        companions=programs.companion_files(programs.name_of(scenario, session.request), session),
         inputs={name: session.request.path(path) for name, path in settings.inputs.items()},
         threads=settings.threads,
         timeout_s=settings.timeout_s,

@@ -1,6 +1,6 @@
 """Explaining a bad end of a trimmed build.
 
-The named link says which function is not kept; else the profile build tells by difference.
+The named link shows which function is not kept; else the profile build does, by difference.
 It needs neither a device nor a configuration: whoever asks makes the runs.
 """
 
@@ -107,7 +107,7 @@ def explain(
     *,
     lacking_operators: tuple[str, ...] = (),
 ) -> Diagnosis:
-    """Name what the same run needs and the keep set lacks.
+    """Name what the same run needs and the keep set does not hold.
 
     A run that the profile build cannot do either is the engine's own error, whatever is missing.
     ``lacking_operators`` are those of the model that the keep set does not name.

@@ -28,14 +28,14 @@ from megtrim.plan.graph import (
 from megtrim.store import StageFolder, key_of
 
 FUNCTION = "function"
-"""What the full way's program is called beside that of the quick one, which is the reduced one."""
+"""Name of the full trim's program where the quick one's is shown, too, which is *reduced*."""
 
 _Bound = tuple[tuple[object, ...], ...]
 """Which scenarios a keep set is of, as :func:`megtrim.midout.keepset.bindings` says it."""
 
 
 def find_builds(session: Session) -> Mapping[str, StageFolder]:
-    """Return the build by regions, and that by functions as well, where the full way has them."""
+    """Return the build by regions, and that by functions as well, if the full trim has them."""
     full = session.request.full
     if full is None or trims_plain_build(full.config):
         return {}

@@ -48,7 +48,7 @@ def trim_choice(session: Session) -> TrimChoice:
 def regions_use(task: Task, session: Session) -> RegionsUse:
     """Return the kept regions by tag, next to how many the profile binary holds.
 
-    None are held where the verdict's task rests on no profile build: one that a trap made
+    None are held if the verdict's task depends on no profile build: one that a trap made
     necessary is not asked, or the next run would report the same trap otherwise.
     """
     profiled = PROFILE in task.wants

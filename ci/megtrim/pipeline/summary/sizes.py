@@ -20,7 +20,7 @@ from megtrim.verdict.model import (
 
 
 def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
-    """Return every artifact with its variants, plain first; nothing where nothing was weighed."""
+    """Return every artifact with its variants, plain first; nothing if nothing was measured."""
     if SIZE not in session.results.done:
         return ()
     rows = session.results.done[SIZE].result_as(SizeResult).artifacts

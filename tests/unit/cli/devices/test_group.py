@@ -212,7 +212,7 @@ def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
         (ConnectionState.ABSENT, "failed  pixel: it is not found\n"),
         (
             ConnectionState.UNAUTHORIZED,
-            "failed  pixel: unauthorized: somebody must allow this host",
+            "failed  pixel: unauthorized: someone must allow this host",
         ),
         (
             ConnectionState.READY,

@@ -119,7 +119,7 @@ def test_a_run_that_fails_is_the_product_s_fault(tmp_path: Path, ends: tuple[str
     with pytest.raises(ProductFailure) as caught:
         recorded(tmp_path, plays(*ends))
 
-    assert caught.value.message.startswith(f"{ID}: the link that tells its functions ended with 1")
+    assert caught.value.message.startswith(f"{ID}: the link that shows its functions ended with 1")
 
 
 def test_a_device_that_cannot_load_the_link_is_told(tmp_path: Path) -> None:

@@ -349,7 +349,7 @@ def test_a_missing_permission_is_a_warning_always(job: Job) -> None:
     text = (
         "POST /repos/acme/phone/issues/17/comments: GitHub answered 403 "
         "(Resource not accessible by integration)\n"
-        "  the token lacks a permission: give the job `permissions: pull-requests: write`; "
+        "  the token is missing a permission: give the job `permissions: pull-requests: write`; "
         "the token of a pull request from a fork only reads, whatever the workflow says"
     )
     assert answer.status == 0
