@@ -123,7 +123,7 @@ def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
             f"clang and lld of one version were not found on image {base}",
         ),
         ("ndk", base, {}, 2, f"ANDROID_NDK_ROOT is not set on image {base}"),
-        ("zig", base, {}, 2, f"is not in image {base}"),
+        ("zig", base, {}, 2, f"but not in image {base}"),
         ("host", "no-such/image:here", {}, 2, "megtrim images build"),
         ("host", base, {}, 2, f"image {base} has no C++ compiler"),
         ("host", base, no_daemon, 3, "no Docker daemon answers"),
