@@ -1,4 +1,4 @@
-"""``megtrim ci github wait`` and ``propose``; :data:`COMMANDS` holds all verbs that ask GitHub."""
+"""``megtrim ci github wait`` and ``propose``: what jobs of a workflow ask of GitHub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.ci.github.baseline import baseline
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
@@ -294,6 +293,3 @@ def _start(
         return
     now = "started" if started else "was already started"
     console.say(f"{one_line(workflow)} {now} on {branch} for pull request {proposed.number}")
-
-
-COMMANDS: tuple[click.Command, ...] = (baseline, wait, propose)
