@@ -24,6 +24,7 @@ from megtrim.pipeline.running.symbolizing_link import ensure_named_program
 from megtrim.pipeline.session import Session, TrimRequest, scenario_inputs
 from megtrim.plan.graph import (
     PLAIN,
+    PROFILE,
     REDUCED,
     REGION,
     Stage,
@@ -35,7 +36,7 @@ from megtrim.plan.graph import (
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.store import sha256_file
-from megtrim.verdict.neighbours import NeighbourResult, unmet, working
+from megtrim.verdict.neighbours import NeighbourOutcome, NeighbourResult, unmet, working
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -47,6 +48,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         **{f"neighbour {each.name}": repr(each) for each in tried},
         "other dumps": " ".join(sha256_file(session.request.path(p)) for p in scenario.model.also),
         "asked": str(neighbour_plan.asked_of(budget)) if budget else "",
+        **_profile_inputs(scenario, session),
     }
 
 
@@ -100,11 +102,30 @@ def _evaluate_neighbour(
         session.services.console.say(f"    near  {neighbour.name}: {_line(row)}")
         return NeighbourRunResult(neighbour=row)
 
-    name = f"{scenario.id}#{neighbour.name}"
-    folder, _ = session.services.store.ensure(
-        Stage.NEIGHBOURS, name, rests_on, produce, NeighbourRunResult
-    )
-    return folder.result_as(NeighbourRunResult).neighbour
+    def ensure(named: dict[str, str]) -> tuple[NeighbourResult, bool]:
+        name = f"{scenario.id}#{neighbour.name}"
+        folder, made = session.services.store.ensure(
+            Stage.NEIGHBOURS, name, named, produce, NeighbourRunResult
+        )
+        return folder.result_as(NeighbourRunResult).neighbour, made
+
+    row, made = ensure(rests_on)
+    profile = _profile_inputs(scenario, session)
+    if made or not profile or not _is_unexplained(row):
+        return row
+    # It was tried where no profile build was at hand to show what was missing.
+    return ensure(rests_on | profile)[0]
+
+
+def _is_unexplained(row: NeighbourResult) -> bool:
+    return any(each.outcome is NeighbourOutcome.TRAPPED and not each.needs for each in row.levels)
+
+
+def _profile_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Name the profile build where there is one: it shows what a run that trapped is missing."""
+    if PROFILE not in session.results.done:
+        return {}
+    return programs.digests(scenario, session, PROFILE, "profile")
 
 
 def _binding(neighbour: Neighbour, request: TrimRequest) -> dict[str, str]:

@@ -48,7 +48,8 @@ def _programs() -> Iterator[Left]:
         recorded = " ".join(f"functions/{each}" for each in scenarios)
         yield Left(task="build/plain", file=f"bin/{program}", rest=verified)
         yield Left(task="reduce/reduced", file=f"bin/{program}", rest=verified)
-        yield Left(task="build/profile", file=f"bin/{program}", rest=traced)
+        shown = " ".join(f"neighbours/{each}" for each in scenarios)
+        yield Left(task="build/profile", file=f"bin/{program}", rest=f"{traced} {shown}")
         yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
         told = f"links/*/{program}.observables"
         yield Left(task="functions/linked", file=told, rest=recorded, where=HERE)

@@ -21,11 +21,12 @@ from megtrim.pipeline.results import NeighboursResult
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
-from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.stages import neighbours
 from megtrim.verdict.statuses import CheckStatus
-from unit.stages.built import built
+from unit.stages.built import built, finish
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
+from unit.stages.fake_device import PROFILE as TRACES
 from unit.stages.support import changed, keep_set
 
 CONFIG = """\
@@ -115,6 +116,19 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path) -> None:
     assert [row.levels[0].outcome for row in third.neighbours] == [
         *("same", "same", "trapped"),
     ]
+
+
+def test_a_trap_is_explained_once_the_profile_build_is_there(tmp_path: Path) -> None:
+    """Tried without it, a neighbour that trapped is tried again; one that works is not."""
+    session, task, _ = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, TRAPS])
+    before = ran(session, task)
+    finish(session, PROFILE, {"bin/load_and_run": TRACES})
+    device = Fickle(plays=[GOOD, TRAPS, TRACES])
+    after = ran(changed(session, devices=cast("dict[str, Device]", {"any": device})), task)
+
+    assert [row.levels[0].needs for row in before.neighbours] == [(), ()]
+    assert [row.levels[0].needs for row in after.neighbours] == [(), ("kern<7>",)]
+    assert len(device.runs) == 3
 
 
 def test_asked_for_on_the_command_line_all_are_tried(tmp_path: Path) -> None:
