@@ -81,6 +81,7 @@ def test_a_build_that_was_cut_off_continues(
     assert running.wait(30) == status
     assert _gone(project.out, within_s=15), _working_in(project.out)
     assert list((project.out / "build").glob("*/manifest.json")) == []
+    project.env = {}  # whoever finishes the work may be as quick as they like
     resumed = project.run("stage build")
     assert resumed.rc == 0, resumed.stderr
     assert "waiting for another megtrim" not in resumed.stderr
