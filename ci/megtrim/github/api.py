@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.github.log_text import one_line
 from megtrim.github.responses import (
     Forbidden,
     NotFound,
@@ -21,7 +22,6 @@ from megtrim.github.responses import (
     backoff_s,
     failure,
     is_rate_limited,
-    one_line,
     parse_json,
     pause_s,
 )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.github.responses import one_line
+from megtrim.github.log_text import one_line
 from megtrim.store import cannot_write
 
 _HINT = "it was not written by megtrim, or damaged in transfer; it is not used"

@@ -23,7 +23,8 @@ from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
 from megtrim.github.event import Event
-from megtrim.github.responses import one_line, text_at
+from megtrim.github.log_text import one_line
+from megtrim.github.responses import text_at
 from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Sizes
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.github.log_text import one_line
 from megtrim.input_files import read_bytes
-from megtrim.report.text import one_line
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""

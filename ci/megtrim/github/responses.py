@@ -11,11 +11,11 @@ import re
 from typing import Any
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.github.log_text import one_line
 from megtrim.http import Response
 
 SECONDARY_PAUSE_S = 60.0
 """The pause that GitHub's documentation requires if a secondary limit names no time."""
-_LONGEST_MESSAGE = 300
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _PERMISSIONS = (
     ("/actions/", "actions"),
@@ -39,13 +39,6 @@ class Forbidden(Refused):
 
 class NotFound(Refused):
     """It does not exist, or the token may not see it (404, 410)."""
-
-
-def one_line(text: str, *, most: int = _LONGEST_MESSAGE) -> str:
-    """Make untrusted text safe for a log: one line, printable, not a command of a runner."""
-    line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
-    line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
-    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def parse_json(answer: Response, asked: str) -> Any:

@@ -21,7 +21,7 @@ from megtrim.cli.session.setup import Options, common, describe, open_console, o
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
-from megtrim.github.responses import one_line
+from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.pipeline.filenames import SIZES_FILE

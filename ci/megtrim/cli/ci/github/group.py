@@ -24,7 +24,7 @@ from megtrim.github import runner
 from megtrim.github.api import Api, Forbidden
 from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
 from megtrim.github.event import Event, PullRequest, pull_request_of
-from megtrim.github.responses import one_line
+from megtrim.github.log_text import one_line
 from megtrim.report.comment import Links
 from megtrim.report.markup import block
 

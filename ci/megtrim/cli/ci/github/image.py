@@ -11,7 +11,7 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.config.load import load_config
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.github.responses import one_line
+from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
 from megtrim.images import build as builds
 from megtrim.images import image_archive

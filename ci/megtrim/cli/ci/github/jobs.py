@@ -18,13 +18,13 @@ from megtrim.evidence.checks import PendingReason
 from megtrim.github.event import Event
 from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
+from megtrim.github.log_text import one_line
 from megtrim.github.proposal import (
     FileChange,
     ProposalResult,
     PullRequestProposer,
     PullRequestState,
 )
-from megtrim.github.responses import one_line
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
 from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
