@@ -90,7 +90,9 @@ def test_an_image_is_saved_over_the_last_one(stub: Stub, tmp_path: Path) -> None
 
 def test_half_an_archive_is_not_left(stub: Stub, tmp_path: Path) -> None:
     """A full disk is only a warning, and neither half a file nor the old one remains."""
-    stub.answer((["save"], 1, "", "write image.tar: no space left on device\n"))
+    program = stub.folder / "docker"
+    full = "write image.tar: no space left on device"
+    program.write_text(f'#!/bin/sh\necho half > "$3"\necho "{full}" >&2\nexit 1\n', "utf-8")
     (tmp_path / ARCHIVE).write_bytes(b"old")
     warnings: list[str] = []
 

@@ -48,8 +48,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def dump(folder: Path, function: str, options: str = "{}") -> int:
     """Call the driver as its command line does."""
-    outputs = (str(folder / name) for name in ("net.mge", "net.json", "report"))
-    return dump_driver.main(str(folder / "net.py"), function, *outputs, options)
+    script, model, strip_info, report = (
+        str(folder / name) for name in ("net.py", "net.mge", "net.json", "report")
+    )
+    return dump_driver.main(script, function, model, strip_info, report, options)
 
 
 @pytest.mark.parametrize("function", ["traced", "makes"])
