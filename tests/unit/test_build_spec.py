@@ -63,3 +63,12 @@ def test_an_engine_that_knows_the_path_needs_no_entry(header: str | None, option
     )
 
     assert spec.header_entry(Path("/my out/src")) == ()
+
+
+def test_further_options_win() -> None:
+    """Over the engine's own, as CMake spells them."""
+    begin = BuildSpec(variant=Variant.PLAIN, targets=(), options=(("A", "1"), ("B", "ON")))
+
+    made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
+
+    assert made.options == (("A", "1"), ("B", "OFF"), ("C", "ON"), ("D", "3"), ("E", "x"))

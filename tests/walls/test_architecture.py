@@ -137,6 +137,103 @@ def test_a_key_of_devices_is_named_in_few_places(key: str) -> None:
     assert {name.partition("/")[0] for name in found} == {"config", "devices"}
 
 
+_VERBS = "a verb is tested through the command line: tests/unit/cli/test_verbs.py and others"
+_STAGES = "tested by the contract of the stages: tests/unit/stages/test_contract.py"
+_CONFIG = "read through the configuration: tests/unit/config/test_load.py and its cases"
+_KERNEL = "system calls in namespaces: tests/integration/devices/test_virtual_phone.py"
+_POOL = "parts of the pool: tests/unit/devices/pool/test_device_pool.py and test_queue.py"
+_LINK = "needs a build: tests/integration/test_relink.py and test_chain.py"
+_REMOTE = "parts of remote devices: tests/unit/devices/test_adb.py and test_ssh.py"
+UNTESTED = {
+    "__main__.py": "starts the program: tests/integration/test_commands.py",
+    "cli/": _VERBS,
+    "config/": _CONFIG,
+    "devices/__init__.py": "finds a kind in a table: the tests of each kind",
+    "devices/device.py": _REMOTE,
+    "devices/pool/": _POOL,
+    "devices/remote/": _REMOTE,
+    "engines/builder.py": _LINK,
+    "engines/link/relink.py": _LINK,
+    "engines/megengine/dump.py": "tested through its verb: tests/unit/cli/test_dump.py",
+    "evidence/checks.py": "decides with its neighbours: tests/unit/evidence/test_join.py",
+    "evidence/limits.py": "bounds of both formats: tests/unit/evidence/test_evidence.py",
+    "github/responses.py": "read through the API: tests/unit/github/test_api.py",
+    "pipeline/": _STAGES,
+    "report/comment_details.py": "parts of one comment: tests/unit/report/test_comment.py",
+    "report/sizes.py": "parts of one comment: tests/unit/report/test_comment.py",
+    "stages/": _STAGES,
+    "verdict/neighbour_checks.py": "tests/unit/verdict/test_neighbours.py",
+    "verdict/trim_summary.py": "read with its document: tests/unit/report/test_means.py",
+    "virtual_phone/": _KERNEL,
+}
+"""Modules, or folders, whose tests are elsewhere: why, and where."""
+
+
+def _holds_logic(path: Path) -> bool:
+    """Return whether a function of the module does something: a protocol's do not."""
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+                    for each in node.body)
+        for node in ast.walk(_tree(path))
+    )  # fmt: skip
+
+
+def _mirrored(path: Path) -> Path:
+    """Return a module's test file, below the unit tests; a package is tested under its name."""
+    name = Path(_id(path))
+    if name.name == "__init__.py":
+        return name.parent / f"test_{path.parent.name}.py"
+    return name.parent / f"test_{name.name}"
+
+
+def _untested(paths: Iterable[Path], tests: Path) -> set[str]:
+    """Return the modules with logic that have no test file at their mirrored path."""
+    return {
+        _id(path)
+        for path in paths
+        if _holds_logic(path) and not (tests / _mirrored(path)).is_file()
+    }
+
+
+def _excepted(module: str) -> str:
+    """Return the exception that covers a module: itself, or a folder that ends with a slash."""
+    return next((each for each in UNTESTED if module == each or
+                 (each.endswith("/") and module.startswith(each))), "")  # fmt: skip
+
+
+def test_a_module_with_logic_has_its_own_test_file() -> None:
+    """Whoever changes a module finds its tests by its path; an exception has a reason."""
+    found = _untested(MODULES, ROOT / "tests" / "unit")
+
+    assert {module for module in found if not _excepted(module)} == set()
+    assert all(UNTESTED.values())
+    assert len(found) <= 89, "an exception for a folder is for what is in it: this may only fall"
+
+
+def test_no_exception_outlives_its_need() -> None:
+    """Whoever writes the last missing test file removes the line."""
+    found = _untested(MODULES, ROOT / "tests" / "unit")
+
+    assert set(UNTESTED) - {_excepted(module) for module in found} == set()
+
+
+def test_a_module_without_its_test_file_is_seen(tmp_path: Path) -> None:
+    """This wall can fall: a test under another name does not count."""
+    module, package = PACKAGE / "midout" / "grammar.py", PACKAGE / "toolchains" / "__init__.py"
+    declared = PACKAGE / "pipeline" / "filenames.py"
+    (tmp_path / "midout").mkdir()
+    (tmp_path / "toolchains").mkdir()
+    (tmp_path / "midout" / "test_names.py").touch()
+
+    planted = _untested([module, package, declared], tmp_path)
+    assert planted == {"midout/grammar.py", "toolchains/__init__.py"}
+
+    (tmp_path / "midout" / "test_grammar.py").touch()
+    (tmp_path / "toolchains" / "test_toolchains.py").touch()
+    assert _untested([module, package, declared], tmp_path) == set()
+
+
 def test_folders_are_small() -> None:
     """What is in a folder can be seen at one glance."""
     folders = Counter(_id(path.parent) for path in MODULES)

@@ -1,4 +1,4 @@
-"""A model's needs, from its JSON or from itself; reading by format; showing it to a person."""
+"""A model's needs, from its JSON or from itself; showing it to a person."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.models import reader
 from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable
 from megtrim.models.needs import load_needs
-from megtrim.models.reader import parse_model, read_model, read_whole
 from megtrim.models.show import describe
-from unit.models.flatbuild import mge_v1, mge_v2
-from unit.sample_engine.engine_scripts import ENGINE
+from unit.models.flatbuild import mge_v2
 
 DATA = Path(__file__).parents[2] / "data"
 MODEL = DATA / "models" / "resnet18-s.mge"
@@ -120,58 +117,6 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_needs(missing, ())
     with pytest.raises(InputError, match=r"no\.such: cannot be read: No such file or directory"):
         load_needs(MODEL, (missing,))
-
-
-def test_empty_model_is_refused() -> None:
-    """An empty file is no model of an unknown format."""
-    with pytest.raises(InputError) as caught:
-        parse_model(b"", source="net.mge")
-
-    assert caught.value.message == "net.mge: empty, expected a model"
-    assert not isinstance(caught.value, UnknownFormat)
-
-
-def test_too_large_a_file_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its size is looked at first."""
-    monkeypatch.setattr(reader, "MAX_MODEL_BYTES", 1000)
-
-    with pytest.raises(InputError, match="found more than 1,000 bytes, expected a model"):
-        read_model(MODEL)
-    monkeypatch.setattr(reader, "MAX_MODEL_BYTES", 746_364)
-    assert read_model(MODEL).format == "mge v1"
-
-
-OLD_FORMAT = mge_v1({}, tensors=bytes(64), old=True)
-WHOLE = {
-    "first": MODEL.read_bytes(),
-    "oldest": OLD_FORMAT,
-    "second": mge_v2({3: [{0: "a variable"}]}),
-    "tested": b"mgbtest0" + bytes(4) + OLD_FORMAT,
-    "sample": (ENGINE / "models" / "tiny-quant.sample").read_bytes(),
-}
-
-
-@pytest.mark.parametrize("data", WHOLE.values(), ids=WHOLE.keys())
-def test_a_model_is_whole_or_cut_off(tmp_path: Path, data: bytes) -> None:
-    """Wherever its magic is still there: that is told without reading all of it."""
-    path = tmp_path / "m.mge"
-    path.write_bytes(data)
-    read_whole(path, source="m.mge")
-
-    for size in (0, 28, 40, len(data) - 1):
-        path.write_bytes(data[:size])
-        with pytest.raises(InputError, match=r"^m\.mge: ") as caught:
-            read_whole(path, source="m.mge")
-        assert not isinstance(caught.value, UnknownFormat)
-
-
-@pytest.mark.parametrize("data", [b"packed", b"M", bytes(100), b"MGBX" + b"\xff" * 40])
-def test_what_is_of_no_known_format_may_be_whole(tmp_path: Path, data: bytes) -> None:
-    """The engine may read it."""
-    path = tmp_path / "m.mge"
-    path.write_bytes(data)
-
-    read_whole(path, source="m.mge")
 
 
 def test_description() -> None:

@@ -1,0 +1,138 @@
+"""The relay between a host and an adbd: what passes, what is seen when, and what ends a link."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from virtual_phone.faults import relay as module
+from virtual_phone.faults.packets import HEAD_BYTES, StreamEvent, packet, parse_head
+from virtual_phone.faults.relay import Relay, RelayReply
+from virtual_phone.faults.request import FaultTrigger
+
+RUN = packet(b"OPEN", 1, 0, b"shell,v2,raw:# megtrim:run\n\0")
+
+
+class World:
+    """A relay, what it reported, and what reached the phone."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[FaultTrigger, int]] = []
+        self.received = bytearray()
+        self.reboots = 0
+        self.relay = Relay(on_seen=self._see, on_reboot=self._reboot)
+
+    async def _see(self, event: StreamEvent) -> None:
+        self.seen.append((event.moment, len(self.received)))
+
+    async def _reboot(self) -> None:
+        self.reboots += 1
+
+
+Act = Callable[[World, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def connected(
+    monkeypatch: pytest.MonkeyPatch, act: Act, reply: RelayReply = RelayReply.PHONE
+) -> None:
+    """Connect a host to a relay, before a phone that sends back every byte."""
+    world = World()
+    world.relay.answer = reply
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(4096):
+            world.received += data
+            writer.write(data)
+        writer.close()
+
+    async def run() -> None:
+        phone = await asyncio.start_server(echo, "127.0.0.1", 0)
+        monkeypatch.setattr(module, "ADBD_PORT", phone.sockets[0].getsockname()[1])
+        door = socket.create_server(("127.0.0.1", 0))
+        server = await world.relay.serve(door)
+        reader, writer = await asyncio.open_connection(*door.getsockname())
+        try:
+            await asyncio.wait_for(act(world, reader, writer), 10)
+        finally:
+            writer.transport.abort()
+            server.close()
+            phone.close()
+            await asyncio.sleep(0.02)
+
+    asyncio.run(run())
+
+
+async def at_end(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read(1) == b""
+    except ConnectionError:
+        return True
+
+
+def test_packets_pass_unchanged_and_a_moment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is reported before the packet that begins it has reached the phone."""
+
+    async def act(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(RUN)
+        assert await reader.readexactly(len(RUN)) == RUN
+        assert world.seen[0] == (FaultTrigger.RUN, 0)
+        assert bytes(world.received) == RUN
+
+    connected(monkeypatch, act)
+
+
+def test_a_reboot_does_not_reach_the_phone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is reported, and the link ends."""
+
+    async def act(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(packet(b"OPEN", 1, 0, b"reboot:\0"))
+        assert await at_end(reader)
+        assert (world.reboots, bytes(world.received)) == (1, b"")
+
+    connected(monkeypatch, act)
+
+
+def test_a_cut_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does anything that is no packet."""
+
+    async def cut(world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(RUN)
+        await reader.readexactly(len(RUN))
+        world.relay.cut()
+        assert await at_end(reader)
+
+    async def noise(
+        world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(bytes(HEAD_BYTES - 1) + b"x")
+        assert await at_end(reader)
+        assert bytes(world.received) == b""
+
+    connected(monkeypatch, cut)
+    connected(monkeypatch, noise)
+
+
+def test_the_other_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No one, who ends the link; or a stub, which wants a key and never is content."""
+
+    async def none(
+        world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        assert await at_end(reader)
+
+    async def stub(
+        world: World, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        for greeting in (packet(b"CNXN", 1, 4096, b"host::\0"), packet(b"AUTH", 2, 0, b"sign")):
+            writer.write(greeting)
+            head = parse_head(await reader.readexactly(HEAD_BYTES))
+            assert head is not None
+            assert (head.command, head.first) == (b"AUTH", 1)
+            await reader.readexactly(head.length)
+        assert bytes(world.received) == b""
+
+    connected(monkeypatch, none, RelayReply.NONE)
+    connected(monkeypatch, stub, RelayReply.STUB)

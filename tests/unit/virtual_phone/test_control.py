@@ -1,0 +1,89 @@
+"""The client of a phone's socket: what it sends, and what it makes of every answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure, InputError
+from virtual_phone.control import SOCKET, ControlClient
+
+
+@contextmanager
+def supervisor(folder: Path, answer: bytes) -> Iterator[list[Any]]:
+    """Answer one request; yield what came."""
+    came: list[Any] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.bind(str(folder / SOCKET))
+        door.listen()
+        door.settimeout(10)
+
+        def serve() -> None:
+            connection, _ = door.accept()
+            with connection, connection.makefile("rb") as reader:
+                came.append(json.loads(reader.readline()))
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield came
+        thread.join(10)
+
+
+@pytest.mark.parametrize(
+    ("call", "sent"),
+    [
+        (lambda c: c.status(), {"do": "status"}),
+        (lambda c: c.log("a"), {"do": "log", "text": "a"}),
+        (lambda c: c.set_properties({"a": "b"}), {"do": "properties", "values": {"a": "b"}}),
+    ],
+)
+def test_one_line_goes_out(
+    tmp_path: Path, call: Callable[[ControlClient], Any], sent: dict[str, Any]
+) -> None:
+    """With what is to be done."""
+    with supervisor(tmp_path, b'{"state": "running"}\n') as came:
+        assert call(ControlClient(tmp_path)) in (None, {"state": "running"})
+    assert came == [sent]
+
+
+def test_a_fault_goes_out_with_its_defaults(tmp_path: Path) -> None:
+    """As the supervisor reads it."""
+    with supervisor(tmp_path, b"{}\n") as came:
+        ControlClient(tmp_path).fault("vanish")
+    assert came[0]["do"] == "fault"
+    assert (came[0]["request"]["moment"], came[0]["request"]["after_bytes"]) == ("push", 65536)
+
+
+@pytest.mark.parametrize("answer", [b'{"error": "no such request"}\n', b'"no such request"\n'])
+def test_a_refusal_is_an_input_error(tmp_path: Path, answer: bytes) -> None:
+    """With the supervisor's reason."""
+    with (
+        supervisor(tmp_path, answer),
+        pytest.raises(InputError, match=r"^the virtual phone refused: no such request$"),
+    ):
+        ControlClient(tmp_path).status()
+
+
+@pytest.mark.parametrize("answer", [b"", b"{\n"])
+def test_half_an_answer_is_none(tmp_path: Path, answer: bytes) -> None:
+    """The phone may have ended while it answered."""
+    with (
+        supervisor(tmp_path, answer),
+        pytest.raises(InfrastructureFailure, match="does not answer"),
+    ):
+        ControlClient(tmp_path).status()
+
+
+def test_a_phone_that_is_gone(tmp_path: Path) -> None:
+    """Its folder is named."""
+    with pytest.raises(InfrastructureFailure, match="does not answer") as caught:
+        ControlClient(tmp_path).status()
+    assert str(tmp_path) in caught.value.message
