@@ -114,12 +114,12 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
         yield "scenarios", comment_details.scenarios(verdict)
-    yield from _measured(verdict, everything=measured)
+    yield from _list_measurements(verdict, everything=measured)
     yield "what was kept", comment_details.render_keep_set(verdict)
     yield "engine, toolchain and devices", comment_details.identity(verdict)
 
 
-def _measured(verdict: Verdict, *, everything: bool) -> Iterator[tuple[str, str]]:
+def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[str, str]]:
     """Yield what was measured beyond sizes; a pull request changes times, but not the rest."""
     if verdict.performance is not None:
         for part in performance_tables.markdown(verdict.performance):

@@ -88,7 +88,7 @@ def time_pictures(performance: Performance) -> tuple[TimePicture, ...]:
 
 
 def _picture(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture | None:
-    timed = list(_timed(rows))
+    timed = list(_select_timed(rows))
     if not timed:
         return None
     shown = timed[:MOST_BARS]
@@ -108,7 +108,7 @@ def _picture(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture | N
     )
 
 
-def _timed(rows: tuple[PerformanceRow, ...]) -> Iterator[tuple[PerformanceRow, StageTime]]:
+def _select_timed(rows: tuple[PerformanceRow, ...]) -> Iterator[tuple[PerformanceRow, StageTime]]:
     for row in rows:
         time = find_time(row, TimeStage.INFERENCE)
         # The time of a wrong result is no time of this model.

@@ -27,7 +27,7 @@ HEIGHT = 170.0
 MOST_NIGHTS = 400
 MOST_PICTURES = 60
 _MOST_CHANGES = 20
-_TICKS = 4
+_TICKS = 5
 _EDGE = 0.5
 """Nights of space at both ends, so that no point is cut in half."""
 _LONGEST_COMMIT = 12

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+_LEAST = 1e-9
+"""Of a scale, in milliseconds or bytes: no clock sees less, and its ticks can be computed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
@@ -42,13 +45,13 @@ class Tick:
 
 def from_zero(highest: float) -> Scale:
     """Return a scale from 0 with some space beyond the highest value."""
-    return Scale(low=0.0, high=highest * 1.04 if highest > 0 else 1.0)
+    return Scale(low=0.0, high=max(highest * 1.04, _LEAST))
 
 
 def around(lowest: float, highest: float) -> Scale:
     """Return a scale that holds both with some space; a narrow range becomes 2% of its value."""
     middle = (lowest + highest) / 2
-    half = max((highest - lowest) * 0.56, middle * 0.01, 1e-9)
+    half = max((highest - lowest) * 0.56, middle * 0.01, _LEAST)
     return Scale(low=max(0.0, middle - half), high=middle + half)
 
 

@@ -110,7 +110,7 @@ def text(performance: Performance) -> str:
         room -= len(lines)
         if lines:
             rows = [_terminal_row(line) for line in lines]
-            parts.append("\n".join([table.title, *_indented(align_columns(HEAD, rows, _WORDS))]))
+            parts.append("\n".join([table.title, *_indent(align_columns(HEAD, rows, _WORDS))]))
     more = len(performance.rows) - MOST_ROWS
     if more > 0:
         parts.append(f"{more:,} more in the HTML report")
@@ -118,7 +118,7 @@ def text(performance: Performance) -> str:
     if trimming:
         rows = [_terminal_row(line) for line in trimming]
         shown = align_columns(TRIMMING_HEAD, rows, _WORDS)
-        parts.append("\n".join(["what trimming does to speed", *_indented(shown)]))
+        parts.append("\n".join(["what trimming does to speed", *_indent(shown)]))
     return "\n\n".join(parts)
 
 
@@ -196,7 +196,7 @@ def _cells(
             f"different: {each.different}, over the threshold: {each.exceeds}"
             for each in ratios
         ),
-        processes=f"{last.processes}, spread {last.spread:.1%}" if last else "",
+        processes=f"{last.processes} processes, spread {last.spread:.1%}" if last else "",
         word=STATUS_WORDS[row.status],
         chip=str(check_status(row.status, performance.inconclusive)),
         sign=_SIGNS[row.status],
@@ -225,5 +225,5 @@ def _markdown_row(line: TimeCells) -> tuple[str, ...]:
     return (*map(code, line.names), *line.numbers, f"{line.sign} {prose(_result(line))}")
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indent(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" for line in lines]
