@@ -16,6 +16,7 @@ from selenium.webdriver.support.ui import Select
 from megtrim.report import html
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import big, failing, hostile, near, passing, unverified
+from unit.verdict.performance_examples import timed
 
 pytestmark = pytest.mark.browser
 
@@ -38,6 +39,7 @@ SAMPLES = {
     "hostile": hostile,
     "big": big,
     "near": near,
+    "timed": timed,
 }
 LEAST_CONTRAST = 4.5
 

@@ -22,6 +22,7 @@ from megtrim.report.formatting import (
     list_urgent,
 )
 from megtrim.report.markup import block, bounded_table, code, fold, prose
+from megtrim.report.performance import tables as performance_tables
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
@@ -105,18 +106,28 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
         yield "check", _check(check, verdict)
     if attention[_MOST_CHECKS:]:
         yield "further checks", _further(attention[_MOST_CHECKS:])
+    if verdict.performance is not None:
+        yield "times in short", performance_tables.markdown_summary(verdict.performance)
     if any(map(_is_quiet, verdict.checks)):
         yield "devices", _devices(verdict)
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
         yield "scenarios", comment_details.scenarios(verdict)
-    if measured and verdict.neighbours:
-        yield "neighbours", neighbours.markdown(verdict.neighbours)
-    if measured and verdict.switches:
-        yield "switches", switches.markdown(verdict.switches)
+    yield from _list_measurements(verdict, everything=measured)
     yield "what was kept", comment_details.render_keep_set(verdict)
     yield "engine, toolchain and devices", comment_details.identity(verdict)
+
+
+def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[str, str]]:
+    """Yield what was measured beyond sizes; a pull request changes times, but not the rest."""
+    if verdict.performance is not None:
+        for part in performance_tables.markdown(verdict.performance):
+            yield "times", part
+    if everything and verdict.neighbours:
+        yield "neighbours", neighbours.markdown(verdict.neighbours)
+    if everything and verdict.switches:
+        yield "switches", switches.markdown(verdict.switches)
 
 
 def _opening(verdict: Verdict) -> str:

@@ -5,6 +5,9 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
+from unicodedata import east_asian_width
+
 from megtrim.config.units import format_growth
 from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict
 from megtrim.verdict.statuses import BudgetStatus, CheckStatus, ScenarioStatus, VerdictKind
@@ -116,3 +119,30 @@ def kept_of_held(kept: int, held: int) -> str:
 def growth_of(size: VariantSize) -> str:
     """Return by how much a file grew since the baseline; empty if it is not in there."""
     return "" if size.growth_bytes is None else format_growth(size.growth_bytes)
+
+
+def align_columns(
+    head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
+) -> list[str]:
+    """Return the lines of a table; columns in ``words`` are left-aligned, all others right."""
+    table = [head, *rows]
+    widths = [max(map(_measure, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join(
+            _pad(cell, width, left=name in words)
+            for cell, width, name in zip(row, widths, head, strict=True)
+        ).rstrip()
+        for row in table
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
+
+
+def _pad(cell: str, width: int, *, left: bool) -> str:
+    space = " " * (width - _measure(cell))
+    return cell + space if left else space + cell
+
+
+def _measure(cell: str) -> int:
+    """Return how many columns a terminal needs: two for a Chinese character."""
+    return len(cell) + sum(east_asian_width(character) in "WF" for character in cell)

@@ -28,6 +28,8 @@ from megtrim.report.formatting import (
     percent,
     seconds,
 )
+from megtrim.report.performance import experiments, history, size_speed, tables
+from megtrim.report.performance.numbers import milliseconds
 from megtrim.report.text import clean
 from megtrim.verdict.model import TagUse, Verdict
 from megtrim.verdict.neighbours import count_working
@@ -41,6 +43,8 @@ def render(verdict: Verdict) -> str:
     """Return the page; equal verdicts give equal bytes."""
     environment = _environment()
     style = _asset("style.css")
+    if verdict.performance is not None:
+        style += _asset("performance.css")
     script = _asset("script.js")
     page: str = environment.get_template("page.html.j2").render(
         verdict=verdict,
@@ -55,12 +59,29 @@ def render(verdict: Verdict) -> str:
         # Without a profile build, the total of regions is unknown.
         region_map=region_map(verdict.regions) if verdict.regions.held else (),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
+        **_times(verdict),
         style=style,
         script=script,
         style_digest=_digest(style),
         script_digest=_digest(script),
     )
     return page
+
+
+def _times(verdict: Verdict) -> dict[str, Any]:
+    performance = verdict.performance
+    if performance is None:
+        return {"performance": None}
+    return {
+        "performance": performance,
+        "time_pictures": experiments.time_pictures(performance),
+        "time_tables": tables.tables(performance),
+        "time_head": tables.HEAD,
+        "size_speed_pictures": size_speed.size_speed_pictures(performance),
+        "trimming_head": tables.TRIMMING_HEAD,
+        "trimming_lines": tables.trimming_lines(performance),
+        "history_pictures": history.history_pictures(performance.history),
+    }
 
 
 @cache
@@ -78,6 +99,7 @@ def _environment() -> Environment:
         "compiled": describe_rebuild,
         "size": format_bytes,
         "grouped": group_digits,
+        "milliseconds": milliseconds,
         "percent": percent,
         "seconds": seconds,
     }

@@ -10,10 +10,11 @@ message and output, a time of 0, or a lone surrogate. This module never passes a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
+from types import MappingProxyType
 from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
@@ -21,6 +22,8 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 from megtrim.errors import ProductFailure
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report.formatting import group_digits, list_urgent
+from megtrim.report.performance.properties import LIMIT as PROPERTIES_LIMIT
+from megtrim.report.performance.properties import properties
 from megtrim.report.text import clean, command, one_line, path_in_project
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
@@ -78,7 +81,9 @@ class _Case:
 
 def render(verdict: Verdict) -> str:
     """Return the whole XML document, without timestamps and host names."""
-    return _document(_cases(verdict))
+    numbers = {} if verdict.performance is None else properties(verdict.performance)
+    room = LIMIT - (PROPERTIES_LIMIT if numbers else 0)
+    return _document(_cases(verdict, room), numbers)
 
 
 def render_ending(ending: EarlyExit) -> str:
@@ -99,9 +104,14 @@ def render_ending(ending: EarlyExit) -> str:
     return _document([case])
 
 
-def _document(cases: list[_Case]) -> str:
+def _document(cases: list[_Case], numbers: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the document; ``numbers`` become properties of the suite of times."""
     suites = [
-        TestSuite(f"megtrim.{stage}", [_build_test_case(case) for case in group])
+        TestSuite(
+            f"megtrim.{stage}",
+            [_build_test_case(case) for case in group],
+            properties=dict(numbers) if stage == _STAGES[CheckKind.LATENCY] else None,
+        )
         for stage, group in groupby(cases, key=lambda case: case.stage)
     ]
     text: str = to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
@@ -113,13 +123,13 @@ def _document(cases: list[_Case]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{named}\n'
 
 
-def _cases(verdict: Verdict) -> list[_Case]:
+def _cases(verdict: Verdict, limit: int) -> list[_Case]:
     """Return the cases that fit, in the order of the stages; the worst checks get space first.
 
     Every check gets its one line before any of them gets details.
     """
     names = dict(_names(sorted(verdict.checks, key=_place)))
-    room = LIMIT - _TAGS_BYTES * (len(_ORDER) + 2)
+    room = limit - _TAGS_BYTES * (len(_ORDER) + 2)
     cases: dict[str, _Case] = {}
     left_out: list[Check] = []
     for check in _worst_first(verdict):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from megtrim.report.formatting import align_columns
 from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.table import align_columns
 from megtrim.report.text import one_line
 from megtrim.verdict.neighbours import (
     NeighbourLevel,

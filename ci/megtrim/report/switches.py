@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from megtrim.config.units import format_bytes
-from megtrim.report.formatting import group_digits
+from megtrim.report.formatting import align_columns, group_digits
 from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.table import align_columns
 from megtrim.report.text import one_line
 from megtrim.verdict.model import SwitchSize
 

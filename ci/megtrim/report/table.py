@@ -5,11 +5,12 @@ Pure; no colour, so that it reads the same in a log.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 
 from megtrim.config.units import format_bytes
 from megtrim.report.formatting import (
     TO_LOOK_AT,
+    align_columns,
     functions_of,
     group_digits,
     growth_of,
@@ -17,6 +18,7 @@ from megtrim.report.formatting import (
     percent,
     regions_of,
 )
+from megtrim.report.performance import tables as performance_tables
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import ArtifactSizes, Check, Verdict
 
@@ -30,6 +32,8 @@ def render(verdict: Verdict) -> str:
     parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
     if verdict.baseline:
         parts.append(f"baseline: {one_line(verdict.baseline)}")
+    if verdict.performance is not None:
+        parts.append(performance_tables.text(verdict.performance))
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
     checks = render_urgent(list_urgent(verdict))
     warnings = [f"  warning: {one_line(warning)}" for warning in verdict.warnings]
@@ -79,20 +83,3 @@ def _table(artifact: ArtifactSizes, verdict: Verdict) -> str:
         del columns["functions kept"]
     lines = align_columns(tuple(columns), zip(*columns.values(), strict=True), _LEFT)
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in lines)])
-
-
-def align_columns(
-    head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
-) -> list[str]:
-    """Return the lines of a table; columns in ``words`` are left-aligned, all others right."""
-    table = [head, *rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if name in words else cell.rjust(width)
-            for cell, width, name in zip(row, widths, head, strict=True)
-        ).rstrip()
-        for row in table
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return lines

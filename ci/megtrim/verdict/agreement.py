@@ -1,6 +1,6 @@
-"""Whether the checks of a verdict agree with its scenarios and budgets. Pure.
+"""Whether the checks of a verdict agree with its scenarios, budgets and times. Pure.
 
-The verdict follows from its checks alone, but reports show scenarios and budgets, too: a document
+The verdict follows from its checks alone, but reports show the rest, too: a document
 with a trap but no failed check would be green.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from megtrim.verdict.content import Contradiction
+from megtrim.verdict.performance import Performance, check_status
 from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
 
 _UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
@@ -43,3 +44,17 @@ def expect_budget_checks(
         found = f"its status is {status}, exceeded: {str(exceeded).lower()}"
         msg = f"budget {budget}: {found}, and none of its checks failed"
         raise Contradiction(msg)
+
+
+def expect_latency_checks(performance: Performance, statuses: Mapping[str, CheckStatus]) -> None:
+    """Raise Contradiction if a row has no latency check, or one of another status.
+
+    ``statuses``: of the latency checks, by subject.
+    """
+    for row in performance.all_rows:
+        expected = check_status(row.status, performance.inconclusive)
+        found = statuses.get(row.subject)
+        if found is not expected:
+            seen = "none" if found is None else str(found)
+            msg = f"performance: {row.subject}: found a check of status {seen}, expected {expected}"
+            raise Contradiction(msg)

@@ -22,6 +22,7 @@ from megtrim.verdict.model import (
     FunctionsUse,
     NeighbourResult,
     OperatorsUse,
+    Performance,
     Rebuild,
     RegionsUse,
     ScenarioResult,
@@ -30,6 +31,7 @@ from megtrim.verdict.model import (
     TrimChoice,
     Verdict,
 )
+from megtrim.verdict.performance_checks import performance_checks, summarize
 from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 
 
@@ -57,10 +59,12 @@ class VerdictInputs:
     """What growth was measured against, or empty."""
     switches: tuple[SwitchSize, ...] = ()
     neighbours: tuple[NeighbourResult, ...] = ()
+    performance: Performance | None = None
+    """None: no times were measured."""
     functions: tuple[FunctionsUse, ...] = ()
     rebuild: Rebuild | None = None
     checks: tuple[Check, ...] = ()
-    """Checks besides those of scenarios and budgets: build, trace, header, reduce, latency."""
+    """Checks besides those of scenarios, budgets and times: build, trace, header, reduce."""
     warnings: tuple[str, ...] = ()
 
 
@@ -87,6 +91,7 @@ def join(facts: VerdictInputs) -> Verdict:
         functions=facts.functions,
         rebuild=facts.rebuild,
         neighbours=facts.neighbours,
+        performance=facts.performance,
         warnings=facts.warnings,
         invocation=facts.invocation,
     )
@@ -111,7 +116,10 @@ def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
     for row in facts.budgets:
         line = facts.lines.get(row.artifact, 1)
         checks += budget_checks(row, invocation=facts.invocation, file=facts.config, line=line)
-    if not facts.scenarios:
+    if facts.performance is not None:
+        checks += performance_checks(facts.performance, file=facts.config, lines=facts.lines)
+    # A run that only takes times builds nothing that scenarios could prove.
+    if not facts.scenarios and (facts.performance is None or facts.artifacts):
         checks.append(_nothing_ran(facts.config))
     order = list(CheckKind)
     return tuple(sorted(checks, key=lambda check: (order.index(check.kind), check.id)))
@@ -139,6 +147,8 @@ def _headline(facts: VerdictInputs, checks: tuple[Check, ...]) -> str:
         of_held = f" of {facts.regions.held}" if facts.regions.held else ""
         noun = "region" if facts.regions.kept == 1 and not of_held else "regions"
         parts.append(f"{facts.regions.kept}{of_held} {noun} kept")
+    if facts.performance is not None:
+        parts.append(summarize(facts.performance))
     if facts.trim.quick:
         parts.append("the quick way, from the plain build alone")
     failed = sum(check.status is CheckStatus.FAIL for check in checks)

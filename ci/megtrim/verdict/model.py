@@ -17,10 +17,23 @@ from pydantic import Field
 from megtrim.build_spec import EngineIdentity
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.strict_json import SignedInt, dump, load
-from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
+from megtrim.verdict.agreement import (
+    expect_budget_checks,
+    expect_latency_checks,
+    expect_scenario_checks,
+)
 from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
+from megtrim.verdict.performance import (
+    HistorySeries,
+    Performance,
+    PerformanceRow,
+    PerformanceStatus,
+    RatioResult,
+    StageTime,
+    TrimmingRow,
+)
 from megtrim.verdict.statuses import (
     BudgetStatus,
     CheckKind,
@@ -41,6 +54,7 @@ __all__ = [
     "DeviceIdentity",
     "EngineIdentity",
     "FunctionsUse",
+    "HistorySeries",
     "Invocation",
     "NeighbourLevel",
     "NeighbourOutcome",
@@ -48,15 +62,21 @@ __all__ = [
     "OperatorUse",
     "OperatorsUse",
     "OutputResult",
+    "Performance",
+    "PerformanceRow",
+    "PerformanceStatus",
+    "RatioResult",
     "Rebuild",
     "RegionUse",
     "RegionsUse",
     "ScenarioResult",
     "ScenarioStatus",
+    "StageTime",
     "SwitchSize",
     "TagUse",
     "ToolchainIdentity",
     "TrimChoice",
+    "TrimmingRow",
     "VariantSize",
     "Verdict",
     "VerdictKind",
@@ -268,6 +288,8 @@ class Verdict:
     """None: nothing was built by regions."""
     neighbours: tuple[NeighbourResult, ...] = ()
     """Runs near the scenarios, by scenario; empty: none was tried."""
+    performance: Performance | None = None
+    """None: no times were measured."""
     warnings: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -315,7 +337,7 @@ def parse_verdict(text: str, *, source: str) -> Verdict:
 
 
 def _expect_agreement(verdict: Verdict) -> None:
-    """Refuse scenarios and budgets that ended worse than their checks say."""
+    """Refuse scenarios, budgets and times that ended worse than their checks say."""
     by_subject: dict[str, dict[CheckKind, CheckStatus]] = {}
     for check in verdict.checks:
         by_subject.setdefault(check.subject, {})[check.kind] = check.status
@@ -326,3 +348,10 @@ def _expect_agreement(verdict: Verdict) -> None:
         subject = f"{row.artifact}/{row.variant}"
         statuses = by_subject.get(subject, {}).values()
         expect_budget_checks(subject, row.status, statuses, exceeded=row.is_exceeded)
+    if verdict.performance is not None:
+        latency = {
+            check.subject: check.status
+            for check in verdict.checks
+            if check.kind is CheckKind.LATENCY
+        }
+        expect_latency_checks(verdict.performance, latency)

@@ -30,6 +30,7 @@ from unit.verdict.examples import (
     sizes,
     trapped,
 )
+from unit.verdict.performance_examples import hostile_performance, performance
 
 FOLDER = Path(__file__).parents[2] / "data" / "comments"
 
@@ -137,7 +138,9 @@ COMMENTS: Mapping[str, Verdict] = {
     "proven-earlier": _on_devices(
         *(on_device(CheckStatus.PASS, PROVEN, id_) for id_ in (RESNET, MOBILENET, TUNED))
     ),
+    "times": join(pull_request(performance=performance())),
     "hostile-names": _hostile(),
+    "hostile-times": join(pull_request(performance=hostile_performance())),
 }
 
 
