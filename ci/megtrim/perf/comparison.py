@@ -1,0 +1,185 @@
+"""Compares two contestants by interleaved pairs of processes.
+
+The ratio is time of the second contestant over time of the first: above 1 is slower. Its interval
+inverts the exact signed-rank test, so that "the interval excludes 1" and "the test rejects" are
+the same statement. The test assumes log ratios that are symmetric around their median.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+from megtrim.perf.samples import Sample, Stage
+from megtrim.perf.sequential import SamplingPlan
+
+
+class Answer(StrEnum):
+    """An answer with its third possibility."""
+
+    YES = "yes"
+    NO = "no"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The medians of two processes of one round, in milliseconds."""
+
+    first_ms: float
+    second_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What the pairs of one look show."""
+
+    pairs: int
+    ratio: float
+    lower: float
+    """Lower end of the interval of the ratio; 0 if the pairs are too few for any."""
+    upper: float
+    difference_ms: float
+    different: bool
+    """Whether the interval excludes 1 and the difference reaches the floor."""
+    exceeds: Answer
+    """Whether the change is more than threshold and floor, in either direction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
+
+    threshold: float = 0.01
+    floor_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what would call everything, or nothing, a change."""
+        if not 0 < self.threshold < 1 or not 0 <= self.floor_ms < math.inf:
+            msg = f"no criterion: {self.threshold=}, {self.floor_ms=}"
+            raise ValueError(msg)
+
+
+def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: Stage) -> list[Pair]:
+    """Pair the samples of each round, in the order of rounds; a marked one drops its pair."""
+    times: dict[tuple[int, str], float] = {}
+    for sample in samples:
+        time_ms = sample.median_ms(stage)
+        if not sample.counts or time_ms is None:
+            continue
+        key = (sample.round_number, sample.contestant)
+        if key in times:
+            msg = f"two samples of {key[1]} in round {key[0]}"
+            raise ValueError(msg)
+        times[key] = time_ms
+    rounds = sorted({number for number, _ in times})
+    return [
+        Pair(first_ms=times[number, first], second_ms=times[number, second])
+        for number in rounds
+        if (number, first) in times and (number, second) in times
+    ]
+
+
+def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> Comparison:
+    """Compare at one look; level is the two-sided error rate of the interval."""
+    if not pairs:
+        msg = "a comparison takes at least one pair"
+        raise ValueError(msg)
+    first = np.array([pair.first_ms for pair in pairs])
+    second = np.array([pair.second_ms for pair in pairs])
+    center, lower, upper = (math.exp(x) for x in estimate_shift(np.log(second / first), level))
+    typical_ms = float(np.median(first))
+    difference_ms = typical_ms * (center - 1)
+    least = max(criterion.threshold, criterion.floor_ms / typical_ms)
+    return Comparison(
+        pairs=len(pairs),
+        ratio=center,
+        lower=lower,
+        upper=upper,
+        difference_ms=difference_ms,
+        different=abs(difference_ms) >= criterion.floor_ms and not lower <= 1 <= upper,
+        exceeds=_exceeds(lower, upper, least),
+    )
+
+
+def compare_at_looks(
+    pairs: Sequence[Pair], criterion: Criterion, plan: SamplingPlan
+) -> Comparison | None:
+    """Return the comparison at the first look that is clear, or at the last that was reached.
+
+    None: there are fewer pairs than the first look takes. Clear is a decided `exceeds`. At the
+    last look an inconclusive answer is final; before it, the caller runs more rounds.
+    """
+    result = None
+    for look, count in enumerate(plan.looks):
+        if count > len(pairs):
+            break
+        result = compare(pairs[:count], criterion, level=plan.level(look))
+        if result.exceeds is not Answer.INCONCLUSIVE:
+            break
+    return result
+
+
+def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
+    """Return a p-value of "not different" that holds over all looks, by Bonferroni.
+
+    Pass all pairs that were run. It serves the control over many comparisons.
+    """
+    logs = np.log([pair.second_ms / pair.first_ms for pair in pairs])
+    reached = [count for count in plan.looks if count <= len(logs)]
+    values = [float(stats.wilcoxon(logs[:count]).pvalue) for count in reached]
+    return min(1.0, len(plan.looks) * min(values, default=1.0))
+
+
+def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, float]:
+    """Return the Hodges-Lehmann estimate and the ends of its interval.
+
+    The interval is infinite where even the most extreme ranks would not reach the level.
+    """
+    rows, columns = np.triu_indices(len(values))
+    averages = np.sort((values[rows] + values[columns]) / 2)
+    critical = _critical_rank_sum(len(values), level)
+    center = float(np.median(averages))
+    if critical is None:
+        return center, -math.inf, math.inf
+    return center, float(averages[critical]), float(averages[-1 - critical])
+
+
+@cache
+def _critical_rank_sum(count: int, level: float) -> int | None:
+    """Return the largest rank sum that the exact two-sided test rejects; None if none."""
+    low, high = -1, count * (count + 1) // 4
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _p_value(count, middle) <= level:
+            low = middle
+        else:
+            high = middle - 1
+    return None if low < 0 else low
+
+
+def _p_value(count: int, rank_sum: int) -> float:
+    """Return scipy's exact p-value of any signs whose positive ranks add up to a sum."""
+    values = -np.arange(1.0, count + 1)
+    rest = rank_sum
+    for rank in range(count, 0, -1):
+        if rank <= rest:
+            values[rank - 1] = rank
+            rest -= rank
+    return float(stats.wilcoxon(values, method="exact").pvalue)
+
+
+def _exceeds(lower: float, upper: float, threshold: float) -> Answer:
+    """Decide by where the interval of the ratio lies; the way back from slower is its inverse."""
+    slower, faster = 1 + threshold, 1 / (1 + threshold)
+    if lower > slower or upper < faster:
+        return Answer.YES
+    if faster <= lower and upper <= slower:
+        return Answer.NO
+    return Answer.INCONCLUSIVE

@@ -1,0 +1,158 @@
+"""Comparisons: answers, invariances, marks."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from megtrim.perf.comparison import (
+    Answer,
+    Criterion,
+    Pair,
+    compare,
+    compare_at_looks,
+    estimate_shift,
+    match_pairs,
+    sequential_p_value,
+)
+from megtrim.perf.samples import Mark, Sample, Stage
+from megtrim.perf.sequential import SamplingPlan
+
+PLAN = SamplingPlan(looks=(16, 40))
+TIMES = st.floats(min_value=1, max_value=100)
+PAIRS = st.lists(
+    st.builds(lambda a, b: Pair(first_ms=a, second_ms=b), TIMES, TIMES), min_size=8, max_size=30
+)
+
+
+def noisy_pairs(ratio: float, spread: float = 0.005, count: int = 40) -> list[Pair]:
+    """Make pairs of known ratio and spread."""
+    generator = random.Random(3)
+    return [
+        Pair(
+            first_ms=10 * math.exp(generator.gauss(0, spread)),
+            second_ms=10 * ratio * math.exp(generator.gauss(0, spread)),
+        )
+        for _ in range(count)
+    ]
+
+
+def samples(*, mark_round: int | None = None) -> list[Sample]:
+    """Make four rounds of two contestants, one sample of them marked."""
+    return [
+        Sample(
+            contestant=name,
+            round_number=number,
+            position=position,
+            iterations_ms=(number + position + 1.0,),
+            marks=(Mark.BUSY,) if number == mark_round and name == "a" else (),
+        )
+        for number in range(4)
+        for position, name in enumerate("ab")
+    ]
+
+
+@given(st.integers(8, 40), st.sampled_from([0.5, 0.1, 0.02]), st.integers(0, 2**16))
+@settings(deadline=None)
+def test_the_interval_inverts_the_test(count: int, level: float, seed: int) -> None:
+    """The interval excludes 0 exactly where scipy's exact test rejects."""
+    values = np.random.default_rng(seed).normal(0.4, 1, count)
+    _, lower, upper = estimate_shift(values, level)
+    rejects = stats.wilcoxon(values, method="exact").pvalue <= level
+    assert (not lower <= 0 <= upper) == rejects
+
+
+@given(PAIRS, st.sampled_from([0.25, 2.0, 1024.0]))
+def test_scale_changes_no_answer(pairs: list[Pair], scale: float) -> None:
+    """Without a floor, times in another unit give the same answers."""
+    scaled = [Pair(first_ms=p.first_ms * scale, second_ms=p.second_ms * scale) for p in pairs]
+    before = compare(pairs, Criterion(), level=0.05)
+    after = compare(scaled, Criterion(), level=0.05)
+    assert (before.ratio, before.different, before.exceeds) == (
+        after.ratio,
+        after.different,
+        after.exceeds,
+    )
+
+
+@given(PAIRS, st.randoms())
+def test_the_order_of_pairs_does_not_matter(pairs: list[Pair], shuffler: random.Random) -> None:
+    """One look answers the same whatever the order."""
+    shuffled = list(pairs)
+    shuffler.shuffle(shuffled)
+    criterion = Criterion()
+    assert compare(pairs, criterion, level=0.05) == compare(shuffled, criterion, level=0.05)
+
+
+@given(PAIRS, st.floats(min_value=1.01, max_value=2))
+def test_a_slower_second_never_lowers_the_interval(pairs: list[Pair], factor: float) -> None:
+    """The interval moves up with the second contestant's times."""
+    slowed = [Pair(first_ms=p.first_ms, second_ms=p.second_ms * factor) for p in pairs]
+    before = compare(pairs, Criterion(), level=0.05)
+    after = compare(slowed, Criterion(), level=0.05)
+    assert after.ratio > before.ratio
+    assert after.lower > before.lower
+    assert after.upper > before.upper
+
+
+def test_the_two_questions_have_two_answers() -> None:
+    """0.5% is different, and not more than 1%."""
+    result = compare(noisy_pairs(1.005, spread=0.001), Criterion(threshold=0.01), level=0.02)
+    assert result.different
+    assert result.exceeds is Answer.NO
+
+
+@pytest.mark.parametrize("ratio", [1.05, 1 / 1.05])
+def test_a_clear_change_stops_early(ratio: float) -> None:
+    """5% either way is found at the first look."""
+    result = compare_at_looks(noisy_pairs(ratio), Criterion(), PLAN)
+    assert result is not None
+    assert (result.pairs, result.exceeds, result.different) == (16, Answer.YES, True)
+
+
+def test_an_unclear_change_is_inconclusive_at_the_last_look() -> None:
+    """A change at the threshold uses the whole budget."""
+    result = compare_at_looks(noisy_pairs(1.01, spread=0.03), Criterion(), PLAN)
+    assert result is not None
+    assert (result.pairs, result.exceeds) == (40, Answer.INCONCLUSIVE)
+
+
+def test_below_the_floor_nothing_is_called() -> None:
+    """5% of 10 ms is 0.5 ms; a floor of 1 ms hides it from both answers."""
+    result = compare(noisy_pairs(1.05), Criterion(floor_ms=1.0), level=0.02)
+    assert not result.different
+    assert result.exceeds is Answer.NO
+
+
+def test_few_pairs_give_no_interval() -> None:
+    """Where no ranks reach the level, nothing is called."""
+    result = compare(noisy_pairs(2.0, count=3), Criterion(), level=0.02)
+    assert (result.lower, result.upper) == (0, math.inf)
+    assert (result.different, result.exceeds) == (False, Answer.INCONCLUSIVE)
+    assert compare_at_looks(noisy_pairs(2.0, count=3), Criterion(), PLAN) is None
+
+
+def test_a_marked_sample_drops_its_pair() -> None:
+    """A round without one side is no pair; the order of samples does not matter."""
+    expected = [
+        p for n, p in enumerate(match_pairs(samples(), "a", "b", Stage.ITERATION)) if n != 2
+    ]
+    marked = samples(mark_round=2)
+    assert match_pairs(marked, "a", "b", Stage.ITERATION) == expected
+    assert match_pairs(marked[::-1], "a", "b", Stage.ITERATION) == expected
+
+
+def test_a_round_has_one_sample_of_a_contestant() -> None:
+    """A repeated sample is refused instead of replacing the first."""
+    with pytest.raises(ValueError, match="two samples of a in round 0"):
+        match_pairs([*samples(), samples()[0]], "a", "b", Stage.ITERATION)
+
+
+def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:
+    """Bonferroni over looks keeps a clear change clear, and never goes above 1."""
+    assert sequential_p_value(noisy_pairs(1.05), PLAN) < 1e-6
+    assert sequential_p_value(noisy_pairs(1.0, count=3), PLAN) == 1
