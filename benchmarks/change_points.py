@@ -106,10 +106,10 @@ def plant_drift(draw: Draw) -> Planted:
 
 
 def plant_outliers(draw: Draw) -> Planted:
-    """One bad night, or two in a row, three times; 6 to 20 times the noise."""
+    """One bad night, or two in a row, three times, a week apart; 6 to 20 times the noise."""
     shape = np.zeros(NIGHTS)
     for first in draw.choice(np.arange(0, NIGHTS - 8, 10), 3, replace=False):
-        night = int(first + draw.integers(0, 8))
+        night = int(first + draw.integers(0, 3))
         shape[night : night + int(draw.integers(1, 3))] = draw.uniform(6.0, 20.0)
     return Planted(shape=shape)
 

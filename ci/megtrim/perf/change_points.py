@@ -4,10 +4,13 @@ Pure. Times are compared as ratios, so everything is computed on their logarithm
 
 1. Nights far from their neighbours, one or two in a row, are replaced by the median around them.
 2. ruptures' PELT proposes changes, each with at least :data:`SHORTEST` nights on both sides.
-3. A change stays only if a rank test (Mann and Whitney, scipy) of the nights before and after it
-   says so, corrected for the number of nights on which it could have happened, and for
-   neighbouring nights that resemble each other.
+3. A change stays only if two tests of the nights before and after it say so, Student's and that
+   of Mann and Whitney (scipy), corrected for the number of nights on which it could have
+   happened, and for neighbouring nights that resemble each other.
 4. If a slope describes the nights better than steps do, there is a drift, which has no date.
+
+Resemblance is the correlation of each night with the previous one; where a likelihood is
+compared, that of a first-order autoregression is.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import ndimage, stats
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy import stats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +32,10 @@ FEWEST_NIGHTS = 14
 """Below this there is no history to compare with."""
 SHORTEST = 5
 """Nights on each side of a change."""
-_FALSE_CALLS = 0.02
-"""Share of quiet series in which a change may be found."""
+_FALSE_BY_MEAN = 0.02
+_FALSE_BY_RANK = 0.05
+"""Share of quiet series in which a test may find a change."""
+_SMALLEST_P = 1e-300
 _OUTLIER_SCALES = 4.0
 _NEIGHBOURHOOD = 7
 """Nights whose median replaces an outlier: two in a row are no majority of it."""
@@ -38,9 +44,14 @@ _MOST_ALIKE = 0.6
 """Autocorrelation beyond which nights say nothing more about noise."""
 _SHORTEST_DRIFT = 15
 _RAMP_STEP = 5
+_DRIFT_PARAMETERS = 4
+_STEP_PARAMETERS = 3
+"""For each step: its size, and its place, which is chosen among many."""
 _DRIFT_MARGIN = 6.0
-"""By how much (BIC) a slope must describe the nights better than steps."""
-_DATE_CONFIDENCE = 0.95
+_STAIRS_MARGIN = 0.0
+"""By how much (BIC) a slope must describe the nights better than steps; less than for one step
+or a repaired one where steps lead up or down a stair, as those that imitate a slope do."""
+_DATE_CONFIDENCE = 0.99
 _SMALLEST_NOISE = 1e-9
 
 
@@ -118,7 +129,8 @@ def find_changes(times_ms: Sequence[float]) -> Findings:
 
 def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace one or two nights in a row that are far from the nights around them."""
-    around = ndimage.median_filter(levels, size=_NEIGHBOURHOOD, mode="mirror")
+    medians = np.median(sliding_window_view(levels, _NEIGHBOURHOOD), axis=1)
+    around = np.pad(medians, _NEIGHBOURHOOD // 2, mode="edge")
     distances = np.abs(levels - around)
     scale = max(float(stats.median_abs_deviation(levels - around, scale="normal")), _SMALLEST_NOISE)
     return np.where(distances > _OUTLIER_SCALES * scale, around, levels)
@@ -128,9 +140,9 @@ def _propose(levels: NDArray[np.float64]) -> list[int]:
     """Return more changes than there are, rather than fewer: each is tested later."""
     import ruptures  # noqa: PLC0415 - half a second, which only this function needs
 
-    scale = _estimate_noise(levels)
-    scaled = (levels - np.median(levels)) / scale
-    search = ruptures.Pelt(model="l2", min_size=SHORTEST, jump=1).fit(scaled.reshape(-1, 1))
+    scaled = (levels - np.median(levels)) / _estimate_noise(levels)
+    # PELT with the sum of squares as cost, in C.
+    search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(scaled.reshape(-1, 1))
     return [int(each) for each in search.predict(pen=_PENALTY * math.log(len(levels)))][:-1]
 
 
@@ -144,33 +156,33 @@ def _keep_significant(levels: NDArray[np.float64], proposed: Sequence[int]) -> l
     """Drop the weakest change until each one left is significant."""
     steps = list(proposed)
     while steps:
-        inflation = _inflation(levels, steps)
-        weights = [
-            _p_value(*_sides(levels, steps, place), inflation) * len(levels)
-            for place in range(len(steps))
-        ]
-        worst = max(range(len(steps)), key=lambda place: weights[place])
-        if weights[worst] <= _FALSE_CALLS:
+        alike = _resemblance(_residuals(levels, steps))
+        doubts = [_doubt(*_sides(levels, steps, place), alike) for place in range(len(steps))]
+        worst = max(range(len(steps)), key=lambda place: doubts[place])
+        if doubts[worst] * len(levels) <= 1.0:
             break
         del steps[worst]
         steps = _refine(levels, steps)
-    return steps
+    return _refine(levels, steps)
 
 
-def _p_value(
-    before: NDArray[np.float64], after: NDArray[np.float64], inflation: float
-) -> float:
-    """Return the p-value of a rank test, for nights that resemble their neighbours."""
-    plain = float(stats.mannwhitneyu(before, after).pvalue)
-    return float(2 * stats.norm.sf(stats.norm.isf(plain / 2) / math.sqrt(inflation)))
+def _doubt(before: NDArray[np.float64], after: NDArray[np.float64], alike: float) -> float:
+    """Return the larger of two p-values, each over the share of false calls that it may make."""
+    by_mean = float(stats.ttest_ind(before, after).pvalue)
+    score = float(stats.norm.isf(max(by_mean, _SMALLEST_P) / 2)) / math.sqrt(_inflation(alike))
+    by_rank = float(stats.mannwhitneyu(before, after).pvalue)
+    return max(float(2 * stats.norm.sf(score)) / _FALSE_BY_MEAN, by_rank / _FALSE_BY_RANK)
 
 
-def _inflation(levels: NDArray[np.float64], steps: Sequence[int]) -> float:
-    """Return by how much resemblance of neighbouring nights raises the variance of a mean."""
-    rest = _residuals(levels, steps)
+def _resemblance(rest: NDArray[np.float64]) -> float:
+    """Return the correlation of a night with the previous one, where there is any."""
     if float(np.ptp(rest)) < _SMALLEST_NOISE:
-        return 1.0
-    alike = float(np.clip(np.corrcoef(rest[:-1], rest[1:])[0, 1], 0.0, _MOST_ALIKE))
+        return 0.0
+    return float(np.clip(np.corrcoef(rest[:-1], rest[1:])[0, 1], 0.0, _MOST_ALIKE))
+
+
+def _inflation(alike: float) -> float:
+    """Return by how much resemblance of neighbouring nights raises the variance of a mean."""
     return (1 + alike) / (1 - alike)
 
 
@@ -193,19 +205,23 @@ def _refine(levels: NDArray[np.float64], steps: Sequence[int]) -> list[int]:
     for place in range(len(found)):
         start = found[place - 1] if place else 0
         end = found[place + 1] if place + 1 < len(found) else len(levels)
-        costs = _split_costs(levels[start:end])
+        costs = _split_costs(levels[start:end], _resemblance(_residuals(levels, found)))
         found[place] = start + SHORTEST + int(np.argmin(costs))
     return found
 
 
-def _split_costs(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def _split_costs(levels: NDArray[np.float64], alike: float) -> NDArray[np.float64]:
     """Return the sum of squares that is left for a split before each inner night."""
-    return np.array(
-        [
-            np.var(levels[:split]) * split + np.var(levels[split:]) * (len(levels) - split)
-            for split in range(SHORTEST, len(levels) - SHORTEST + 1)
-        ]
-    )
+    places = range(SHORTEST, len(levels) - SHORTEST + 1)
+    rests = np.array([_residuals(levels, (place,)) for place in places])
+    return np.square(_whiten(rests, alike)).sum(axis=1)
+
+
+def _whiten(rests: NDArray[np.float64], alike: float) -> NDArray[np.float64]:
+    """Return what each night adds to what the previous one foretold, along the last axis."""
+    fresh = rests.copy()
+    fresh[..., 1:] -= alike * rests[..., :-1]
+    return fresh
 
 
 def _find_drift(levels: NDArray[np.float64], steps: Sequence[int]) -> float | None:
@@ -216,15 +232,16 @@ def _find_drift(levels: NDArray[np.float64], steps: Sequence[int]) -> float | No
     rises = centred @ levels / np.square(centred).sum(axis=1)
     rests = levels - levels.mean() - rises[:, None] * centred
     best = int(np.argmin(np.square(rests).sum(axis=1)))
-    by_drift = _bic(rests[best], 4)
-    by_steps = _bic(_residuals(levels, steps), 2 * len(steps) + 1)
-    noise = rests[best]
-    alike = 0.0 if np.ptp(noise) < _SMALLEST_NOISE else np.corrcoef(noise[:-1], noise[1:])[0, 1]
-    alike = float(np.clip(alike, 0.0, _MOST_ALIKE))
-    worth = (1 - alike) / (1 + alike)
-    if worth * (by_steps - by_drift) < _DRIFT_MARGIN:
-        return None
-    return float(np.exp(rises[best]))
+    by_drift = _bic(rests[best], _DRIFT_PARAMETERS)
+    by_steps = _bic(_residuals(levels, steps), _STEP_PARAMETERS * len(steps) + 1)
+    margin = _STAIRS_MARGIN if _is_staircase(levels, steps) else _DRIFT_MARGIN
+    return float(np.exp(rises[best])) if by_steps - by_drift > margin else None
+
+
+def _is_staircase(levels: NDArray[np.float64], steps: Sequence[int]) -> bool:
+    """Return whether there are several steps, all in one direction."""
+    means = [part.mean() for part in np.split(levels, list(steps))]
+    return len(steps) > 1 and abs(int(np.sign(np.diff(means)).sum())) == len(steps)
 
 
 def _ramps(nights: int) -> NDArray[np.float64]:
@@ -242,18 +259,19 @@ def _ramps(nights: int) -> NDArray[np.float64]:
 
 def _bic(rest: NDArray[np.float64], parameters: int) -> float:
     nights = len(rest)
-    variance = max(float(np.square(rest).mean()), _SMALLEST_NOISE**2)
+    fresh = _whiten(rest, _resemblance(rest))
+    variance = max(float(np.square(fresh).mean()), _SMALLEST_NOISE**2)
     return nights * math.log(variance) + parameters * math.log(nights)
 
 
 def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> Change:
     before, after = _sides(levels, steps, place)
-    inflation = _inflation(levels, steps)
+    alike = _resemblance(_residuals(levels, steps))
     start, first = steps[place] - len(before), steps[place]
-    last_good, first_bad = _date_range(np.concatenate([before, after]), inflation)
+    last_good, first_bad = _date_range(np.concatenate([before, after]), alike)
     size = float(after.mean() - before.mean())
-    interval = stats.ttest_ind(after, before, equal_var=False).confidence_interval()
-    wider = math.sqrt(inflation)
+    interval = stats.ttest_ind(after, before).confidence_interval()
+    wider = math.sqrt(_inflation(alike))
     return Change(
         first=first,
         last_good=min(start + last_good, first - 1),
@@ -264,10 +282,10 @@ def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> 
     )
 
 
-def _date_range(levels: NDArray[np.float64], inflation: float) -> tuple[int, int]:
+def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
     """Return the last night surely before, and the first surely after, the change."""
-    costs = _split_costs(levels)
+    costs = _split_costs(levels, alike)
     variance = max(float(costs.min()) / len(levels), _SMALLEST_NOISE**2)
-    limit = variance * inflation * float(stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
+    limit = variance * float(stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
     possible = np.flatnonzero(costs - costs.min() <= limit) + SHORTEST
     return int(possible[0]) - 1, int(possible[-1])
