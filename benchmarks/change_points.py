@@ -36,7 +36,8 @@ def gaussian(draw: Draw) -> Numbers:
 
 def heavy_tails(draw: Draw) -> Numbers:
     """Student's t with 3 degrees of freedom, whose variance is 3."""
-    return draw.standard_t(3, NIGHTS) / np.sqrt(3.0)
+    noise: Numbers = draw.standard_t(3, NIGHTS) / np.sqrt(3.0)
+    return noise
 
 
 def resembling(draw: Draw) -> Numbers:
@@ -53,7 +54,8 @@ def skewed(draw: Draw) -> Numbers:
     sigma = 0.5
     raw = draw.lognormal(0.0, sigma, NIGHTS)
     mean = np.exp(sigma**2 / 2)
-    return (raw - mean) / (mean * np.sqrt(np.exp(sigma**2) - 1))
+    noise: Numbers = (raw - mean) / (mean * np.sqrt(np.exp(sigma**2) - 1))
+    return noise
 
 
 NOISES: Mapping[str, Callable[[Draw], Numbers]] = {

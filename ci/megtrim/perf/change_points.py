@@ -9,8 +9,7 @@ Pure. Times are compared as ratios, so everything is computed on their logarithm
    happened, and for neighbouring nights that resemble each other.
 4. If a slope describes the nights better than steps do, there is a drift, which has no date.
 
-Resemblance is the correlation of each night with the previous one; where a likelihood is
-compared, that of a first-order autoregression is.
+Resemblance is the correlation of each night with the previous one.
 """
 
 from __future__ import annotations
@@ -205,23 +204,15 @@ def _refine(levels: NDArray[np.float64], steps: Sequence[int]) -> list[int]:
     for place in range(len(found)):
         start = found[place - 1] if place else 0
         end = found[place + 1] if place + 1 < len(found) else len(levels)
-        costs = _split_costs(levels[start:end], _resemblance(_residuals(levels, found)))
+        costs = _split_costs(levels[start:end])
         found[place] = start + SHORTEST + int(np.argmin(costs))
     return found
 
 
-def _split_costs(levels: NDArray[np.float64], alike: float) -> NDArray[np.float64]:
+def _split_costs(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sum of squares that is left for a split before each inner night."""
     places = range(SHORTEST, len(levels) - SHORTEST + 1)
-    rests = np.array([_residuals(levels, (place,)) for place in places])
-    return np.square(_whiten(rests, alike)).sum(axis=1)
-
-
-def _whiten(rests: NDArray[np.float64], alike: float) -> NDArray[np.float64]:
-    """Return what each night adds to what the previous one foretold, along the last axis."""
-    fresh = rests.copy()
-    fresh[..., 1:] -= alike * rests[..., :-1]
-    return fresh
+    return np.array([np.square(_residuals(levels, (place,))).sum() for place in places])
 
 
 def _find_drift(levels: NDArray[np.float64], steps: Sequence[int]) -> float | None:
@@ -259,7 +250,8 @@ def _ramps(nights: int) -> NDArray[np.float64]:
 
 def _bic(rest: NDArray[np.float64], parameters: int) -> float:
     nights = len(rest)
-    fresh = _whiten(rest, _resemblance(rest))
+    fresh = rest.copy()
+    fresh[1:] -= _resemblance(rest) * rest[:-1]  # what the previous night did not foretell
     variance = max(float(np.square(fresh).mean()), _SMALLEST_NOISE**2)
     return nights * math.log(variance) + parameters * math.log(nights)
 
@@ -284,8 +276,8 @@ def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> 
 
 def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
     """Return the last night surely before, and the first surely after, the change."""
-    costs = _split_costs(levels, alike)
+    costs = _split_costs(levels)
     variance = max(float(costs.min()) / len(levels), _SMALLEST_NOISE**2)
-    limit = variance * float(stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
+    limit = variance * _inflation(alike) * float(stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
     possible = np.flatnonzero(costs - costs.min() <= limit) + SHORTEST
     return int(possible[0]) - 1, int(possible[-1])
