@@ -141,9 +141,7 @@ def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) 
     hook.chmod(0o755)
     pauses: list[float] = []
     PROCESSES.capture("git", "init", "--quiet", str(tmp_path / "a"))
-    branch = DataBranch(
-        PROCESSES, tmp_path / "a", BRANCH, remote=str(remote), sleep=pauses.append
-    )
+    branch = DataBranch(PROCESSES, tmp_path / "a", BRANCH, remote=str(remote), sleep=pauses.append)
 
     with pytest.raises(InfrastructureFailure, match="git push failed"):
         branch.append([make_run(0)])
