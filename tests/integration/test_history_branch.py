@@ -155,7 +155,7 @@ def test_a_branch_that_is_missing_cannot_be_read(tmp_path: Path, remote: Path) -
 
 
 def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Path) -> None:
-    """git lists both when it is asked for one."""
+    """Both are listed when one is asked for."""
     branch = open_branch(tmp_path / "a", remote)
     commit = branch.append([make_run(0)])
     git(remote, "update-ref", f"refs/heads/a/refs/heads/{BRANCH}", commit)

@@ -157,7 +157,7 @@ class DataBranch:
         said = f"{outcome.stdout}\n{outcome.stderr}"
         if not outcome.timed_out and any(each in said for each in _OVERTAKEN):
             return False
-        raise self._failure("push", outcome)
+        raise self._make_failure(outcome)
 
     def _list(self, tip: str) -> dict[str, _Entry]:
         """Return every file of a commit, by path."""
@@ -166,7 +166,7 @@ class DataBranch:
         for line in output.split("\0"):
             facts, _, path = line.partition("\t")
             parts = facts.split()
-            if len(parts) == 4:  # noqa: PLR2004 - mode, type, object, size
+            if len(parts) == 4:  # mode, type, object, size
                 found[path] = _make_entry(parts[0], parts[2], parts[3])
         return found
 
@@ -179,7 +179,7 @@ class DataBranch:
             asked.write_text("".join(f"{blob}\n" for blob in blobs.values()), encoding="ascii")
             outcome = self._run("cat-file", "--batch", stdin=asked, stdout_to=answered)
             if not outcome.ok:
-                raise self._failure("cat-file", outcome)
+                raise self._make_failure(outcome)
             expected = "what git printed"
             data = read_bytes(answered, most_bytes=_LARGEST_READ_BYTES, expected=expected)
         return list(zip(blobs, _split_batch(data, len(blobs)), strict=True))
@@ -187,7 +187,7 @@ class DataBranch:
     def _ask(self, *arguments: str, env: Mapping[str, str] | None = None) -> str:
         outcome = self._run(*arguments, env=env)
         if not outcome.ok:
-            raise self._failure(arguments[0], outcome)
+            raise self._make_failure(outcome)
         return outcome.stdout
 
     def _run(
@@ -208,7 +208,8 @@ class DataBranch:
             )
         )
 
-    def _failure(self, verb: str, outcome: CompletedCommand) -> InfrastructureFailure:
+    def _make_failure(self, outcome: CompletedCommand) -> InfrastructureFailure:
+        verb = outcome.argv[len(_SETTINGS) + 3]
         said = (outcome.stderr or outcome.stdout).strip().splitlines()
         reason = "no answer in time" if outcome.timed_out else (said or ["no message"])[-1]
         msg = f"git {verb} failed for {self._ref} of {self._remote}: {reason[:300]}"
@@ -246,7 +247,7 @@ def _split_batch(data: bytes, count: int) -> list[bytes]:
     for _ in range(count):
         end = data.find(b"\n", place)
         header = data[place:end].split()
-        if end < 0 or len(header) != 3 or not header[2].isdigit():  # noqa: PLR2004
+        if end < 0 or len(header) != 3 or not header[2].isdigit():
             msg = "git cat-file printed no object where one was asked for"
             raise InfrastructureFailure(msg)
         start, size = end + 1, int(header[2])
@@ -257,5 +258,5 @@ def _split_batch(data: bytes, count: int) -> list[bytes]:
 
 def _pause_s(runs: Sequence[HistoryRun], attempt: int) -> float:
     """Return a pause that grows, and that differs between writers: by the digest of their run."""
-    share = int(runs[0].id[-8:], 16) / 0xFFFFFFFF
-    return min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt) * (0.5 + share)
+    share: float = int(runs[0].id[-8:], 16) / 0xFFFFFFFF
+    return min(_LONGEST_PAUSE_S, _PAUSE_S * 2.0**attempt) * (0.5 + share)

@@ -41,7 +41,7 @@ def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -
 
 def _text(found: RunComparison) -> str:
     head = ("scenario", "contestant", "stage", "device", "A ms", "B ms", "B / A", "interval")
-    rows = [head] + [
+    rows = [
         (
             *(each.scenario, each.contestant, each.stage, each.device),
             *(f"{each.before_ms:.3f}", f"{each.after_ms:.3f}", f"{each.ratio:.3f}"),
@@ -49,7 +49,7 @@ def _text(found: RunComparison) -> str:
         )
         for each in found.ratios
     ]
-    lines = align_columns(rows, left=range(4)) if found.ratios else ["no row of both to compare"]
+    lines = align_columns(head, rows, head[:4]) if rows else ["no row of both to compare"]
     if found.ratios:
         lines += ["", f"{_METHOD} *: the interval does not hold 1."]
     notes = sorted({each.note for each in found.ratios} - {""})

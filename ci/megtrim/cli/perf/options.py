@@ -35,10 +35,8 @@ class HistorySelector:
 
     def read(self, since: date | None = None) -> History:
         """Read it, with a warning for each file that could not be read."""
-        if self.branch:
-            found = self._open_branch().read(since)
-        else:
-            found = read_folder(self.folder, since)
+        branch = self._open_branch() if self.branch else None
+        found = read_folder(self.folder, since) if branch is None else branch.read(since)
         warn_unreadable(found)
         return found
 
