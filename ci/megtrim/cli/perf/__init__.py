@@ -1,0 +1,1 @@
+"""``megtrim perf``: compare, keep and export times."""

@@ -1,0 +1,25 @@
+"""``megtrim perf``: what is done with times that were measured."""
+
+from __future__ import annotations
+
+import click
+
+from megtrim.cli.lazy_group import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "compare": "megtrim.cli.perf.compare:compare",
+        "history": "megtrim.cli.perf.history:history",
+        "append": "megtrim.cli.perf.append:append",
+        "export": "megtrim.cli.perf.export:export",
+    },
+    epilog="""\b
+Examples:
+  megtrim perf compare 1a2b3c4 5d6e7f8
+  megtrim perf history --since 2026-10-01
+""",
+)
+def perf() -> None:
+    """Compare times, and keep their history."""

@@ -1,0 +1,262 @@
+"""A history on a branch of its own, which many jobs may append to at once.
+
+Git is asked for objects alone: no file of the branch is checked out, no hook runs, and no branch
+or index of the repository is touched. A push that another one overtook is repeated on top of it:
+runs never share a file, so there is nothing to merge.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.input_files import read_bytes
+from megtrim.perf.history import (
+    LARGEST_RUN_BYTES,
+    History,
+    HistoryRun,
+    UnreadableRun,
+    collect,
+    dump_run,
+    select_paths,
+)
+from megtrim.process import Command, CompletedCommand, ProcessRunner
+
+_TIMEOUT_S = 300.0
+_MOST_TRIES = 20
+_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 8.0
+_LARGEST_READ_BYTES = 512 * 1024 * 1024
+_FILE_MODE = "100644"
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
+_OVERTAKEN = ("fetch first", "non-fast-forward", "failed to update ref", "cannot lock ref", "stale")
+"""What git and its servers answer to a push if the branch moved meanwhile."""
+_SETTINGS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+_AUTHOR = {
+    **{f"GIT_{who}_NAME": "megtrim" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "megtrim@invalid" for who in ("AUTHOR", "COMMITTER")},
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+class DataBranch:
+    """A branch that holds a history and nothing else.
+
+    ``repository`` is a checkout whose ``remote`` has the branch, and whose credentials are used.
+    ``sleep`` waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        processes: ProcessRunner,
+        repository: Path,
+        branch: str,
+        *,
+        remote: str = "origin",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if not is_branch_name(branch):
+            msg = f"branch: found {branch[:80]!r}, expected a name such as perf-history"
+            raise InputError(msg)
+        if remote.startswith("-") or not remote.isprintable() or not remote:
+            msg = f"remote: found {remote[:80]!r}, expected a name such as origin"
+            raise InputError(msg)
+        self._processes = processes
+        self._repository = repository
+        self._ref = f"refs/heads/{branch}"
+        self._remote = remote
+        self._sleep = sleep
+
+    def append(self, runs: Sequence[HistoryRun]) -> str:
+        """Add runs in one commit, and return the commit that the branch then has them in.
+
+        The branch is made if there is none. Raises InfrastructureFailure if the remote does not
+        answer, refuses, or is always faster than we are.
+        """
+        if not runs:
+            msg = "found no run, expected one to append"
+            raise InputError(msg)
+        for attempt in range(_MOST_TRIES):
+            tip = self._fetch()
+            commit = self._commit(runs, tip)
+            if commit == tip or self._push(commit):
+                return commit
+            self._sleep(_pause_s(runs, attempt))
+        msg = f"{self._ref} moved during each of {_MOST_TRIES} pushes"
+        raise InfrastructureFailure(msg, hint="run it again; nothing was written")
+
+    def read(self, since: date | None = None) -> History:
+        """Read the runs of ``since`` and later; a broken file is reported, and costs itself alone.
+
+        Raises InputError if there is no such branch.
+        """
+        tip = self._fetch()
+        if not tip:
+            msg = f"{self._remote} has no branch {self._ref.removeprefix('refs/heads/')}"
+            raise InputError(msg, hint="the first `megtrim perf append` makes it")
+        listed = self._list(tip)
+        chosen = {path: listed[path] for path in select_paths(listed, since)}
+        unreadable = [
+            UnreadableRun(path=path, message=f"{path}: {entry.flaw}")
+            for path, entry in chosen.items()
+            if entry.flaw
+        ]
+        found = collect(self._contents({p: e.blob for p, e in chosen.items() if not e.flaw}))
+        every = sorted((*found.unreadable, *unreadable), key=lambda each: each.path)
+        return History(runs=found.runs, unreadable=tuple(every))
+
+    def _fetch(self) -> str:
+        """Bring the branch's objects here, and return its commit; empty if there is none."""
+        answer = self._ask("ls-remote", "--", self._remote, self._ref)
+        # git also lists refs that merely end so.
+        lines = [line.split("\t") for line in answer.splitlines()]
+        sha = next((line[0] for line in lines if line[1:] == [self._ref]), "")
+        if not sha:
+            return ""
+        if _SHA.fullmatch(sha) is None:
+            msg = f"{self._remote} answered {sha[:80]!r}, expected a commit"
+            raise InfrastructureFailure(msg)
+        # Without a ref and without FETCH_HEAD, so two of us in one checkout do not collide.
+        quiet = ("--no-tags", "--no-write-fetch-head", "--refmap=", "--no-recurse-submodules")
+        self._ask("fetch", "--quiet", *quiet, "--", self._remote, self._ref)
+        return sha
+
+    def _commit(self, runs: Sequence[HistoryRun], tip: str) -> str:
+        """Return a commit with the runs on top of ``tip``, or ``tip`` if it has them all."""
+        with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
+            env = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+            self._ask("read-tree", *([tip] if tip else ["--empty"]), env=env)
+            before = self._ask("write-tree", env=env).strip()
+            for run in runs:
+                content = Path(scratch, "run.json")
+                content.write_text(dump_run(run), encoding="utf-8")
+                blob = self._ask("hash-object", "-w", "--no-filters", "--", str(content)).strip()
+                entry = f"{_FILE_MODE},{blob},{run.path}"
+                self._ask("update-index", "--add", "--cacheinfo", entry, env=env)
+            tree = self._ask("write-tree", env=env).strip()
+        if tip and tree == before:
+            return tip
+        parents = ("-p", tip) if tip else ()
+        message = f"Add {runs[0].id}" + f" and {len(runs) - 1} more" * (len(runs) > 1)
+        return self._ask("commit-tree", tree, *parents, "-m", message).strip()
+
+    def _push(self, commit: str) -> bool:
+        """Push; return False if another push came first."""
+        refs = ("--", self._remote, f"{commit}:{self._ref}")
+        outcome = self._run("push", "--quiet", "--no-verify", "--porcelain", *refs)
+        if outcome.ok:
+            return True
+        said = f"{outcome.stdout}\n{outcome.stderr}"
+        if not outcome.timed_out and any(each in said for each in _OVERTAKEN):
+            return False
+        raise self._make_failure(outcome)
+
+    def _list(self, tip: str) -> dict[str, _Entry]:
+        """Return every file of a commit, by path."""
+        output = self._ask("ls-tree", "-r", "-z", "-l", tip)
+        found: dict[str, _Entry] = {}
+        for line in output.split("\0"):
+            facts, _, path = line.partition("\t")
+            parts = facts.split()
+            if len(parts) == 4:  # mode, type, object, size
+                found[path] = _make_entry(parts[0], parts[2], parts[3])
+        return found
+
+    def _contents(self, blobs: Mapping[str, str]) -> list[tuple[str, bytes]]:
+        """Return the bytes of files, by path, with one call of git for all of them."""
+        if not blobs:
+            return []
+        with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
+            asked, answered = Path(scratch, "asked"), Path(scratch, "answered")
+            asked.write_text("".join(f"{blob}\n" for blob in blobs.values()), encoding="ascii")
+            outcome = self._run("cat-file", "--batch", stdin=asked, stdout_to=answered)
+            if not outcome.ok:
+                raise self._make_failure(outcome)
+            expected = "what git printed"
+            data = read_bytes(answered, most_bytes=_LARGEST_READ_BYTES, expected=expected)
+        return list(zip(blobs, _split_batch(data, len(blobs)), strict=True))
+
+    def _ask(self, *arguments: str, env: Mapping[str, str] | None = None) -> str:
+        outcome = self._run(*arguments, env=env)
+        if not outcome.ok:
+            raise self._make_failure(outcome)
+        return outcome.stdout
+
+    def _run(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        stdin: Path | None = None,
+        stdout_to: Path | None = None,
+    ) -> CompletedCommand:
+        argv = ("git", *_SETTINGS, "-C", str(self._repository), *arguments)
+        return self._processes.run(
+            Command(
+                argv=argv,
+                timeout_s=_TIMEOUT_S,
+                env={**_AUTHOR, **(env or {})},
+                stdin=stdin,
+                stdout_to=stdout_to,
+            )
+        )
+
+    def _make_failure(self, outcome: CompletedCommand) -> InfrastructureFailure:
+        verb = outcome.argv[len(_SETTINGS) + 3]
+        said = (outcome.stderr or outcome.stdout).strip().splitlines()
+        reason = "no answer in time" if outcome.timed_out else (said or ["no message"])[-1]
+        msg = f"git {verb} failed for {self._ref} of {self._remote}: {reason[:300]}"
+        return InfrastructureFailure(msg, hint="may this job read and write the branch?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A file of a commit; ``flaw`` says why it is not read."""
+
+    blob: str
+    flaw: str
+
+
+def is_branch_name(text: str) -> bool:
+    """Return whether git takes a text for a branch, of the plain ones that we allow."""
+    parts = text.split("/")
+    odd = ".." in text or any(part.endswith((".", ".lock")) for part in parts)
+    return _BRANCH.fullmatch(text) is not None and not odd and text != "HEAD"
+
+
+def _make_entry(mode: str, blob: str, size: str) -> _Entry:
+    flaw = ""
+    if mode != _FILE_MODE:
+        flaw = f"found an entry of mode {mode}, expected a plain file"
+    elif not size.isdecimal() or int(size) > LARGEST_RUN_BYTES:
+        flaw = f"found {size} bytes, expected at most {LARGEST_RUN_BYTES:,}"
+    return _Entry(blob=blob, flaw=flaw)
+
+
+def _split_batch(data: bytes, count: int) -> list[bytes]:
+    """Split what ``git cat-file --batch`` prints: ``OBJECT blob SIZE``, the bytes, a newline."""
+    contents: list[bytes] = []
+    place = 0
+    for _ in range(count):
+        end = data.find(b"\n", place)
+        header = data[place:end].split()
+        if end < 0 or len(header) != 3 or not header[2].isdigit():
+            msg = "git cat-file printed no object where one was asked for"
+            raise InfrastructureFailure(msg)
+        start, size = end + 1, int(header[2])
+        contents.append(data[start : start + size])
+        place = start + size + 1
+    return contents
+
+
+def _pause_s(runs: Sequence[HistoryRun], attempt: int) -> float:
+    """Return a pause that grows, and that differs between writers: by the digest of their run."""
+    share: float = int(runs[0].id[-8:], 16) / 0xFFFFFFFF
+    return min(_LONGEST_PAUSE_S, _PAUSE_S * 2.0**attempt) * (0.5 + share)

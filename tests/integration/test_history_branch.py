@@ -1,0 +1,165 @@
+"""The history of times on a branch, with a real git and a bare repository as its remote."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.history.branch import DataBranch
+from megtrim.process import ProcessRunner
+from support.perf_runs import make_run
+
+pytestmark = pytest.mark.chain
+
+ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+PROCESSES = ProcessRunner(ENV)
+BRANCH = "perf-history"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """Return an empty bare repository."""
+    PROCESSES.capture("git", "init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    return tmp_path / "remote.git"
+
+
+def open_branch(folder: Path, remote: Path) -> DataBranch:
+    """Return the branch, as a checkout of its own sees it."""
+    PROCESSES.capture("git", "init", "--quiet", str(folder))
+    PROCESSES.capture("git", "-C", str(folder), "remote", "add", "origin", str(remote))
+    return DataBranch(PROCESSES, folder, BRANCH)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Return what git prints."""
+    who = ("-c", "user.name=t", "-c", "user.email=t@invalid")
+    return PROCESSES.capture("git", "-C", str(folder), *who, *arguments).strip()
+
+
+def test_the_first_run_makes_the_branch(tmp_path: Path, remote: Path) -> None:
+    """What is appended is read back, from another checkout as well."""
+    first, second = make_run(0), make_run(1)
+
+    open_branch(tmp_path / "a", remote).append([first])
+    open_branch(tmp_path / "b", remote).append([second])
+
+    branch = open_branch(tmp_path / "c", remote)
+    assert branch.read().runs == (first, second)
+    assert branch.read(date(2026, 1, 2)).runs == (second,)
+
+
+def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> None:
+    """Each appends three runs to one bare repository, and every one of them is there."""
+    writers = [open_branch(tmp_path / f"writer-{number}", remote) for number in range(8)]
+    runs = [make_run(night, job=f"{night}/1") for night in range(24)]
+
+    def write(number: int) -> None:
+        for run in runs[number::8]:
+            writers[number].append([run])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+
+    found = open_branch(tmp_path / "reader", remote).read()
+    assert found.runs == tuple(runs)
+    assert found.unreadable == ()
+    assert git(remote, "rev-list", "--count", BRANCH) == "24"
+
+
+def test_writers_in_one_checkout_do_not_collide(tmp_path: Path, remote: Path) -> None:
+    """Nor do they leave a branch or an index there."""
+    branch = open_branch(tmp_path / "one", remote)
+    runs = [make_run(night) for night in range(4)]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda run: branch.append([run]), runs))
+
+    assert branch.read().runs == tuple(runs)
+    assert git(tmp_path / "one", "for-each-ref", "refs/heads") == ""
+    assert git(tmp_path / "one", "status", "--porcelain") == ""
+
+
+def test_a_run_that_is_there_adds_no_commit(tmp_path: Path, remote: Path) -> None:
+    """A job that is repeated leaves the branch as it is."""
+    branch = open_branch(tmp_path / "a", remote)
+
+    assert branch.append([make_run(0)]) == branch.append([make_run(0)])
+
+
+def test_a_hook_of_the_checkout_does_not_run(tmp_path: Path, remote: Path) -> None:
+    """A pre-push hook would be code of the project in the job that may write."""
+    branch = open_branch(tmp_path / "a", remote)
+    hook = tmp_path / "a/.git/hooks/pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+
+    branch.append([make_run(0)])
+
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_others_left_on_the_branch_costs_itself_alone(tmp_path: Path, remote: Path) -> None:
+    """A damaged run, a link under a run's name and other files; each is kept as it is."""
+    good, bad, link = make_run(0), make_run(1), make_run(2)
+    branch = open_branch(tmp_path / "a", remote)
+    branch.append([good])
+    git(tmp_path / "a", "fetch", "--quiet", "origin", BRANCH)
+    git(tmp_path / "a", "checkout", "--quiet", "-B", BRANCH, "FETCH_HEAD")
+    (tmp_path / "a" / bad.path).write_text('{\n "version": 1,,\n}\n', encoding="utf-8")
+    (tmp_path / "a" / link.path).symlink_to("/etc/passwd")
+    (tmp_path / "a" / "README.md").write_text("The history.\n", encoding="utf-8")
+    git(tmp_path / "a", "add", ".")
+    git(tmp_path / "a", "commit", "--quiet", "-m", "Damage it")
+    git(tmp_path / "a", "push", "--quiet", "origin", BRANCH)
+
+    open_branch(tmp_path / "b", remote).append([make_run(3)])
+    found = open_branch(tmp_path / "c", remote).read()
+
+    assert found.runs == (good, make_run(3))
+    assert [each.path for each in found.unreadable] == [bad.path, link.path]
+    assert f"{bad.path}:2:" in found.unreadable[0].message
+    assert "mode 120000" in found.unreadable[1].message
+    assert "README.md" in git(remote, "ls-tree", "--name-only", BRANCH)
+
+
+def test_a_remote_that_is_gone_is_an_infrastructure_failure(tmp_path: Path) -> None:
+    """Nothing is known about the product."""
+    with pytest.raises(InfrastructureFailure, match="git ls-remote failed"):
+        open_branch(tmp_path / "a", tmp_path / "nowhere.git").append([make_run(0)])
+
+
+def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) -> None:
+    """A rule of the server is no race."""
+    hook = remote / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho protected branch\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    pauses: list[float] = []
+    PROCESSES.capture("git", "init", "--quiet", str(tmp_path / "a"))
+    branch = DataBranch(PROCESSES, tmp_path / "a", BRANCH, remote=str(remote), sleep=pauses.append)
+
+    with pytest.raises(InfrastructureFailure, match="git push failed"):
+        branch.append([make_run(0)])
+    assert pauses == []
+
+
+def test_a_branch_that_is_missing_cannot_be_read(tmp_path: Path, remote: Path) -> None:
+    """The first append makes it."""
+    with pytest.raises(InputError, match="no branch perf-history"):
+        open_branch(tmp_path / "a", remote).read()
+
+
+def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Path) -> None:
+    """Both are listed when one is asked for."""
+    branch = open_branch(tmp_path / "a", remote)
+    commit = branch.append([make_run(0)])
+    git(remote, "update-ref", f"refs/heads/a/refs/heads/{BRANCH}", commit)
+
+    branch.append([make_run(1)])
+
+    assert branch.read().runs == (make_run(0), make_run(1))

@@ -1,0 +1,89 @@
+"""Runs of the history of times, made up for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from megtrim.perf.history import (
+    HistoryRow,
+    HistoryRun,
+    MeasuredCommit,
+    MeasuredDevice,
+    RowStatus,
+    Times,
+    show_time,
+)
+from megtrim.perf.samples import Stage
+
+SCENARIO = "mobilenet/plain-run@armv82"
+FIRST_NIGHT = datetime(2026, 1, 1, 2, 0, 0, tzinfo=UTC)
+
+
+def make_row(
+    median_ms: float = 40.0,
+    *,
+    scenario: str = SCENARIO,
+    contestant: str = "reduced",
+    stage: Stage = Stage.ITERATION,
+    interval: float = 0.01,
+) -> HistoryRow:
+    """Return a row that was measured; its interval is so much on both sides, as a share."""
+    times = Times(
+        processes=12,
+        median_ms=median_ms,
+        low_ms=median_ms * (1 - interval),
+        high_ms=median_ms * (1 + interval),
+        spread=0.012,
+    )
+    return HistoryRow(
+        scenario=scenario,
+        contestant=contestant,
+        stage=stage,
+        status=RowStatus.MEASURED,
+        reason="",
+        times=times,
+        left_out=(),
+        conditions="31 to 38 degrees, battery 80 %",
+    )
+
+
+def make_lost_row(status: RowStatus, reason: str, *, scenario: str = SCENARIO) -> HistoryRow:
+    """Return a row without times."""
+    return HistoryRow(
+        scenario=scenario,
+        contestant="reduced",
+        stage=Stage.ITERATION,
+        status=status,
+        reason=reason,
+        times=None,
+        left_out=(),
+        conditions="",
+    )
+
+
+def make_run(
+    night: int = 0,
+    rows: Sequence[HistoryRow] | None = None,
+    *,
+    device: str = "pixel-6",
+    method: int = 1,
+    engine: str = "e",
+    job: str = "",
+) -> HistoryRun:
+    """Return the run of a night; its commit is the number of the night."""
+    time = FIRST_NIGHT + timedelta(days=night)
+    return HistoryRun(
+        job=job,
+        commit=MeasuredCommit(
+            sha=f"{night:040x}",
+            parent=f"{night - 1:040x}" if night else "",
+            committed_at=show_time(time - timedelta(hours=5)),
+        ),
+        measured_at=show_time(time),
+        device=MeasuredDevice(name=device, identity=f"id-of-{device}", cpu_class="armv82"),
+        engine=engine * 64,
+        programs={"reduced": "b" * 64, "plain": "a" * 64},
+        method=method,
+        rows=tuple([make_row()] if rows is None else rows),
+    )
