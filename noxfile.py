@@ -118,7 +118,7 @@ def check(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check types."""
     _install(session, "tests")
-    session.run("mypy", "ci", "noxfile.py", "scripts", "tests")
+    session.run("mypy", "benchmarks", "ci", "noxfile.py", "scripts", "tests")
 
 
 @nox.session

@@ -5,7 +5,8 @@
 
 Each row is one kind of history under one kind of noise: histories of 120 nights, with a standard
 deviation of 1 % of the level, all from one seed. Steps are at least ten nights from both ends.
-One row has steps of exactly 2.5 times the noise, the hardest ones. Exits with 1 if a share is not reached.
+One row has steps of exactly 2.5 times the noise, the hardest ones. Exits with 1 if a share is not
+reached.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ from pathlib import Path
 import click
 
 from megtrim.build_spec import BuildRecord, Variant
-from megtrim.cli.session.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_session
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, build_keep_set, read_keep_set
 from megtrim.midout.scoped_headers import Scopes
 from megtrim.models.operators import OperatorNeeds
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.session import Context
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER
 from megtrim.stages import runner
 
@@ -66,46 +66,46 @@ def _others(needs: OperatorNeeds, model: str) -> OperatorNeeds:
     )
 
 
-def build(context: Context, keep: KeepSet, layout: Layout, out: Path) -> tuple[BuildRecord, bytes]:
+def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[BuildRecord, bytes]:
     """Build for a keep set; return what the build says of itself, and the program."""
     files = render(
         keep,
         layout=layout,
-        elemwise_modes=context.engine.elemwise_modes(),
-        scopes=context.engine.scopes() if layout is Layout.SCOPED else Scopes(),
+        elemwise_modes=session.services.engine.elemwise_modes(),
+        scopes=session.services.engine.scopes() if layout is Layout.SCOPED else Scopes(),
     )
-    spec = variants.make_spec(context, Variant.REDUCED, dict(files.files))
+    spec = variants.make_spec(session, Variant.REDUCED, dict(files.files))
     with tempfile.TemporaryDirectory(dir=out) as folder:
-        record = context.builder.build(
+        record = session.services.builder.build(
             spec,
             work=out / "one-more-model" / layout,
             folder=Path(folder),
-            progress=context.console.progress(f"building {layout}"),
+            progress=session.services.console.progress(f"building {layout}"),
         )
         return record, (Path(folder) / dict(record.artifacts)[spec.targets[0]]).read_bytes()
 
 
-def whole_keep_set(context: Context, path: Path | None) -> KeepSet:
+def whole_keep_set(session: Session, path: Path | None) -> KeepSet:
     """Return the keep set of the file, else of the configuration's scenarios."""
     if path is not None:
         return read_keep_set(path)
-    folder = runner.obtain(HEADER, context)
+    folder = runner.obtain(HEADER, session)
     if folder is None:
-        raise next(iter(context.failed.values()))
+        raise next(iter(session.results.failed.values()))
     return read_keep_set(folder.file(KEEP_SET_FILE))
 
 
 def measure(options: Options, keep_set: Path | None, model: str) -> None:
     """Build both ways, and print files, CPU time and ratio."""
-    context = open_context(options)
-    keep = whole_keep_set(context, keep_set)
+    session = open_session(options)
+    keep = whole_keep_set(session, keep_set)
     added = model or keep.scenarios[-1].id.partition("/")[0]
     before = without(keep, added)
     click.echo(f"one more model, {added}: {len(keep.regions()) - len(before.regions())} regions")
     programs, cpu_s = [], []
     for layout in (Layout.UPSTREAM, Layout.SCOPED):
-        build(context, before, layout, options.out)
-        record, program = build(context, keep, layout, options.out)
+        build(session, before, layout, options.out)
+        record, program = build(session, keep, layout, options.out)
         told = record.rebuilt
         if told.cpu_s is None:
             msg = "found a toolchain in an image, expected one whose CPU time can be read here"

@@ -1,24 +1,23 @@
 """How often comparisons of times call a change that is not there, and find one that is.
 
     python benchmarks/perf_statistics.py                      resample the recorded rounds
-    python benchmarks/perf_statistics.py --record ROUNDS      record them again (needs g++)
-    python benchmarks/perf_statistics.py --live COUNT --slower PERCENT [--load]
+    python benchmarks/perf_statistics.py --record ROUNDS      record them again
+    python benchmarks/perf_statistics.py --live COUNT --slower PERCENT --load
 
 Recorded rounds are processes of one program, two a round. A resampled comparison draws blocks of
 four neighbouring rounds, so that drift of the machine is kept, no round twice, and turns the two
 sides of each block by a coin. A planted slowdown multiplies the second side. Live comparisons run
 real processes until the plan stops; the load is a process that keeps one CPU busy half the time.
+Recording and live runs need g++ and taskset.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
 import platform
 import random
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -27,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean, median, quantiles
 
+import click
 from scipy import stats
 
 from megtrim.perf.comparison import (
@@ -40,6 +40,7 @@ from megtrim.perf.comparison import (
 from megtrim.perf.samples import Sample, Stage
 from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.perf.sequential import SamplingPlan
+from megtrim.process import Command, ProcessRunner
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "process_times.json"
@@ -58,21 +59,20 @@ while os.getppid() == parent:
 """
 
 
-def main() -> None:
-    """Do what the arguments ask for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--record", type=int, metavar="ROUNDS")
-    parser.add_argument("--live", type=int, metavar="COUNT")
-    parser.add_argument("--slower", type=float, default=0.0, metavar="PERCENT")
-    parser.add_argument("--load", action="store_true")
-    parser.add_argument("--draws", type=int, default=10_000)
-    arguments = parser.parse_args()
-    if arguments.record:
-        record(arguments.record)
-    elif arguments.live:
-        compare_live(arguments.live, arguments.slower, load=arguments.load)
+@click.command()
+@click.option("--record", "rounds", type=int, help="Record this many rounds of each block again.")
+@click.option("--live", "count", type=int, help="Compare real processes this often.")
+@click.option("--slower", type=float, default=0.0, help="Planted slowdown of live runs, percent.")
+@click.option("--load", is_flag=True, help="Keep CPU 1 busy half the time during live runs.")
+@click.option("--draws", default=10_000, show_default=True, help="Resampled comparisons a row.")
+def main(rounds: int | None, count: int | None, slower: float, load: bool, draws: int) -> None:
+    """Print how often comparisons of times call a change."""
+    if rounds:
+        record(rounds)
+    elif count:
+        compare_live(count, slower, load=load)
     else:
-        resample(arguments.draws)
+        resample(draws)
 
 
 def record(rounds: int) -> None:
@@ -101,7 +101,7 @@ def resample(draws: int) -> None:
     document = json.loads(DATA.read_text("utf-8"))
     for name, recorded in document["blocks"].items():
         rounds = [Pair(first_ms=a, second_ms=b) for a, b in recorded]
-        print(f"{name}: {len(rounds)} rounds, {spread(rounds)}")
+        click.echo(f"{name}: {len(rounds)} rounds, {spread(rounds)}")
         for percent in (0, 3, 5):
             generator = random.Random(percent)
             results = [
@@ -126,10 +126,8 @@ def draw(rounds: list[Pair], percent: float, generator: random.Random) -> list[P
 
 def compare_live(count: int, slower: float, *, load: bool) -> None:
     """Run real comparisons, each until the plan stops."""
-    results = []
     with compiled() as program, background(load=load):
-        for number in range(count):
-            results.append(run_comparison(program, slower, seed=number))
+        results = [run_comparison(program, slower, seed=number) for number in range(count)]
     print_shares(f"live, +{slower}%, {'loaded' if load else 'no load of ours'}", results)
 
 
@@ -139,8 +137,10 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> Comparison:
     samples: list[Sample] = []
     result = None
     for look in PLAN.looks:
-        for turn in turns[len(samples) : 2 * look]:
-            samples.append(run(program, turn, 100 + slower * (turn.contestant == "b")))
+        samples += [
+            run(program, turn, 100 + slower * (turn.contestant == "b"))
+            for turn in turns[len(samples) : 2 * look]
+        ]
         pairs = match_pairs(samples, "a", "b", Stage.ITERATION)
         result = compare_at_looks(pairs, CRITERION, PLAN)
         if result and result.exceeds is not Answer.INCONCLUSIVE:
@@ -151,15 +151,11 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> Comparison:
 
 def run(program: Path, turn: Turn, percent: float) -> Sample:
     """Run one process as its turn says."""
-    finished = subprocess.run(
-        [program, "5", str(percent)],
-        env={"PADDING": "x" * turn.padding_bytes},
-        preexec_fn=lambda: os.sched_setaffinity(0, {turn.cpu}),
-        capture_output=True,
-        text=True,
-        check=True,
+    finished = execute(
+        *("taskset", "--cpu-list", str(turn.cpu), str(program), "5", str(percent)),
+        padding="x" * turn.padding_bytes,
     )
-    warm_up, *iterations = (float(line) for line in finished.stdout.split())
+    warm_up, *iterations = (float(line) for line in finished.split())
     return Sample(
         contestant=turn.contestant,
         round_number=turn.round_number,
@@ -185,13 +181,12 @@ def print_shares(label: str, results: list[Comparison]) -> None:
     """Print how many comparisons gave each answer, with 95% binomial intervals."""
     answers = Counter(result.exceeds for result in results)
     slower = sum(result.exceeds is Answer.YES and result.ratio > 1 for result in results)
-    print(
+    click.echo(
         f"{label}: different {share(sum(r.different for r in results), len(results))}; "
         f"slower by more than 1% {share(slower, len(results))}; "
         f"exceeds {share(answers[Answer.YES], len(results))}; "
         f"inconclusive {share(answers[Answer.INCONCLUSIVE], len(results))}; "
-        f"pairs {mean(result.pairs for result in results):.1f}",
-        flush=True,
+        f"pairs {mean(result.pairs for result in results):.1f}"
     )
 
 
@@ -201,12 +196,21 @@ def share(count: int, total: int) -> str:
     return f"{count}/{total} = {count / total:.2%} ({interval.low:.2%} to {interval.high:.2%})"
 
 
+def execute(*argv: str, padding: str = "") -> str:
+    """Run a program to its end and return what it prints."""
+    command = Command(argv=argv, timeout_s=600, env={"PADDING": padding})
+    ended = ProcessRunner(os.environ).run(command)
+    if not ended.ok:
+        raise click.ClickException(ended.stderr)
+    return ended.stdout
+
+
 @contextmanager
 def compiled() -> Iterator[Path]:
     """Compile the program that is timed."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "work"
-        subprocess.run(["g++", "-O2", "-o", program, HERE / "perf_work" / "work.cpp"], check=True)
+        execute("g++", "-O2", "-o", str(program), str(HERE / "perf_work" / "work.cpp"))
         yield program
 
 
@@ -216,12 +220,9 @@ def background(*, load: bool) -> Iterator[None]:
     if not load:
         yield
         return
-    process = subprocess.Popen([sys.executable, "-c", _LOAD])
-    try:
+    command = Command(argv=(sys.executable, "-c", _LOAD), timeout_s=86_400)
+    with ProcessRunner(os.environ).background(command):
         yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 if __name__ == "__main__":

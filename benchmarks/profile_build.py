@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.session.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_session
 from megtrim.plan.graph import PLAIN, PROFILE
 from megtrim.stages import runner
 
@@ -38,12 +38,12 @@ def main(config: Path, engine: Path | None) -> None:
     os.environ["CCACHE_DISABLE"] = "1"
     with tempfile.TemporaryDirectory() as out:
         options = Options(config=config, out=Path(out), engine=engine, jobs=None, quiet=True)
-        context = open_context(options)
+        session = open_session(options)
         taken = []
         for task in (PLAIN, PROFILE):
             before = cpu_s()
-            if runner.obtain(task, context) is None:
-                raise context.failed[task]
+            if runner.obtain(task, session) is None:
+                raise session.results.failed[task]
             taken.append(cpu_s() - before)
     plain, profile = taken
     click.echo(f"plain {plain:.1f} s, profile {profile:.1f} s of CPU")

@@ -29,9 +29,10 @@ from megtrim.devices import Lease, RunDirectory
 from megtrim.errors import ProductFailure
 from megtrim.load_and_run.arguments import ProgramArguments, compose
 from megtrim.pipeline.filenames import DROPPED_FILE
+from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.running.execution import CACHE, MODEL
 from megtrim.pipeline.running.scenario_runs import cache_of
-from megtrim.pipeline.session import Context, binary
+from megtrim.pipeline.session import Session, TaskResults, binary
 from megtrim.plan.graph import PLAIN, REDUCED, verify_task
 from megtrim.stages import runner
 
@@ -89,59 +90,62 @@ class Figures:
         return "\n".join(lines)
 
 
-def equal_outputs(context: Context) -> int:
+def equal_outputs(session: Session) -> int:
     """Return how many outputs were compared; all are the same as the plain build's, or it ends."""
     count = 0
-    for scenario in all_scenarios(context.loaded.config):
-        result = context.done[verify_task(scenario)].result
-        outputs = result["outputs"]
-        if not outputs or not all(each["equal"] for each in outputs):
-            msg = f"{scenario.id} is not proven: {result['text']}"
+    for scenario in all_scenarios(session.request.loaded.config):
+        outcome = session.results.done[verify_task(scenario)].result_as(VerifyResult).outcome
+        if not outcome.outputs or not all(each.equal for each in outcome.outputs):
+            msg = f"{scenario.id} is not proven: {outcome.text}"
             raise ProductFailure(msg)
-        count += len(outputs)
+        count += len(outcome.outputs)
     return count
 
 
-def relink_s(context: Context, artifact: str) -> float:
+def relink_s(session: Session, artifact: str) -> float:
     """Keep one function more than those that ran, and return what building that takes."""
-    folder = context.done[REDUCED]
+    folder = session.results.done[REDUCED]
     dropped = folder.file(DROPPED_FILE.format(target=artifact)).read_text(encoding="utf-8")
-    config = context.loaded.config
+    config = session.request.loaded.config
     keep = (*config.trim.keep, dropped.split()[0])
     trim = config.trim.model_copy(update={"keep": keep})
-    loaded = replace(context.loaded, config=config.model_copy(update={"trim": trim}))
-    done = {id_: folder for id_, folder in context.done.items() if id_ != REDUCED}
-    other = replace(context, loaded=loaded, done=done, failed={})
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
+    done = {id_: folder for id_, folder in session.results.done.items() if id_ != REDUCED}
+    other = replace(
+        session,
+        request=replace(session.request, loaded=loaded),
+        results=TaskResults(done=done),
+    )
     forget(other, set(done))
     start = time.perf_counter()
     if runner.obtain(REDUCED, other) is None:
-        raise other.failed[REDUCED]
+        raise other.results.failed[REDUCED]
     return time.perf_counter() - start
 
 
 def timed(
-    scenario: Scenario, recipe: Context, functions: Context, *, seconds: float, rounds: int
+    scenario: Scenario, recipe: Session, functions: Session, *, seconds: float, rounds: int
 ) -> Compared:
     """Time a scenario on both sides, in turns on one machine."""
-    target = recipe.loaded.config.engine.target
-    programs = [binary(side.done[REDUCED], target) for side in (recipe, functions, recipe)]
-    with recipe.device(scenario).reserve() as lease, ExitStack() as stack:
+    target = recipe.request.loaded.config.engine.target
+    programs = [binary(side.results.done[REDUCED], target) for side in (recipe, functions, recipe)]
+    with recipe.services.device(scenario).reserve() as lease, ExitStack() as stack:
         runs = [_runner(scenario, recipe, program, lease, stack) for program in programs]
         before, after, again = runs
         return compare(before, after, again, seconds=seconds, rounds=rounds)
 
 
 def _runner(
-    scenario: Scenario, context: Context, program: Path, lease: Lease, stack: ExitStack
+    scenario: Scenario, session: Session, program: Path, lease: Lease, stack: ExitStack
 ) -> Run:
     """Return how a program runs with any number of iterations, in a folder that it is put in."""
     settings = scenario.settings
     directory: RunDirectory = stack.enter_context(lease.open())
-    files = {program.name: program, MODEL: context.path(scenario.model.file)}
-    inputs = {name: context.path(path) for name, path in sorted(settings.inputs.items())}
+    files = {program.name: program, MODEL: session.request.path(scenario.model.file)}
+    inputs = {name: session.request.path(path) for name, path in sorted(settings.inputs.items())}
     names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}
     files |= {names[name]: path for name, path in inputs.items()}
-    if cache := cache_of(scenario, context):
+    if cache := cache_of(scenario, session):
         files[CACHE] = cache
     for name, path in files.items():
         directory.put(path, name)
@@ -168,7 +172,7 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     """Build all sides and take all figures."""
     quick = sides.quick()
     if runner.obtain(PLAIN, quick) is None:
-        raise quick.failed[PLAIN]
+        raise quick.results.failed[PLAIN]
     forget(quick, {PLAIN})
     start = time.perf_counter()
     run(quick)
@@ -176,15 +180,17 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     recipe, functions = sides.recipe(), sides.functions()
     run(recipe)
     run(functions)
-    artifact = recipe.loaded.config.engine.target
+    artifact = recipe.request.loaded.config.engine.target
     scenarios = [
-        each for each in all_scenarios(recipe.loaded.config) if each.settings.application is None
+        each
+        for each in all_scenarios(recipe.request.loaded.config)
+        if each.settings.application is None
     ]
     sizes = [
         binary(done, artifact).stat().st_size
         for done in (
-            recipe.done[PLAIN],
-            *(side.done[REDUCED] for side in (recipe, functions, quick)),
+            recipe.results.done[PLAIN],
+            *(side.results.done[REDUCED] for side in (recipe, functions, quick)),
         )
     ]
     return Figures(
@@ -197,7 +203,7 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
         outputs=sum(equal_outputs(side) for side in (recipe, functions, quick)),
         relink_s=relink_s(functions, artifact),
         quick_s=quick_s,
-        devices={each.id: recipe.device(each).kind for each in scenarios},
+        devices={each.id: recipe.services.device(each).kind for each in scenarios},
         latency={
             each.id: timed(each, recipe, functions, seconds=seconds, rounds=rounds)
             for each in scenarios
@@ -205,10 +211,10 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     )
 
 
-def _largest(context: Context) -> float | None:
-    if context.loaded.config.engine.kind == "sample":
+def _largest(session: Session) -> float | None:
+    if session.request.loaded.config.engine.kind == "sample":
         return None
-    return LARGEST_ANDROID if context.toolchain.api else LARGEST
+    return LARGEST_ANDROID if session.services.toolchain.api else LARGEST
 
 
 @click.command()

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from megtrim.cli.session.setup import Options, open_context
-from megtrim.pipeline.session import Context
-from megtrim.plan.graph import Stage, tasks, through
+from megtrim.cli.session.setup import Options, open_session
+from megtrim.pipeline.session import Session, TaskResults
+from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.stages import runner
 
 RECIPE_KEYS = ("minimum_size", "switches", "layout")
@@ -28,14 +28,14 @@ class Sides:
         self._config = config
         self._options = Options(config=config, out=out, engine=engine, jobs=jobs, quiet=False)
 
-    def recipe(self) -> Context:
+    def recipe(self) -> Session:
         trim = self._data().get("trim", {})
         return self._open("recipe", {key: trim[key] for key in RECIPE_KEYS if key in trim})
 
-    def functions(self) -> Context:
+    def functions(self) -> Session:
         return self._open("functions", self._data().get("trim", {}) | {"level": "function"})
 
-    def quick(self) -> Context:
+    def quick(self) -> Session:
         # As `megtrim trim --quick`: what is for a full trim stands in the file, and does not count.
         return self._open("quick", self._data().get("trim", {}), quick=True)
 
@@ -43,13 +43,13 @@ class Sides:
         data: dict[str, Any] = yaml.safe_load(self._config.read_text(encoding="utf-8"))
         return data
 
-    def _open(self, name: str, trim: Mapping[str, Any], *, quick: bool = False) -> Context:
+    def _open(self, name: str, trim: Mapping[str, Any], *, quick: bool = False) -> Session:
         # Where a keep set is committed, none of the three may write it, or wait for a person.
         kept = self._options.results / f"{name}.keepset.json"
         kept.unlink(missing_ok=True)
         own = {"trim": dict(trim), "keep_set": str(kept), "budgets": [], "waivers": []}
         with _written(self._config.parent, self._data() | own) as path:
-            return open_context(replace(self._options, config=path, quick=quick))
+            return open_session(replace(self._options, config=path, quick=quick))
 
 
 @contextmanager
@@ -61,16 +61,16 @@ def _written(folder: Path, data: Mapping[str, Any]) -> Iterator[Path]:
         yield Path(stream.name)
 
 
-def run(context: Context) -> None:
+def run(session: Session) -> None:
     """Build a side, and run every scenario on it. Raises what failed."""
-    runner.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
-    for failure in context.failed.values():
+    runner.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
+    for failure in session.results.failed.values():
         raise failure
 
 
-def forget(context: Context, kept: Collection[str]) -> None:
+def forget(session: Session, kept: Collection[str]) -> None:
     """Remove what a side left but the tasks in ``kept``, so that its time can be taken."""
-    throwaway = replace(context, done={}, failed={})
-    for step in runner.plan(tasks(context.loaded.config), throwaway):
+    throwaway = replace(session, results=TaskResults())
+    for step in runner.plan(tasks(session.request.loaded.config), throwaway):
         if step.folder and step.task not in kept:
-            shutil.rmtree(context.store.root / step.folder)
+            shutil.rmtree(session.services.store.root / step.folder)

@@ -20,12 +20,13 @@ from typing import Any
 
 import click
 
-from megtrim.cli.session.setup import Options, open_context
+from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.model import TrimConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.pipeline.building import size_options
-from megtrim.pipeline.session import Context
-from megtrim.plan.graph import REDUCED, Stage, tasks, through, verify_task
+from megtrim.pipeline.results import ReduceResult, VerifyResult
+from megtrim.pipeline.session import Session, TaskResults
+from megtrim.plan.graph import REDUCED, Stage, tasks, tasks_up_to, verify_task
 from megtrim.stages import runner
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
@@ -62,9 +63,9 @@ class Row:
     note: str = ""
 
 
-def side(context: Context, name: str, kept: Path) -> Context:
-    """Return the context of one row, whose keep set is nobody's that was committed."""
-    config = context.loaded.config
+def side(session: Session, name: str, kept: Path) -> Session:
+    """Return the session of one row, whose keep set is nobody's that was committed."""
+    config = session.request.loaded.config
     trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | dict(ROWS[name])
     own = {
         "trim": TrimConfig.model_validate(trim),
@@ -72,29 +73,34 @@ def side(context: Context, name: str, kept: Path) -> Context:
         "budgets": (),
         "waivers": (),
     }
-    loaded = replace(context.loaded, config=config.model_copy(update=own))
-    return replace(context, loaded=loaded, done={}, failed={})
+    loaded = replace(session.request.loaded, config=config.model_copy(update=own))
+    return replace(
+        session,
+        request=replace(session.request, loaded=loaded),
+        results=TaskResults(),
+    )
 
 
-def measured(name: str, context: Context) -> Row:
+def measured(name: str, session: Session) -> Row:
     """Build a row and run every scenario on it."""
-    refused = [each for each in size_options.choices(context) if each.requested and each.why_not]
+    refused = [each for each in size_options.choices(session) if each.requested and each.why_not]
     if refused:
         return Row(name=name, note=refused[0].why_not)
-    runner.run(through(Stage.VERIFY, tasks(context.loaded.config)), context)
-    for failure in context.failed.values():
+    runner.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
+    for failure in session.results.failed.values():
         return Row(name=name, note=failure.message.splitlines()[0])
-    results = [
-        context.done[verify_task(each)].result for each in all_scenarios(context.loaded.config)
+    outcomes = [
+        session.results.done[verify_task(each)].result_as(VerifyResult).outcome
+        for each in all_scenarios(session.request.loaded.config)
     ]
-    outputs = [output for result in results for output in result["outputs"]]
-    wrong = [result["text"] for result in results if not result["outputs"]]
-    if wrong or not all(output["equal"] for output in outputs):
+    outputs = [output for outcome in outcomes for output in outcome.outputs]
+    wrong = [outcome.text for outcome in outcomes if not outcome.outputs]
+    if wrong or not all(output.equal for output in outputs):
         return Row(
             name=name, note=f"outputs differ: {wrong[0] if wrong else 'not to the last bit'}"
         )
-    target = context.loaded.config.artifacts[0]
-    size_bytes = context.done[REDUCED].result["artifacts"][target]
+    target = session.request.loaded.config.artifacts[0]
+    size_bytes = session.results.done[REDUCED].result_as(ReduceResult).build.artifacts[target]
     return Row(name=name, size_bytes=size_bytes, outputs=len(outputs))
 
 
@@ -121,16 +127,15 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         results = out or Path(folder)
         options = Options(config=config, out=results, engine=engine, jobs=jobs, quiet=True)
-        context = open_context(options)
+        session = open_session(options)
         kept = results.resolve() / "means.keepset.json"
         rows = []
         for name in names:
-            rows.append(measured(name, side(context, name, kept)))
+            rows.append(measured(name, side(session, name, kept)))
             if not rows[0].size_bytes:
                 raise SystemExit(rows[0].note)
-    click.echo(
-        f"{context.loaded.config.artifacts[0]}, reduced, stripped: bytes, and of the recipe's"
-    )
+    artifact = session.request.loaded.config.artifacts[0]
+    click.echo(f"{artifact}, reduced, stripped: bytes, and of the recipe's")
     click.echo("\n".join(told(rows)))
 
 

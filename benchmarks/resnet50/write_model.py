@@ -1,4 +1,4 @@
-"""Write a full-size ResNet-50 and an input for it, through the engine's own dump interface.
+"""Write a full-size ResNet-50 and an input for it, tasks_up_to the engine's own dump interface.
 
     python benchmarks/resnet50/write_model.py --engine ENGINE
 
@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from megtrim.cli.session.setup import Options, open_context
-from megtrim.pipeline.session import Context, binary
+from megtrim.cli.session.setup import Options, open_session
+from megtrim.pipeline.session import Session, binary
 from megtrim.plan.graph import PLAIN
 from megtrim.stages import runner
 from megtrim.store import sha256_file
@@ -30,12 +30,12 @@ SHAPE = (1, 3, 224, 224)
 _TIMEOUT_S = 600.0
 
 
-def model_bytes(context: Context) -> bytes:
+def model_bytes(session: Session) -> bytes:
     """Build the writer, run it on the first device, and return the model."""
-    plain = runner.obtain(PLAIN, context)
+    plain = runner.obtain(PLAIN, session)
     if plain is None:
-        raise context.failed[PLAIN]
-    device = next(iter(context.devices.values()))
+        raise session.results.failed[PLAIN]
+    device = next(iter(session.services.devices.values()))
     with device.reserve() as lease, lease.open() as directory:
         directory.put(binary(plain, WRITER), WRITER)
         ended = directory.run((WRITER, MODEL), timeout_s=_TIMEOUT_S)
@@ -60,9 +60,9 @@ def write_input(path: Path) -> None:
 @click.option("--to", type=click.Path(path_type=Path), default=TO, help="Folder of the model.")
 def main(config: Path, engine: Path | None, out: Path, to: Path) -> None:
     """Build, run, write."""
-    context = open_context(Options(config=config, out=out, engine=engine, jobs=None, quiet=False))
+    session = open_session(Options(config=config, out=out, engine=engine, jobs=None, quiet=False))
     to.mkdir(parents=True, exist_ok=True)
-    (to / MODEL).write_bytes(model_bytes(context))
+    (to / MODEL).write_bytes(model_bytes(session))
     write_input(to / INPUT)
     for name in (MODEL, INPUT):
         click.echo(f"{to / name}: sha256 {sha256_file(to / name)}")

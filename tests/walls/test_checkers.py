@@ -18,7 +18,7 @@ BIN = Path(sys.executable).parent
     [
         ("ruff", "check"),
         ("ruff", "format", "--check"),
-        ("mypy", "ci", "noxfile.py", "scripts", "tests"),
+        ("mypy", "benchmarks", "ci", "noxfile.py", "scripts", "tests"),
         ("lint-imports",),
     ],
     ids=" ".join,

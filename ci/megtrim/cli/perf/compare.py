@@ -10,7 +10,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.perf.options import HistorySelector, choose_runs, history_options
 from megtrim.errors import EXIT_PASS
 from megtrim.perf.run_comparison import RunComparison, compare_runs
-from megtrim.report.table import align_columns
+from megtrim.report.formatting import align_columns
 from megtrim.strict_json import encode
 
 _METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
