@@ -218,8 +218,9 @@ def count_silent_changes_of_device(
 
 
 def make_history(planted: Planted, noise: Numbers) -> list[float]:
-    """Return times in milliseconds."""
-    return [float(each) for each in LEVEL_MS * (1 + NOISE * (planted.shape + noise))]
+    """Return times in milliseconds. No tail of a distribution makes a time vanish."""
+    shares = np.maximum(1 + NOISE * (planted.shape + noise), 0.1)
+    return [float(each) for each in LEVEL_MS * shares]
 
 
 @click.command()

@@ -32,7 +32,7 @@ def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -
 
     A and B are each a run's id, a commit, a file, or a folder, whose newest commit counts. Rows
     are compared on one device only. The interval says how sure the ratio is, as far as it can be
-    known without the samples; `megtrim perf run` tests samples of interleaved processes.
+    known without the samples of both runs.
     """
     found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
     show(json.dumps(encode(found), indent=1) if as_json else _text(found))

@@ -1,0 +1,18 @@
+"""A history where the verbs look for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.history.folder import append_to_folder
+from unit.cli.perf.nights import RUNS
+from unit.cli.support import Shell
+
+
+@pytest.fixture
+def history(shell: Shell) -> Path:
+    """Keep the forty nights in the shell's folder."""
+    append_to_folder(shell.folder / "perf-history", RUNS)
+    return shell.folder / "perf-history"

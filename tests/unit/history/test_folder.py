@@ -1,0 +1,75 @@
+"""The history in a folder."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.history.folder import append_to_folder, read_folder
+from support.perf_runs import make_run
+
+RUNS = tuple(make_run(night) for night in range(40))
+
+
+def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+    """Oldest first, and by day."""
+    append_to_folder(tmp_path, RUNS[::-1])
+
+    assert read_folder(tmp_path).runs == RUNS
+    assert read_folder(tmp_path, date(2026, 2, 1)).runs == RUNS[31:]
+
+
+def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    """No two runs share a file; equal ones are one."""
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda run: append_to_folder(tmp_path, [run]), RUNS))
+    append_to_folder(tmp_path, RUNS[:1])
+
+    assert read_folder(tmp_path).runs == RUNS
+
+
+def test_a_run_is_never_written_again(tmp_path: Path) -> None:
+    """What is there is left as it is, damaged or not."""
+    (name,) = append_to_folder(tmp_path, RUNS[:1])
+    (tmp_path / name).write_text("damaged", encoding="utf-8")
+
+    append_to_folder(tmp_path, RUNS[:1])
+
+    assert (tmp_path / name).read_text(encoding="utf-8") == "damaged"
+
+
+def test_broken_files_cost_themselves_alone(tmp_path: Path) -> None:
+    """A damaged one, a link, and a folder in a file's place are named; other files are not."""
+    names = append_to_folder(tmp_path, RUNS[:4])
+    (tmp_path / names[0]).write_text("{", encoding="utf-8")
+    (tmp_path / names[1]).unlink()
+    (tmp_path / names[1]).symlink_to("/etc/passwd")
+    (tmp_path / names[2]).write_bytes(b" " * 2_000_000)
+    (tmp_path / "runs/2026/01/notes.json").write_text("{", encoding="utf-8")
+
+    found = read_folder(tmp_path)
+
+    assert found.runs == RUNS[3:4]
+    assert [each.path for each in found.unreadable] == list(names[:3])
+
+
+def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    """It may lead anywhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "history").mkdir()
+    (tmp_path / "history/runs").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(InfrastructureFailure, match="is a link"):
+        append_to_folder(tmp_path / "history", RUNS[:1])
+    assert read_folder(tmp_path / "history").runs == ()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_no_folder_is_an_input_error(tmp_path: Path) -> None:
+    """It is a misspelt name, rather than a history without a run."""
+    with pytest.raises(InputError, match="found no folder"):
+        read_folder(tmp_path / "nowhere")
