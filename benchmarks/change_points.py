@@ -30,7 +30,7 @@ from megtrim.perf.history import (
     Times,
     show_time,
 )
-from megtrim.perf.samples import Stage
+from megtrim.perf.samples import SampleStage
 from megtrim.perf.series import make_series
 
 NIGHTS = 120
@@ -193,7 +193,7 @@ def _make_row(time_ms: float) -> HistoryRow:
     return HistoryRow(
         scenario="model/scenario@c",
         contestant="reduced",
-        stage=Stage.ITERATION,
+        stage=SampleStage.ITERATION,
         status=RowStatus.MEASURED,
         reason="",
         times=times,

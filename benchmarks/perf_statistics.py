@@ -29,15 +29,15 @@ from statistics import mean, median, quantiles
 import click
 from scipy import stats
 
+from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
-    Answer,
-    Comparison,
     Criterion,
     Pair,
+    TimeComparison,
     compare_at_looks,
     match_pairs,
 )
-from megtrim.perf.samples import Sample, Stage
+from megtrim.perf.samples import Sample, SampleStage
 from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.perf.sequential import SamplingPlan
 from megtrim.process import Command, ProcessRunner
@@ -89,7 +89,7 @@ def record(rounds: int) -> None:
             with background(load=load):
                 turns = plan_turns(["a", "b"], rounds, cpus=range(os.cpu_count() or 1), seed=1)
                 samples = [run(program, turn, percent=100) for turn in turns]
-            pairs = match_pairs(samples, "a", "b", Stage.ITERATION)
+            pairs = match_pairs(samples, "a", "b", SampleStage.ITERATION)
             blocks[name] = [[round(p.first_ms, 4), round(p.second_ms, 4)] for p in pairs]
     document["load_average_at_end"] = os.getloadavg()
     DATA.parent.mkdir(exist_ok=True)
@@ -131,7 +131,7 @@ def compare_live(count: int, slower: float, *, load: bool) -> None:
     print_shares(f"live, +{slower}%, {'loaded' if load else 'no load of ours'}", results)
 
 
-def run_comparison(program: Path, slower: float, *, seed: int) -> Comparison:
+def run_comparison(program: Path, slower: float, *, seed: int) -> TimeComparison:
     """Run rounds up to each look, until it is clear."""
     turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=range(os.cpu_count() or 1), seed=seed)
     samples: list[Sample] = []
@@ -141,7 +141,7 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> Comparison:
             run(program, turn, 100 + slower * (turn.contestant == "b"))
             for turn in turns[len(samples) : 2 * look]
         ]
-        pairs = match_pairs(samples, "a", "b", Stage.ITERATION)
+        pairs = match_pairs(samples, "a", "b", SampleStage.ITERATION)
         result = compare_at_looks(pairs, CRITERION, PLAN)
         if result and result.exceeds is not Answer.INCONCLUSIVE:
             return result
@@ -177,7 +177,7 @@ def spread(rounds: list[Pair]) -> str:
     )
 
 
-def print_shares(label: str, results: list[Comparison]) -> None:
+def print_shares(label: str, results: list[TimeComparison]) -> None:
     """Print how many comparisons gave each answer, with 95% binomial intervals."""
     answers = Counter(result.exceeds for result in results)
     slower = sum(result.exceeds is Answer.YES and result.ratio > 1 for result in results)

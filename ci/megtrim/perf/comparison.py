@@ -10,22 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 
 import numpy as np
 from scipy import stats
 
-from megtrim.perf.samples import Sample, Stage
+from megtrim.perf.answer import Answer
+from megtrim.perf.samples import Sample, SampleStage
 from megtrim.perf.sequential import SamplingPlan
-
-
-class Answer(StrEnum):
-    """An answer with its third possibility."""
-
-    YES = "yes"
-    NO = "no"
-    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +29,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class TimeComparison:
     """What the pairs of one look show."""
 
     pairs: int
@@ -66,7 +58,9 @@ class Criterion:
             raise ValueError(msg)
 
 
-def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: Stage) -> list[Pair]:
+def match_pairs(
+    samples: Iterable[Sample], first: str, second: str, stage: SampleStage
+) -> list[Pair]:
     """Pair the samples of each round, in the order of rounds; a marked one drops its pair."""
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
@@ -86,7 +80,7 @@ def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: Stage
     ]
 
 
-def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> Comparison:
+def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> TimeComparison:
     """Compare at one look; level is the two-sided error rate of the interval."""
     if not pairs:
         msg = "a comparison takes at least one pair"
@@ -97,7 +91,7 @@ def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> Com
     typical_ms = float(np.median(first))
     difference_ms = typical_ms * (center - 1)
     least = max(criterion.threshold, criterion.floor_ms / typical_ms)
-    return Comparison(
+    return TimeComparison(
         pairs=len(pairs),
         ratio=center,
         lower=lower,
@@ -110,7 +104,7 @@ def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> Com
 
 def compare_at_looks(
     pairs: Sequence[Pair], criterion: Criterion, plan: SamplingPlan
-) -> Comparison | None:
+) -> TimeComparison | None:
     """Return the comparison at the first look that is clear, or at the last that was reached.
 
     None: there are fewer pairs than the first look takes. Clear is a decided `exceeds`. At the

@@ -36,7 +36,7 @@ def export_run(run: HistoryRun, form: ExportFormat) -> str:
     return json.dumps(_WRITERS[form](run), indent=1, allow_nan=False) + "\n"
 
 
-def _list_measured(run: HistoryRun) -> Iterator[tuple[str, Times]]:
+def _list_list_measured_rows(run: HistoryRun) -> Iterator[tuple[str, Times]]:
     """Yield the rows with their names, sorted. A name has spaces: Bencher takes it for no slug."""
     for row in sorted(run.rows, key=lambda each: each.key):
         if row.times is not None:
@@ -52,7 +52,7 @@ def _write_for_action(run: HistoryRun) -> object:
             "range": f"{times.low_ms:g} to {times.high_ms:g}",
             "extra": f"{times.processes} processes on {run.device.name}, {run.measured_at}",
         }
-        for name, times in _list_measured(run)
+        for name, times in _list_list_measured_rows(run)
     ]
 
 
@@ -65,7 +65,7 @@ def _write_for_bencher(run: HistoryRun) -> object:
                 "upper_value": times.high_ms * _NANOSECONDS,
             }
         }
-        for name, times in _list_measured(run)
+        for name, times in _list_list_measured_rows(run)
     }
 
 

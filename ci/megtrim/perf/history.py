@@ -20,7 +20,7 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.errors import InputError
-from megtrim.perf.samples import Stage
+from megtrim.perf.samples import SampleStage
 from megtrim.strict_json import dump, load
 
 VERSION = 1
@@ -92,7 +92,7 @@ class HistoryRow:
     """Its id, ``MODEL/SCENARIO@CLASS``."""
     contestant: str
     """The experiment, or the variant, such as ``reduced``."""
-    stage: Stage
+    stage: SampleStage
     status: RowStatus
     reason: str
     """Why it was skipped or how it failed; empty where it was measured."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from megtrim.errors import InputError
 
 
-class Stage(StrEnum):
+class SampleStage(StrEnum):
     """A stage of time that a process reports."""
 
     PREPARE = "prepare"
@@ -56,12 +56,12 @@ class Sample:
         """Whether no mark leaves the sample out."""
         return not self.marks
 
-    def median_ms(self, stage: Stage) -> float | None:
+    def median_ms(self, stage: SampleStage) -> float | None:
         """Return the median time of a stage; None if the process reported none."""
         match stage:
-            case Stage.PREPARE:
+            case SampleStage.PREPARE:
                 return self.prepare_ms
-            case Stage.WARM_UP:
+            case SampleStage.WARM_UP:
                 return statistics.median(self.warm_ups_ms) if self.warm_ups_ms else None
-            case Stage.ITERATION:
+            case SampleStage.ITERATION:
                 return statistics.median(self.iterations_ms) if self.iterations_ms else None

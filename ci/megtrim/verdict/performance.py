@@ -17,6 +17,7 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import Field
 
+from megtrim.perf.answer import Answer
 from megtrim.verdict.statuses import CheckStatus
 
 
@@ -34,14 +35,6 @@ class PerformanceStatus(StrEnum):
     """The budget ended before the answer was clear."""
     REGRESSED = "regressed"
     WRONG_OUTPUTS = "wrong-outputs"
-
-
-class Answer(StrEnum):
-    """An answer with its third possibility."""
-
-    YES = "yes"
-    NO = "no"
-    INCONCLUSIVE = "inconclusive"
 
 
 class TimeStage(StrEnum):

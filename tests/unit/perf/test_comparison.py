@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
-    Answer,
     Criterion,
     Pair,
     compare,
@@ -19,7 +19,7 @@ from megtrim.perf.comparison import (
     match_pairs,
     sequential_p_value,
 )
-from megtrim.perf.samples import Mark, Sample, Stage
+from megtrim.perf.samples import Mark, Sample, SampleStage
 from megtrim.perf.sequential import SamplingPlan
 
 PLAN = SamplingPlan(looks=(16, 40))
@@ -139,17 +139,17 @@ def test_few_pairs_give_no_interval() -> None:
 def test_a_marked_sample_drops_its_pair() -> None:
     """A round without one side is no pair; the order of samples does not matter."""
     expected = [
-        p for n, p in enumerate(match_pairs(samples(), "a", "b", Stage.ITERATION)) if n != 2
+        p for n, p in enumerate(match_pairs(samples(), "a", "b", SampleStage.ITERATION)) if n != 2
     ]
     marked = samples(mark_round=2)
-    assert match_pairs(marked, "a", "b", Stage.ITERATION) == expected
-    assert match_pairs(marked[::-1], "a", "b", Stage.ITERATION) == expected
+    assert match_pairs(marked, "a", "b", SampleStage.ITERATION) == expected
+    assert match_pairs(marked[::-1], "a", "b", SampleStage.ITERATION) == expected
 
 
 def test_a_round_has_one_sample_of_a_contestant() -> None:
     """A repeated sample is refused instead of replacing the first."""
     with pytest.raises(ValueError, match="two samples of a in round 0"):
-        match_pairs([*samples(), samples()[0]], "a", "b", Stage.ITERATION)
+        match_pairs([*samples(), samples()[0]], "a", "b", SampleStage.ITERATION)
 
 
 def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:

@@ -17,14 +17,14 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.perf.exports import ExportFormat, export_run
 from megtrim.perf.history import RowStatus
-from megtrim.perf.samples import Stage
+from megtrim.perf.samples import SampleStage
 from support.perf_runs import SCENARIO, make_lost_row, make_row, make_run
 
 RUN = make_run(
     0,
     [
         make_row(40.0),
-        make_row(900.0, stage=Stage.PREPARE),
+        make_row(900.0, stage=SampleStage.PREPARE),
         make_lost_row(RowStatus.SKIPPED, "needs CUDA", scenario="x"),
     ],
 )

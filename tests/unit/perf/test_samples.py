@@ -3,15 +3,15 @@
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.perf.samples import Mark, Sample, Stage
+from megtrim.perf.samples import Mark, Sample, SampleStage
 
 
 def test_a_stage_is_reduced_to_its_median() -> None:
     """One slow iteration does not move the time of a process."""
     sample = Sample(contestant="a", round_number=0, position=0, iterations_ms=(5, 4, 90))
-    assert sample.median_ms(Stage.ITERATION) == 5
-    assert sample.median_ms(Stage.PREPARE) is None
-    assert sample.median_ms(Stage.WARM_UP) is None
+    assert sample.median_ms(SampleStage.ITERATION) == 5
+    assert sample.median_ms(SampleStage.PREPARE) is None
+    assert sample.median_ms(SampleStage.WARM_UP) is None
 
 
 def test_a_mark_leaves_out() -> None:

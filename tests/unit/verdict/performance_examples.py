@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
+from megtrim.perf.answer import Answer
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.performance import (
-    Answer,
     ChangePoint,
     HistoryPoint,
     HistorySeries,

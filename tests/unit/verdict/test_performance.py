@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from megtrim.errors import InputError
+from megtrim.perf.answer import Answer
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
 from megtrim.verdict.performance import (
-    Answer,
     ChangePoint,
     HistoryPoint,
     PerformanceStatus,

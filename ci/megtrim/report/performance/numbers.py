@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from megtrim.perf.answer import Answer
 from megtrim.verdict.performance import (
-    Answer,
     PerformanceRow,
     PerformanceStatus,
     RatioResult,
