@@ -1,36 +1,27 @@
-"""The pictures of times as numbers, and on the page."""
+"""The picture of experiments by time, and the page that holds it."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from megtrim.report import html
 from megtrim.report.performance.experiments import MOST_BARS, time_pictures
-from megtrim.report.performance.history import HEIGHT, history_pictures
-from megtrim.report.performance.scale import Scale, around, from_zero, round_values
-from megtrim.report.performance.size_speed import size_speed_pictures
 from megtrim.verdict.join import join
 from megtrim.verdict.performance import Performance, PerformanceStatus
 from unit.report.test_html import Page
 from unit.verdict.examples import facts
 from unit.verdict.performance_examples import (
-    TRIMMING,
     hostile_performance,
     many,
-    nights,
     performance,
     ratio,
     row,
     skipped,
     time_of,
     times,
-    variant,
 )
 
 NOTHING = performance(rows=(), trimming=(), history=())
@@ -88,90 +79,6 @@ def test_many_bars_are_bounded() -> None:
 
     assert len(picture.bars) == MOST_BARS
     assert picture.note == "440 more are in the table"
-
-
-def test_missing_nights_are_gaps() -> None:
-    """Points have places by date, and no line crosses a night that is missing."""
-    (picture,) = history_pictures((nights(10, gap=range(4, 6)),))
-
-    assert len(picture.nights) == 8
-    assert len(picture.lines) == 6
-    assert "2 missing" in picture.text
-    places = [float(night.x[:-1]) for night in picture.nights]
-    steps = [after - before for before, after in itertools.pairwise(places)]
-    assert max(steps) == pytest.approx(3 * min(steps), abs=0.01)
-    assert (picture.first, picture.last) == ("2026-03-01", "2026-03-10")
-
-
-def test_a_change_stands_between_two_nights() -> None:
-    """Numbered, and explained in words; a change outside of the nights is not drawn."""
-    (picture,) = history_pictures((nights(60),))
-    (change,) = picture.changes
-
-    assert (change.number, change.tone) == (1, "slower")
-    assert change.text == "2026-04-10: slower, ratio 1.050"
-    before, after = picture.nights[35], picture.nights[36]
-    assert float(before.x[:-1]) < float(change.x[:-1]) < float(after.x[:-1])
-    late = replace(nights(60), points=nights(60).points[:10])
-    assert history_pictures((late,))[0].changes == ()
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_short_histories(count: int) -> None:
-    """One night is a point, and all is inside of the picture; none is no picture."""
-    series = replace(nights(count), changes=())
-    (picture,) = history_pictures((series,))
-
-    assert len(picture.lines) == count - 1
-    for night in picture.nights:
-        assert 0 <= float(night.upper) <= float(night.y) <= float(night.lower) <= HEIGHT
-        assert 0 < float(night.x[:-1]) < 100
-    assert history_pictures((replace(series, points=()),)) == ()
-
-
-def test_size_against_speed() -> None:
-    """Smaller is to the left, faster is down, and names that would overlap are apart."""
-    (picture,) = size_speed_pictures(performance())
-    plain, region, reduced = picture.points
-
-    assert float(plain.x[:-1]) > float(region.x[:-1]) > float(reduced.x[:-1])
-    assert float(reduced.y) > float(plain.y)
-    assert abs(float(region.label_y) - float(reduced.label_y)) >= 17
-    assert (plain.anchor, reduced.anchor) == ("end", "start")
-    assert "region: 2.8 MiB, 5.240 (5.135 to 5.345) ms, ratio to plain 1.008" in picture.text
-    unmeasured = replace(
-        TRIMMING, variants=(replace(variant("plain", 9, 1.0), time=None),),
-        status=PerformanceStatus.FAILED, reason="it crashed",
-    )  # fmt: skip
-    assert size_speed_pictures(performance(trimming=(unmeasured,))) == ()
-
-
-def test_equal_variants_do_not_hide_their_names() -> None:
-    """Five points in one place have five lines."""
-    names = tuple(variant(f"v{number}", 1000, 5.0) for number in range(5))
-    (picture,) = size_speed_pictures(performance(trimming=(replace(TRIMMING, variants=names),)))
-    heights = sorted(float(point.label_y) for point in picture.points)
-
-    assert all(after - before >= 15 for before, after in itertools.pairwise(heights))
-
-
-@given(st.floats(0, 2.0**62), st.floats(0, 2.0**62))
-def test_a_scale_holds_its_values(one: float, other: float) -> None:
-    """Whatever the values: inside, in order, with a bounded number of round ticks."""
-    low, high = sorted((one, other))
-    for scale in (around(low, high), from_zero(high)):
-        assert scale.low < scale.high
-        assert 0 <= scale.part(low) <= scale.part(high) <= 1
-        assert len(round_values(scale, 5)) <= 6
-        assert all(scale.low <= value * 1.0001 and value <= scale.high * 1.0001
-                   for value in round_values(scale, 5))  # fmt: skip
-
-
-def test_what_is_outside_of_a_scale_is_at_its_end() -> None:
-    """Not outside of the picture."""
-    scale = Scale(low=1.0, high=2.0)
-
-    assert (scale.x(0.0), scale.x(9.0), scale.y(9.0, 100.0)) == ("0.000%", "100.000%", "0.0")
 
 
 @pytest.mark.parametrize(
