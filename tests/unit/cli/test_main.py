@@ -47,7 +47,7 @@ def test_the_first_page_lists_what_people_use() -> None:
     """Single stages, and what workflows call, are in groups of their own."""
     assert main.list_commands(click.Context(main)) == [
         *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
-        *("devices", "model", "dump", "images", "stage", "ci"),
+        *("perf", "devices", "model", "dump", "images", "stage", "ci"),
     ]
 
 
