@@ -85,13 +85,15 @@ def match_run(block: bytes, starts: Integers, ends: Integers, at: int) -> Iterat
         template = LINE.fullmatch(block, starts[line], starts[line] + lengths[line])
         if template is None or dialect_of(template) is not dialect or template["count"] != count:
             break
+    # A copy, which keeps no room for the lines behind the run.
+    columns = values[:, :line].copy()
     return IterationRun(
         dialect=dialect,
         count=int(count),
-        numbers=values[0, :line],
-        whole_us=values[1, :line],
-        host_us=values[2, :line],
-        device_us=values[3, :line] if len(values) > 3 else None,
+        numbers=columns[0],
+        whole_us=columns[1],
+        host_us=columns[2],
+        device_us=columns[3] if len(columns) > 3 else None,
     )
 
 

@@ -42,7 +42,7 @@ _WORDS = (b"iter ", b"=== ", b"load model", b"warm", b"avg time", b"MegBrain", b
 _STRANGE = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _LETTERS = 4
 _FOURS = sorted({int.from_bytes(each[:_LETTERS], sys.byteorder) for each in _WORDS})
-_MANY = 64
+_MANY = 12
 """Lines without times in a block, after which the others are looked for all at once."""
 _FITTING = re.compile(PREFIX.encode() + OF_FITTING.encode(), re.ASCII)
 _LOGGED = re.compile(rb"^\[\d+ \d+:\d+:\d+ [^\]\n]*\]", re.MULTILINE | re.ASCII)
