@@ -44,6 +44,7 @@ _VERBS = {
     "explain": "megtrim.cli.explain:explain",
     "size": "megtrim.cli.stage.commands:size",
     "report": "megtrim.cli.stage.commands:report",
+    "perf": "megtrim.cli.perf.group:perf",
     "devices": "megtrim.cli.devices.group:devices",
     "model": "megtrim.cli.model:model",
     "dump": "megtrim.cli.dump:dump",

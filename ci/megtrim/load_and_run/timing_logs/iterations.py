@@ -111,7 +111,7 @@ def _take_equal_shapes(
     spans = [(first - template.start(), end - template.start()) for first, end in spans]
     alike = np.flatnonzero(left & (lengths == len(line)))
     for _, end in spans[1:]:
-        # Of the same length, but with numbers of other lengths: one byte tells these apart.
+        # Of the same length, but with numbers of other lengths: one byte shows which.
         point = end - _DECIMALS - 1
         alike = alike[data[starts[alike] + point] == line[point]]
     lowest, more, high = _make_masks(line, [(0, len(template["prefix"])), *spans])

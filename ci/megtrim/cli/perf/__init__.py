@@ -1,0 +1,1 @@
+"""megtrim perf: the experiments of performance."""

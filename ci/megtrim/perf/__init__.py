@@ -1,0 +1,1 @@
+"""Performance: the experiments, and what each one needs, runs and makes."""
