@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/reference/{configuration,command-line,workflows}.md from what they describe.
+"""Write the pages of docs/reference from what they describe, except results.md.
 
 It also writes the rooms of docs/architecture.md, from the layers that import-linter enforces.
 
@@ -27,6 +27,7 @@ from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.load import load_config
 from megtrim.config.schema import json_schema
+from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
 from virtual_phone.cli import main as phone_command_line
 
@@ -77,6 +78,16 @@ _COMMON_TEXT = """\
 _TRIMMING_TEXT = """\
 ## Options of every verb that trims or plans it
 """
+_EXPERIMENTS = """\
+# Experiments
+
+What `megtrim perf list` prints, in the order of the engine's page on tuning inference with
+load_and_run. *In the document* is that page's own label; *changes* is what it shows against no
+optimisation; *outputs* is how far outputs may be from the baseline's: absolute, and a share of each
+number. `DUMPED_MODEL` and `ALGO_CACHE` are files that an earlier step writes, and inputs are left
+out. The last command of each experiment is the one that is measured. What runs on CPU and GPU is
+shown for a CPU; on a GPU it has `--cuda` for `--cpu`, and `cuda` as the target of layouts.
+"""
 _WORKFLOWS = """\
 # Workflows
 
@@ -90,6 +101,7 @@ def pages() -> dict[str, str]:
     return {
         f"{FOLDER}/configuration.md": "\n".join(_configuration()),
         f"{FOLDER}/command-line.md": "\n".join(_command_line()),
+        f"{FOLDER}/experiments.md": f"{_WRITTEN}\n{_EXPERIMENTS}\n{render_reference()}",
         f"{FOLDER}/workflows.md": "\n".join(_workflows()),
         _ARCHITECTURE: _architecture(),
     }

@@ -19,7 +19,7 @@ PACKAGE = SOURCES / "megtrim"
 PHONE = SOURCES / "virtual_phone"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 PURE_ROOMS = (
-    *("config", "functions", "plan", "midout", "models", "load_and_run", "size", "verdict"),
+    *("config", "functions", "plan", "midout", "models", "load_and_run", "perf", "size", "verdict"),
     *("evidence", "report", "elf"),
 )
 WORLDLY = {

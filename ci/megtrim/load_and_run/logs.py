@@ -1,36 +1,26 @@
 """Parses the log of ``load_and_run``: up to 1.6, from 1.7 to 1.9, and from 1.10 on.
 
 A minimum-size build logs nothing, and an interrupted run logs only its beginning, so every field
-may be missing. Times are in milliseconds, as logged. Pure: text in, values out.
+may be missing; :mod:`megtrim.load_and_run.timing_logs.reader` reads whole logs strictly. Times are
+in milliseconds, as logged. Pure: text in, values out.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_NUMBER = r"(\d+(?:\.\d+)?|-?nan|inf)"
-_PREFIX = r"^(?:\[\d+ \d+:\d+:\d+ [^\]]*\] ?)?"
-_LOAD = re.compile(rf"{_PREFIX}load model: {_NUMBER}ms", re.MULTILINE)
-_PREPARE = re.compile(rf"{_PREFIX}=== prepare: {_NUMBER}ms", re.MULTILINE)
-_WARMUP = re.compile(rf"{_PREFIX}warm ?up \d+(?:: |  ){_NUMBER}ms", re.MULTILINE)
-_ITERATION = re.compile(
-    rf"{_PREFIX}iter \d+/\d+: (?:"
-    rf"e2e={_NUMBER} ms \(host={_NUMBER} ms\)"
-    rf"|{_NUMBER} ?ms \(exec={_NUMBER}(?: ?ms|,device={_NUMBER})\))"
-    # The older program's line for a model without inputs.
-    rf"|{_PREFIX}=== finished run #\d+: time={_NUMBER}ms",
-    re.MULTILINE,
+from megtrim.load_and_run.timing_logs.lines import LineKind, Summary, find_in_lines, make_summary
+
+_VERSION, _LOAD, _PREPARE, _WARMUP, _ITERATION, _RUN, _SUMMARY, _TOTAL = (
+    find_in_lines(kind)
+    for kind in (
+        *(LineKind.VERSION, LineKind.LOAD, LineKind.PREPARE, LineKind.WARMUP),
+        *(LineKind.ITERATION, LineKind.RUN, LineKind.SUMMARY, LineKind.TOTAL),
+    )
 )
-_SUMMARY = re.compile(
-    rf"{_PREFIX}=== finished test #\d+: time={_NUMBER} ?ms avg_time={_NUMBER} ?ms "
-    rf"(?:standard_deviation|sd|sexec)={_NUMBER} ?ms "
-    rf"(?:min={_NUMBER} ?ms max={_NUMBER} ?ms|minmax={_NUMBER},{_NUMBER})",
-    re.MULTILINE,
-)
-_TOTAL = re.compile(rf"{_PREFIX}=== total time: {_NUMBER}ms", re.MULTILINE)
 _WARNING = re.compile(r"^\[\d+ \d+:\d+:\d+ [^\]]*\]\[WARN\] ?(.+)$", re.MULTILINE)
-_VERSION = re.compile(r"using MegBrain (?:MegBrain )?([0-9][^\s(]*)")
 
 _THROWN = re.compile(
     r"^terminate called after throwing an instance of '([^']{1,200})'\n"
@@ -65,18 +55,6 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """The program's own statistics of one test."""
-
-    total_ms: float
-    average_ms: float
-    deviation_ms: float
-    """Not a number after a single iteration."""
-    minimum_ms: float
-    maximum_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunLog:
     """A parsed log; lists are in the order of the log."""
 
@@ -92,43 +70,32 @@ class RunLog:
 
 
 def parse_log(text: str) -> RunLog:
-    """Parse a log. Unknown lines are skipped, so any text is a log."""
+    """Parse a log. Lines that are unknown or damaged are skipped, so any text is a log."""
     version = _VERSION.search(text)
+    # The older program's line for a model without inputs has one time.
+    alone = (Iteration(whole_ms=ms, host_ms=None, device_ms=None) for ms in _every(_RUN, text))
     return RunLog(
-        engine_version=version[1] if version else "",
-        load_ms=_first(_LOAD, text),
-        prepare_ms=tuple(float(match[1]) for match in _PREPARE.finditer(text)),
-        warmup_ms=tuple(float(match[1]) for match in _WARMUP.finditer(text)),
-        iterations=tuple(_iteration(match) for match in _ITERATION.finditer(text)),
-        summaries=tuple(_summary(match) for match in _SUMMARY.finditer(text)),
-        total_ms=_first(_TOTAL, text),
+        engine_version=version["version"] if version else "",
+        load_ms=next(_every(_LOAD, text), None),
+        prepare_ms=tuple(_every(_PREPARE, text)),
+        warmup_ms=tuple(_every(_WARMUP, text)),
+        iterations=(*(_iteration(match) for match in _ITERATION.finditer(text)), *alone),
+        summaries=tuple(make_summary(match) for match in _SUMMARY.finditer(text)),
+        total_ms=next(_every(_TOTAL, text), None),
         warnings=tuple(match[1].rstrip() for match in _WARNING.finditer(text)),
     )
 
 
-def _first(pattern: re.Pattern[str], text: str) -> float | None:
-    match = pattern.search(text)
-    return float(match[1]) if match else None
+def _every(pattern: re.Pattern[str], text: str) -> Iterator[float]:
+    return (float(match["ms"]) for match in pattern.finditer(text))
 
 
 def _iteration(match: re.Match[str]) -> Iteration:
-    whole, host, old_whole, execution, device, alone = match.groups()
-    host = host or execution
+    device = match["device"]
     return Iteration(
-        whole_ms=float(whole or old_whole or alone),
-        host_ms=float(host) if host else None,
+        whole_ms=float(match["e2e"] or match["whole"]),
+        host_ms=float(match["host"] or match["exec"]),
         device_ms=float(device) if device else None,
-    )
-
-
-def _summary(match: re.Match[str]) -> Summary:
-    total, average, deviation, minimum, maximum, old_minimum, old_maximum = match.groups()
-    return Summary(
-        total_ms=float(total),
-        average_ms=float(average),
-        deviation_ms=float(deviation),
-        minimum_ms=float(minimum or old_minimum),
-        maximum_ms=float(maximum or old_maximum),
     )
 
 

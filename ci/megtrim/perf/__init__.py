@@ -1,4 +1,4 @@
-"""Compares times of processes: samples, pairs, intervals, and when to stop.
+"""Performance: experiments, times of processes, how they are compared, and their history.
 
 Pure: nothing here starts a program or reads a clock.
 """

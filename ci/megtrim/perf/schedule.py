@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 LARGEST_PADDING_BYTES = 4096
 """One page: the size of the environment moves the stack within it."""
@@ -35,16 +36,15 @@ def plan_turns(
     if not contestants or len(set(contestants)) != len(contestants) or not cpus or rounds < 0:
         msg = "a schedule takes distinct contestants, at least one CPU, and rounds >= 0"
         raise ValueError(msg)
-    generator = random.Random(seed)
-    names = sorted(contestants)
-    generator.shuffle(names)
-    rows = _williams_rows(len(names))
-    generator.shuffle(rows)
+    generator = np.random.default_rng(seed)
+    in_order, design = sorted(contestants), _williams_rows(len(contestants))
+    names = [in_order[index] for index in generator.permutation(len(in_order))]
+    rows = [design[index] for index in generator.permutation(len(design))]
     turns = []
     for number in range(rounds):
         cpu = cpus[(number // len(rows)) % len(cpus)]
         for position, index in enumerate(rows[number % len(rows)]):
-            padding = generator.randrange(LARGEST_PADDING_BYTES)
+            padding = int(generator.integers(LARGEST_PADDING_BYTES))
             turns.append(
                 Turn(
                     round_number=number,

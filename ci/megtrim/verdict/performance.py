@@ -18,6 +18,7 @@ from typing import Annotated, Literal, assert_never
 from pydantic import Field
 
 from megtrim.perf.answer import Answer
+from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.statuses import CheckStatus
 
 
@@ -35,15 +36,6 @@ class PerformanceStatus(StrEnum):
     """The budget ended before the answer was clear."""
     REGRESSED = "regressed"
     WRONG_OUTPUTS = "wrong-outputs"
-
-
-class TimeStage(StrEnum):
-    """What a time is of, in the order of a run."""
-
-    PREPARE = "prepare"
-    WARM_UP = "warm-up"
-    SECOND_WARM_UP = "second-warm-up"
-    INFERENCE = "inference"
 
 
 class Reference(StrEnum):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.model import (
     Check,
     CheckKind,
@@ -20,7 +21,7 @@ from megtrim.verdict.model import (
     TrimmingRow,
 )
 from megtrim.verdict.next_step import LOOK_AT_DEVICE
-from megtrim.verdict.performance import Reference, TimeStage, check_status
+from megtrim.verdict.performance import Reference, check_status
 
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (

@@ -55,7 +55,7 @@ def test_the_verbs_are_these() -> None:
     """One for each stage, and those around them."""
     assert {" ".join(verb) for verb in VERBS} >= {
         *("trim", "init", "doctor", "plan", "verify", "probe", "explain", "size", "report"),
-        *("model show", "dump", "images build", "images pin"),
+        *("model show", "dump", "images build", "images pin", "perf list"),
         *(f"stage {name}" for name in ("build", "profile", "header", "reduce")),
         *(f"stage {name}" for name in ("functions", "switches", "verdict")),
         *("ci evidence pack", "ci evidence run", "ci evidence join", "ci gate", "ci schema"),

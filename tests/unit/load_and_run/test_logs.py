@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.load_and_run.logs import Iteration, RunLog, Summary, error_message, parse_log
+from megtrim.load_and_run.logs import Iteration, RunLog, error_message, parse_log
+from megtrim.load_and_run.timing_logs.lines import Summary
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from megtrim.perf.answer import Answer
+from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.performance import (
@@ -19,7 +20,6 @@ from megtrim.verdict.performance import (
     Reference,
     SamplesLeftOut,
     StageTime,
-    TimeStage,
     TrimmingRow,
     VariantTime,
 )

@@ -9,6 +9,7 @@ import pytest
 
 from megtrim.errors import InputError
 from megtrim.perf.answer import Answer
+from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
 from megtrim.verdict.performance import (
@@ -16,7 +17,6 @@ from megtrim.verdict.performance import (
     HistoryPoint,
     PerformanceStatus,
     Reference,
-    TimeStage,
     check_status,
     status_of,
 )

@@ -1,1 +1,1 @@
-"""``megtrim perf``: compare, keep and export times."""
+"""megtrim perf: list experiments; compare, keep and export times."""

@@ -10,6 +10,7 @@ from megtrim.cli.lazy_group import LazyGroup
 @click.group(
     cls=LazyGroup,
     members={
+        "list": "megtrim.cli.perf.list:list_experiments",
         "compare": "megtrim.cli.perf.compare:compare",
         "history": "megtrim.cli.perf.history:history",
         "append": "megtrim.cli.perf.append:append",
@@ -17,9 +18,10 @@ from megtrim.cli.lazy_group import LazyGroup
     },
     epilog="""\b
 Examples:
+  megtrim perf list --experiment nchw88
   megtrim perf compare 1a2b3c4 5d6e7f8
   megtrim perf history --since 2026-10-01
 """,
 )
 def perf() -> None:
-    """Compare times, and keep their history."""
+    """List experiments, compare times, and keep their history."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from megtrim.perf.time_stage import TimeStage
 from megtrim.report.performance.numbers import (
     direction,
     find_ratio,
@@ -32,7 +33,6 @@ from megtrim.verdict.performance import (
     PerformanceStatus,
     Reference,
     StageTime,
-    TimeStage,
 )
 
 MOST_BARS = 60

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from megtrim.perf.answer import Answer
+from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import (
     PerformanceRow,
     PerformanceStatus,
     RatioResult,
     Reference,
     StageTime,
-    TimeStage,
     TrimmingRow,
 )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.config.units import format_bytes
+from megtrim.perf.time_stage import TimeStage
 from megtrim.report.formatting import align_columns
 from megtrim.report.markup import MOST_ROWS, bounded_table, code, code_in_title, fold, prose
 from megtrim.report.performance.numbers import (
@@ -34,7 +35,6 @@ from megtrim.verdict.performance import (
     RatioResult,
     Reference,
     StageTime,
-    TimeStage,
     TrimmingRow,
     check_status,
 )

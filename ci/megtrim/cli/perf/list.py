@@ -1,0 +1,124 @@
+"""``megtrim perf list``: the experiments, what they need, and which of them can run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.perf.surroundings import Surroundings, look_around
+from megtrim.errors import EXIT_PASS
+from megtrim.perf.experiments.experiment import Experiment
+from megtrim.perf.experiments.listing import describe_effects, describe_step, show_commands
+from megtrim.perf.experiments.situation import choose_backend, describe_needs, why_not
+from megtrim.perf.experiments.table import find_experiments
+
+DEFAULT_CONFIG = Path("megtrim.yaml")
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    "list",
+    epilog="""\b
+Examples:
+  megtrim perf list
+  megtrim perf list --experiment nchw88 --experiment recipe-x86
+  megtrim perf list --config examples/megengine-linux-arm64.yaml --engine ../MegEngine --json
+""",
+)
+@click.option(
+    *("--config", "-c"), type=_PATH, help="The configuration. [default: megtrim.yaml, if any]"
+)
+@click.option("--engine", type=_PATH, help="Engine checkout to use instead of engine.source.")
+@click.option(
+    "--experiment",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only the experiment of this name; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with commands.")
+def list_experiments(
+    config: Path | None, engine: Path | None, names: tuple[str, ...], as_json: bool
+) -> int:
+    """Print the experiments, with what each needs, runs, makes and changes.
+
+    With a configuration it also prints, for each model, whether an experiment can run with this
+    engine and toolchain, or why not. Nothing is built or run.
+    """
+    experiments = find_experiments(names)
+    if config is None and DEFAULT_CONFIG.exists():
+        config = DEFAULT_CONFIG
+    found = look_around(config, engine)
+    if as_json:
+        rows = [_row(each, found) for each in experiments]
+        show(json.dumps({"experiments": rows}, indent=1, ensure_ascii=False))
+        return EXIT_PASS
+    width = max(len(each.name) for each in experiments)
+    for each in experiments:
+        show("\n".join(_lines(each, found, width)))
+    for note in found.notes:
+        click.echo(f"megtrim: {note}", err=True)
+    return EXIT_PASS
+
+
+def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]:
+    """Return what is printed of one experiment."""
+    pairs = [
+        ("row", experiment.row),
+        ("needs", ", ".join(describe_needs(experiment))),
+        *(("step", describe_step(step)) for step in experiment.steps),
+        ("makes", ", ".join(experiment.makes)),
+        ("changes", describe_effects(experiment)),
+        *_answers(experiment, found),
+    ]
+    lines = [f"{experiment.name:<{width}}  {experiment.title}"]
+    return lines + [f"    {label}: {text}" for label, text in pairs if text]
+
+
+def _answers(experiment: Experiment, found: Surroundings) -> list[tuple[str, str]]:
+    """Return whether it can run, once if that is the same for all models."""
+    reasons = _reasons(experiment, found)
+    texts = {reason or "can run" for reason in reasons.values()}
+    if len(texts) == 1:
+        return [("here", texts.pop())]
+    return [(model, reason or "can run") for model, reason in reasons.items()]
+
+
+def _reasons(experiment: Experiment, found: Surroundings) -> Mapping[str, str | None]:
+    return {model: why_not(experiment, each) for model, each in found.situations.items()}
+
+
+def _row(experiment: Experiment, found: Surroundings) -> dict[str, Any]:
+    needs, tolerance = experiment.needs, experiment.tolerance
+    commands = show_commands(
+        experiment,
+        dialect=found.usual.dialect,
+        backend=choose_backend(experiment, found.usual),
+        architecture=found.usual.architecture,
+    )
+    return {
+        "name": experiment.name,
+        "row": experiment.row,
+        "title": experiment.title,
+        "needs": {
+            "backends": list(needs.backends),
+            "architectures": list(needs.architectures),
+            "cpu_features": list(needs.cpu_features),
+            "data_types": list(needs.data_types),
+        },
+        "steps": [
+            {"text": describe_step(step), "measured": step.measured, "warmups": step.warmups}
+            for step in experiment.steps
+        ],
+        "commands": [list(words) for words in commands],
+        "makes": list(experiment.makes),
+        "tolerance": {"absolute": tolerance.absolute, "relative": tolerance.relative},
+        "slower": list(experiment.slower),
+        "faster": list(experiment.faster),
+        "why_not": dict(_reasons(experiment, found)),
+    }

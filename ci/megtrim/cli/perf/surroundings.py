@@ -1,0 +1,98 @@
+"""What experiments would run with: engine, toolchain and models of a configuration."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from megtrim import toolchains
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import make_toolchain_spec, open_engine
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.devices import qemu
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.load_and_run.dialects import LITE
+from megtrim.models.reader import read_model
+from megtrim.perf.experiments.experiment import DataType
+from megtrim.perf.experiments.situation import Situation, find_data_type
+from megtrim.process import ProcessRunner
+
+_CPU_INFO = Path("/proc/cpuinfo")
+_FEATURES = {"asimddp": "dotprod", "avx2": "avx2"}
+"""The kernel's names of features that experiments need, and those of compilers."""
+_LABELS = ("flags", "Features")
+_HERE = ("auto", "local")
+"""Kinds of devices that run programs on this machine's own CPU, if it is their architecture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where experiments would run."""
+
+    usual: Situation
+    """Without a model; without a configuration the newest program."""
+    situations: Mapping[str, Situation]
+    """By the name of the model; empty without a configuration."""
+    notes: tuple[str, ...] = ()
+    """What could not be found out, and so was not held against any experiment."""
+
+
+def look_around(config: Path | None, engine_source: Path | None) -> Surroundings:
+    """Find out what a configuration gives. Raises InputError for mistakes in it."""
+    if config is None:
+        return Surroundings(usual=Situation(dialect=LITE, architecture=None), situations={})
+    loaded = load_config(config, engine_source=engine_source)
+    processes = open_processes()
+    notes = []
+    machine = None
+    try:
+        machine = _find_machine(loaded, processes)
+    except (InputError, InfrastructureFailure) as problem:
+        notes.append(f"the architecture is not known: {problem.message}")
+    usual = Situation(
+        dialect=open_engine(loaded, processes).dialect(),
+        architecture=machine,
+        cpu_features=_find_features(loaded, machine),
+    )
+    situations = {}
+    for model in loaded.config.models:
+        data_type = None
+        try:
+            data_type = _read_data_type(loaded.resolve(model.file), shown=str(model.file))
+        except InputError as problem:
+            notes.append(f"the data type of {model.name} is not known: {problem.message}")
+        situations[model.name] = replace(usual, data_type=data_type)
+    return Surroundings(usual=usual, situations=situations, notes=tuple(notes))
+
+
+def _find_machine(loaded: LoadedConfig, processes: ProcessRunner) -> str:
+    emulated = qemu.program(processes) is not None
+    return toolchains.find(make_toolchain_spec(loaded), processes, emulated=emulated).machine
+
+
+def _read_data_type(model: Path, *, shown: str) -> DataType | None:
+    return find_data_type(read_model(model, shown=shown).dtypes)
+
+
+def _find_features(loaded: LoadedConfig, machine: str | None) -> frozenset[str] | None:
+    """Return the features of this machine's CPU, None if experiments may run on another one."""
+    elsewhere = any(each.kind not in _HERE for each in loaded.config.devices)
+    if machine != platform.machine() or elsewhere:
+        return None
+    try:
+        text = _CPU_INFO.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return parse_features(text)
+
+
+def parse_features(text: str) -> frozenset[str] | None:
+    """Return the features that all CPUs of a ``/proc/cpuinfo`` have; None if it names none."""
+    lines = (line.partition(":") for line in text.splitlines())
+    listed = [set(words.split()) for label, _, words in lines if label.strip() in _LABELS]
+    if not listed:
+        return None
+    common = set.intersection(*listed)
+    return frozenset(name for kernel, name in _FEATURES.items() if kernel in common)

@@ -1,0 +1,1 @@
+"""The experiments: what each one needs, runs and makes."""

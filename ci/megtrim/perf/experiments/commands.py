@@ -1,0 +1,152 @@
+"""The exact command line of each step of an experiment, as the engine at hand spells it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megtrim.errors import InputError
+from megtrim.load_and_run.argument_mutation import render_flags
+from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.perf.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
+
+ITERATIONS = 10
+"""The program's own default."""
+
+_OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
+"""What ``--layout-transform cpu`` is called in 1.6, by the architecture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFiles:
+    """Names of the files of one experiment where it runs."""
+
+    program: str
+    model: str
+    dumped_model: str
+    """Which a step writes and later ones run."""
+    algo_cache: str
+    inputs: tuple[tuple[str, str], ...] = ()
+    """Input name and file."""
+    outputs: str | None = None
+    """Existing folder that receives the outputs of the measured step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCommand:
+    """One run of the program."""
+
+    step: Step
+    argv: tuple[str, ...]
+    iterations: int
+    """What its log must have."""
+
+
+def make_commands(
+    experiment: Experiment,
+    files: StepFiles,
+    *,
+    dialect: Dialect,
+    backend: Backend,
+    architecture: str | None,
+    threads: int = 1,
+    iterations: int = ITERATIONS,
+    extra: tuple[str, ...] = (),
+) -> tuple[StepCommand, ...]:
+    """Return the command of each step, in their order.
+
+    A step that is not measured makes one iteration: what it is for happens before. ``extra`` are
+    arguments of the scenario, in front of the experiment's; they name no device. ``architecture``
+    is that of ``uname -m``; None: not known. Raises InputError for a flag that the program does not
+    know.
+    """
+    made = []
+    for step in experiment.steps:
+        count = iterations if step.measured else 1
+        flags = list_flags(step, dialect, backend, architecture, threads=threads)
+        missing = find_unknown(flags, dialect)
+        if missing is not None:
+            msg = f"{experiment.name}: {describe_unknown(missing)}"
+            raise InputError(msg, hint="megtrim perf list shows what this engine can run")
+        counts = (Flag("warmup_iter", str(step.warmups)), Flag("iter", str(count)))
+        arguments = ProgramArguments(
+            program=files.program,
+            model=files.model if step.model is ModelFile.ORIGINAL else files.dumped_model,
+            arguments=(
+                *extra,
+                *render_flags(flags, dialect),
+                *(("--layout-transform-dump", files.dumped_model) if step.dumps else ()),
+                *render_flags(counts, dialect),
+            ),
+            inputs=files.inputs,
+            threads=1 if backend is Backend.CUDA else threads,
+            algo_cache=None if step.cache is CacheUse.NONE else files.algo_cache,
+            dump_dir=files.outputs if step.measured else None,
+        )
+        made.append(StepCommand(step=step, argv=compose(arguments), iterations=count))
+    return tuple(made)
+
+
+def list_flags(
+    step: Step, dialect: Dialect, backend: Backend, architecture: str | None, *, threads: int = 1
+) -> tuple[Flag, ...]:
+    """Return the flags of a step by their names in this dialect, those with files aside."""
+    flags = [*_select_device(step, backend, dialect, threads)]
+    if step.transforms:
+        flags.append(Flag("layout_transform", _find_target(dialect, backend, architecture)))
+    return tuple(Flag(_translate(each.name, dialect), each.value) for each in (*flags, *step.flags))
+
+
+def find_missing(experiment: Experiment, backend: Backend, dialect: Dialect) -> str | None:
+    """Return the first flag that the program does not know, those of all steps with files too."""
+    for step in experiment.steps:
+        flags = [*list_flags(step, dialect, backend, None)]
+        if step.dumps:
+            flags.append(Flag("layout_transform_dump", ""))
+        if step.cache is not CacheUse.NONE:
+            flags.append(Flag("fast_run_algo_policy", ""))
+        flags += [Flag("warmup_iter", ""), Flag("iter", "")]
+        missing = find_unknown(tuple(flags), dialect)
+        if missing is not None:
+            return missing
+    return None
+
+
+def find_unknown(flags: tuple[Flag, ...], dialect: Dialect) -> str | None:
+    """Return the name of the first flag that the program does not know."""
+    return next((each.name for each in flags if not dialect.knows(each.name)), None)
+
+
+def describe_unknown(name: str) -> str:
+    """Return the message for a flag that the program does not know."""
+    return f"the flag --{name.replace('_', '-')} is unknown to this engine's load_and_run"
+
+
+def _select_device(
+    step: Step, backend: Backend, dialect: Dialect, threads: int
+) -> tuple[Flag, ...]:
+    if backend is Backend.CUDA:
+        # Up to 1.6 there is no such flag: a build with CUDA takes the GPU if no other is named.
+        return () if dialect.literal else (Flag("cuda", None),)
+    if step.in_place:
+        several = threads > 1
+        return (
+            Flag("multithread_default", str(threads)) if several else Flag("cpu_default", None),
+        )
+    return (Flag("cpu", None),)
+
+
+def _find_target(dialect: Dialect, backend: Backend, architecture: str | None) -> str | None:
+    """Return what layouts are chosen for; None for a CPU that 1.6 cannot be given the name of.
+
+    It then tries those of all backends, which takes longer.
+    """
+    if backend is Backend.CUDA or not dialect.literal:
+        return backend.value
+    return _OLD_TARGETS.get(architecture or "")
+
+
+def _translate(name: str, dialect: Dialect) -> str:
+    """Return a flag's name in this dialect; unknown flags keep theirs."""
+    other = dialect.other_names.get(name)
+    return other if other is not None and not dialect.knows(name) and dialect.knows(other) else name

@@ -1,0 +1,81 @@
+"""``megtrim perf list`` with a configuration and without one."""
+
+from __future__ import annotations
+
+import json
+
+from megtrim.perf.experiments.table import EXPERIMENTS
+from unit.cli.support import Shell
+
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+toolchain: {kind: host}
+models: [{name: m, file: resnet18-s.mge, scenarios: [{name: default}]}]
+"""
+
+
+def test_all_experiments_without_a_configuration(shell: Shell) -> None:
+    """Each with its needs and steps; nothing is said of an engine."""
+    answer = shell("perf", "list")
+
+    assert answer.status == 0
+    for each in EXPERIMENTS:
+        assert f"\n{each.name} " in f"\n{answer.out}"
+    assert "needs: x86_64, a CPU with avx2, a model of float32" in answer.out
+    assert "here:" not in answer.out
+
+
+def test_one_experiment_as_json(shell: Shell) -> None:
+    """Machines get the exact commands."""
+    answer = shell("perf", "list", "--experiment", "nchw88", "--json")
+
+    (found,) = json.loads(answer.out)["experiments"]
+    assert found["name"] == "nchw88"
+    assert found["row"] == "nchw88 优化"
+    assert found["needs"]["cpu_features"] == ["avx2"]
+    assert found["why_not"] == {}
+    assert " ".join(found["commands"][0]) == (
+        "load_and_run MODEL --cpu --enable-nchw88 --warmup-iter 1 --iter 10"
+    )
+
+
+def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
+    """The one in the folder is taken; the engine's own flags decide."""
+    shell.model("resnet18-s.mge")
+    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    names = ("baseline", "layout-online", "nchw44")
+    options = [word for name in names for word in ("--experiment", name)]
+    answer = shell("perf", "list", *options, "--json")
+
+    found = {each["name"]: each["why_not"] for each in json.loads(answer.out)["experiments"]}
+    assert found["baseline"] == {"m": None}
+    unknown = "the flag --layout-transform is unknown to this engine's load_and_run"
+    assert found["layout-online"] == {"m": unknown}
+    assert found["nchw44"]["m"] is None or "needs aarch64 or arm" in found["nchw44"]["m"]
+    assert "    here: can run\n" in shell("perf", "list", "--experiment", "baseline").out
+
+
+def test_a_model_that_cannot_be_read(shell: Shell) -> None:
+    """Its data type is not known, which is said and held against no experiment."""
+    (shell.folder / "resnet18-s.mge").write_bytes(b"not a model" * 20)
+    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    answer = shell("perf", "list", "--experiment", "baseline")
+
+    assert answer.status == 0
+    assert "here: can run" in answer.out
+    assert "the data type of m is not known: resnet18-s.mge: " in answer.err
+
+
+def test_an_unknown_experiment(shell: Shell) -> None:
+    """An error that names all that there are."""
+    answer = shell("perf", "list", "--experiment", "nchw45")
+
+    assert answer.status == 2
+    assert "there is no experiment 'nchw45'" in answer.err
+    assert "nchw44" in answer.err
+
+
+def test_a_configuration_that_is_not_there(shell: Shell) -> None:
+    """If it was named, it must be."""
+    assert shell("perf", "list", "--config", "none.yaml").status == 2
