@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import Toolchain
+from megtrim.build_spec import BuildSpec, Toolchain, Variant
+from megtrim.engines import Engine
 from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.process import Command, ProcessRunner
 
@@ -80,3 +82,26 @@ def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
                 data = path.read_bytes()
             found[str(path.relative_to(root))] = (facts.st_mode, facts.st_mtime_ns, data)
     return found
+
+
+SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
+
+BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
+
+
+def make_spec(
+    engine: Engine,
+    variant: Variant,
+    *,
+    header: Mapping[str, str] | None = None,
+    minimum_size: bool = True,
+    toolchain: str = "host",
+) -> BuildSpec:
+    """Return the spec of one program by one engine."""
+    return engine.make_spec(
+        variant,
+        replace(TOOLCHAIN, kind=toolchain),
+        targets=("load_and_run",),
+        minimum_size=minimum_size,
+        header=header or {},
+    )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildSpec, Variant
+from megtrim.build_spec import Variant
 from megtrim.engines import KINDS
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
-from unit.engines.support import TOOLCHAIN, write
+from unit.engines.support import BUILT, SCOPED, make_spec, write
 
 SAMPLE = {
     "CMakeLists.txt": "project(sample)\n",
@@ -23,26 +21,6 @@ SAMPLE = {
     "README.md": "hello\n",
     "models/a.mge": "model\n",
 }
-SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
-
-BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
-
-
-def make_spec(
-    engine: SampleEngine,
-    variant: Variant,
-    *,
-    header: Mapping[str, str] | None = None,
-    minimum_size: bool = True,
-    toolchain: str = "host",
-) -> BuildSpec:
-    return engine.make_spec(
-        variant,
-        replace(TOOLCHAIN, kind=toolchain),
-        targets=("load_and_run",),
-        minimum_size=minimum_size,
-        header=header or {},
-    )
 
 
 def test_the_upstream_layout_has_one_file(processes: ProcessRunner, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,11 @@ class HistorySelector:
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where the history is, and pass on one HistorySelector."""
 
+    @wraps(command)
     def call_with_selector(**values: Any) -> Any:
         keys = ("folder", "branch", "remote", "repository")
         return command(HistorySelector(**{key: values.pop(key) for key in keys}), **values)
 
-    call_with_selector.__name__, call_with_selector.__doc__ = command.__name__, command.__doc__
-    call_with_selector.__dict__.update(command.__dict__)
     path = click.Path(path_type=Path)
     found: Callable[..., Any] = call_with_selector
     for option in reversed(

@@ -5,15 +5,13 @@ The trees here have the layout's names only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildSpec, Variant
+from megtrim.build_spec import Variant
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.process import ProcessRunner
 from unit.engines.megengine_trees import NEWEST as MEGENGINE
-from unit.engines.support import TOOLCHAIN, repository, write
+from unit.engines.support import BUILT, SCOPED, make_spec, repository, write
 
 MODES_SCRIPT = """\
 import sys
@@ -21,26 +19,6 @@ option, what, source, output = sys.argv[1:]
 assert (option, what) == ("--write-enum-items", "Elemwise:Mode")
 open(output, "w").write(open(source).read())
 """
-SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
-
-BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
-
-
-def make_spec(
-    engine: MegEngine,
-    variant: Variant,
-    *,
-    header: Mapping[str, str] | None = None,
-    minimum_size: bool = True,
-    toolchain: str = "host",
-) -> BuildSpec:
-    return engine.make_spec(
-        variant,
-        replace(TOOLCHAIN, kind=toolchain),
-        targets=("load_and_run",),
-        minimum_size=minimum_size,
-        header=header or {},
-    )
 
 
 def test_a_complete_checkout_is_taken(processes: ProcessRunner, tmp_path: Path) -> None:
