@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from megtrim.load_and_run.timing_logs.lines import LogDialect
+from megtrim.load_and_run.timing_logs.reader import read_timing_log
+from megtrim.load_and_run.timing_logs.timing_log import NoTimes, TimingLog
 
 Times = tuple[float, ...]
 
@@ -134,3 +137,19 @@ def statistics_of(test: tuple[Times, ...]) -> tuple[float, float, str, float, fl
     if count > 1 and above >= 0:
         deviation = f"{math.sqrt(above / (count * (count - 1))):.3f}"
     return total, total / count, deviation, min(whole), max(whole)
+
+
+MADE = MadeLog(
+    form=Form.LOGGED,
+    load_ms=1.0,
+    prepare_ms=2.0,
+    warmup_ms=(3.0,),
+    tests=(((10.0, 1.0, 1.0), (12.0, 1.0, 1.0)),),
+)
+"""A log of two iterations, as releases from 1.11 on write it."""
+
+
+def read(text: str | bytes, **asked: int | None) -> TimingLog | NoTimes:
+    """Read a log strictly; ``asked``: the numbers of iterations and warm-ups that were asked for."""
+    data = text.encode() if isinstance(text, str) else text
+    return read_timing_log(io.BytesIO(data), source="x.log", **asked)

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
-from megtrim.load_and_run.timing_logs.reader import read_timing_log
-from megtrim.load_and_run.timing_logs.timing_log import DamagedLog, NoTimes, TimingLog
-from support.timing_logs import Form, MadeLog
-
-MADE = MadeLog(
-    form=Form.LOGGED,
-    load_ms=1.0,
-    prepare_ms=2.0,
-    warmup_ms=(3.0,),
-    tests=(((10.0, 1.0, 1.0), (12.0, 1.0, 1.0)),),
-)
-
-
-def read(text: str | bytes, **asked: int | None) -> TimingLog | NoTimes:
-    data = text.encode() if isinstance(text, str) else text
-    return read_timing_log(io.BytesIO(data), source="x.log", **asked)
+from megtrim.load_and_run.timing_logs.timing_log import DamagedLog, TimingLog
+from support.timing_logs import MADE, Form, MadeLog, read
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from megtrim.load_and_run.logs import parse_log
 from megtrim.load_and_run.timing_logs.lines import LogDialect
 from megtrim.load_and_run.timing_logs.reader import read_timing_log
 from megtrim.load_and_run.timing_logs.timing_log import DamagedLog, NoTimes, TimingLog
-from support.timing_logs import Form, MadeLog
+from support.timing_logs import MADE, Form, MadeLog, read
 
 DATA = Path(__file__).parents[3] / "data"
 FAILED = {
@@ -50,11 +50,6 @@ def made_logs(draw: st.DrawFn, form: Form | None = None) -> MadeLog:
         warmup_ms=tuple(draw(st.lists(_MS, min_size=1, max_size=3))),
         tests=tuple(draw(tests)),
     )
-
-
-def read(text: str | bytes, **asked: int | None) -> TimingLog | NoTimes:
-    data = text.encode() if isinstance(text, str) else text
-    return read_timing_log(io.BytesIO(data), source="x.log", **asked)
 
 
 def rounded(times: list[float]) -> list[float]:
@@ -281,15 +276,6 @@ def test_a_line_without_end_is_refused() -> None:
     """It would fill the memory."""
     with pytest.raises(DamagedLog, match=r"x\.log:2: found a line of more than 1048576 bytes"):
         read(b"ok\n" + b"x" * 3_000_000)
-
-
-MADE = MadeLog(
-    form=Form.LOGGED,
-    load_ms=1.0,
-    prepare_ms=2.0,
-    warmup_ms=(3.0,),
-    tests=(((10.0, 1.0, 1.0), (12.0, 1.0, 1.0)),),
-)
 
 
 @pytest.mark.parametrize(
