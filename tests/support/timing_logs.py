@@ -150,6 +150,6 @@ MADE = MadeLog(
 
 
 def read(text: str | bytes, **asked: int | None) -> TimingLog | NoTimes:
-    """Read a log strictly; ``asked``: the numbers of iterations and warm-ups that were asked for."""
+    """Read a log strictly; ``asked``: the numbers of iterations and warm-ups."""
     data = text.encode() if isinstance(text, str) else text
     return read_timing_log(io.BytesIO(data), source="x.log", **asked)
