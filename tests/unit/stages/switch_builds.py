@@ -60,7 +60,7 @@ class Engine:
         minimum_size: bool,
         header: Mapping[str, str],
     ) -> BuildSpec:
-        assert header == ({} if variant is Variant.PLAIN else {"midout.h": "regions"})
+        assert header == ({"midout.h": "regions"} if variant is Variant.REDUCED else {})
         minimum = ("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF")
         options = (("CMAKE_BUILD_TYPE", "Release"), minimum)
         return BuildSpec(variant=variant, targets=targets, options=options)
