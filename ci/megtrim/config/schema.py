@@ -6,7 +6,6 @@ there) is checked when the file is loaded.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from megtrim.config.model import Config
@@ -17,8 +16,3 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema() -> dict[str, Any]:
     """Return the schema as plain data."""
     return {"$schema": DIALECT} | Config.model_json_schema(by_alias=True)
-
-
-def schema_text() -> str:
-    """Return the schema as the text of a file; the same model gives the same bytes."""
-    return json.dumps(json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
