@@ -164,18 +164,23 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those that say what a trim depends on."""
-    baseline = click.option(
+    baseline_option = click.option(
         "--baseline",
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="A sizes.json to measure growth against, instead of `baseline`.",
     )
+    return running(baseline_option(command))
+
+
+def running(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add :func:`common` options and those of a run on a trimmed build."""
     device = click.option(
         "--device",
         metavar="NAME|KIND",
         help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
     )
-    return common(committed_option(quick_option(baseline(device(command)))))
+    return common(committed_option(quick_option(device(command))))
 
 
 def open_console(*, quiet: bool) -> Console:
@@ -209,10 +214,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
             loaded, engine
         )  # refused now, not after an hour of building
     place = _place(loaded, processes, options)
-    emulated = qemu.program(place) is not None
-    toolchain = attach_image(
-        toolchains.find(make_toolchain_spec(loaded), place, emulated=emulated), place
-    )
+    toolchain = attach_image(find_toolchain(loaded, place), place)
     out = options.results
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
@@ -277,7 +279,16 @@ def _refuse_contradictions(options: Options, *, accept: bool) -> None:
         raise InputError(msg)
 
 
-def make_toolchain_spec(loaded: LoadedConfig) -> ToolchainSpec:
+def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
+    """Return the configured toolchain; where qemu is missing, ``auto`` takes one for this machine.
+
+    Raises InputError for one that is not installed.
+    """
+    emulated = qemu.program(processes) is not None
+    return toolchains.find(_make_toolchain_spec(loaded), processes, emulated=emulated)
+
+
+def _make_toolchain_spec(loaded: LoadedConfig) -> ToolchainSpec:
     """Return what the configuration asks of a toolchain."""
     wanted = loaded.config.toolchain
     return ToolchainSpec(
