@@ -29,7 +29,11 @@ from megtrim.cli.session.device_specs import (
 )
 from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import invocation_of
-from megtrim.cli.session.preflight import refuse_damaged, refuse_folders, refuse_unknown
+from megtrim.cli.session.preflight import (
+    expect_known_folders,
+    expect_known_options,
+    expect_usable_files,
+)
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError
@@ -200,14 +204,14 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
-    refuse_damaged(loaded)
+    expect_usable_files(loaded)
     if not (accept or options.quick or options.committed):
         committed_keepset.expect_readable(loaded)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
     engine = open_engine(loaded, processes)
-    refuse_unknown(loaded, engine)
+    expect_known_options(loaded, engine)
     if options.committed:
         _check_committed(loaded)
         committed_keepset.read_committed(
@@ -253,7 +257,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
         },
     )
     session = Session(request=request, services=services)
-    refuse_folders(loaded, (engine.checkout, *session.services.applications.values()))
+    expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     programs.expect_buildable(session)
     programs.expect_trimmable(session.request)
     for warning in programs.warn_unweighed(session):
