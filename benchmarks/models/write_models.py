@@ -45,8 +45,8 @@ def write_networks(session: Session, names: tuple[str, ...]) -> dict[str, bytes]
             ended = directory.run((WRITER, name, _file_of(name)), timeout_s=_TIMEOUT_S)
             data = directory.get(_file_of(name))
             if ended.rc != 0 or not data:
-                msg = f"{WRITER} {name} ended with {ended.rc}, and wrote {len(data or b'')} bytes"
-                raise SystemExit(f"{msg}\n{ended.stderr}")
+                msg = f"{WRITER} {name}: {ended.rc}, {len(data or b'')} bytes\n{ended.stderr}"
+                raise SystemExit(msg)
             written[name] = data
     return written
 
