@@ -10,42 +10,36 @@ from unit.config.checks.found import found_by
 APPLICATIONS = "applications: [{name: a}, {name: b, lto: full}]\n"
 
 
+WITHOUT_LTO = (
+    "trim.means.virtual_functions: found false without lto: full, which alone sees every call, "
+    "expected lto: full, too"
+)
+
+
 @pytest.mark.parametrize(
-    ("trim", "expected"),
+    ("text", "expected"),
     [
         (
-            "{minimum_size: false, means: {lto: full, unwind_tables: false}}",
+            "trim: {minimum_size: false, means: {lto: full, unwind_tables: false}}\n",
             (
-                "trim.means.unwind_tables: found false while exceptions are on, which unwind by these "
-                "tables, expected minimum_size: true, or switches: {exceptions: false}"
+                "trim.means.unwind_tables: found false while exceptions are on, which unwind by "
+                "these tables, expected minimum_size: true, or switches: {exceptions: false}"
             ),
         ),
+        ("trim: {means: {virtual_functions: false}}\n", WITHOUT_LTO),
+        ("trim: {optimize: size, means: {virtual_functions: false, lto: none}}\n", WITHOUT_LTO),
         (
-            "{means: {virtual_functions: false}}",
+            f"trim: {{means: {{lto: none}}}}\n{APPLICATIONS}",
             (
-                "trim.means.virtual_functions: found false without lto: full, which alone sees every "
-                "call, expected lto: full, too"
-            ),
-        ),
-        (
-            "{optimize: size, means: {virtual_functions: false, lto: none}}",
-            (
-                "trim.means.virtual_functions: found false without lto: full, which alone sees every "
-                "call, expected lto: full, too"
-            ),
-        ),
-        (
-            "{means: {lto: none}}",
-            (
-                "trim.means.lto: found none while the application b asks for full, expected full, or "
-                "no such key"
+                "trim.means.lto: found none while the application b asks for full, "
+                "expected full, or no such key"
             ),
         ),
     ],
 )
-def test_a_contradiction_names_its_key(trim: str, expected: str) -> None:
+def test_a_contradiction_names_its_key(text: str, expected: str) -> None:
     """And the key that it contradicts."""
-    [problem] = found_by(means_problems, f"trim: {trim}\n{APPLICATIONS}")
+    [problem] = found_by(means_problems, text)
 
     assert problem.endswith(expected)
 
