@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, StrictInt
@@ -13,7 +12,7 @@ from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.table import BASELINE, EXPERIMENTS
 
-RECIPE_PREFIX = "recipe-"
+_RECIPE = "recipe-"
 
 
 class PerfBudgetConfig(ConfigSection):
@@ -37,8 +36,8 @@ class PerfHistoryConfig(ConfigSection):
 class PerfConfig(ConfigSection):
     """Which times `megtrim perf run` measures, and what counts as a change."""
 
-    experiments: tuple[Name, ...] = ()
-    """Experiments by name, as `megtrim perf list` prints them; left out, without recipes: all."""
+    experiments: tuple[Name, ...] | None = None
+    """Experiments by name, as `megtrim perf list` prints them; left out: all, or the recipes."""
     recipes: tuple[Literal["x86", "arm", "nvidia"], ...] = ()
     """Recipes of the engine's documentation, in addition to experiments."""
     scenarios: Annotated[tuple[Text, ...], Field(min_length=1)] = ()
@@ -59,13 +58,10 @@ class PerfConfig(ConfigSection):
     @property
     def names(self) -> tuple[str, ...]:
         """The experiments that are measured, in the order of the table; the baseline is one."""
-        asked = {*self.experiments, *(f"{RECIPE_PREFIX}{each}" for each in self.recipes)}
-        return self.select(asked or {each.name for each in EXPERIMENTS})
-
-    @staticmethod
-    def select(asked: Collection[str]) -> tuple[str, ...]:
-        """Return names of experiments in the order of the table, with the baseline."""
-        return tuple(each.name for each in EXPERIMENTS if each.name in {*asked, BASELINE})
+        asked = {*(self.experiments or ()), *(f"{_RECIPE}{each}" for each in self.recipes)}
+        every = self.experiments is None and not asked
+        wanted = {*asked, *((BASELINE,) if asked else ())}
+        return tuple(each.name for each in EXPERIMENTS if every or each.name in wanted)
 
     @property
     def criterion(self) -> Criterion:

@@ -17,6 +17,8 @@ from megtrim.perf.experiments.commands import StepCommand, StepFiles
 from megtrim.perf.samples import Sample
 from megtrim.perf.sequential import LOOKS, SamplingPlan
 
+METHOD = 1
+"""Version of the way megtrim measures: times of two versions are not compared."""
 FEWEST_ROUNDS = LOOKS[0]
 MOST_ROUNDS = 400
 _ALPHA = 0.02

@@ -34,6 +34,8 @@ class ContestFiles:
     model: Path
     inputs: Mapping[str, Path]
     """By the input's name."""
+    cache: Path | None = None
+    """Recorded algorithm cache, for steps that read one which no step before them wrote."""
 
     def names_of(self, side: Side) -> StepFiles:
         """Return the names that a side's files have in the run directory."""
@@ -65,7 +67,7 @@ class ContestRuns:
         self._directory = directory
         self._machine = machine
         self._scratch = scratch
-        self._caches: dict[Side, Path] = {}
+        self._caches = dict.fromkeys(Side, files.cache) if files.cache else {}
         self.program_time_s = 0.0
         """Wall time of all programs so far."""
         for side, _ in contest.sides:
