@@ -13,15 +13,21 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from megtrim.build_spec import Variant
+from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.evidence import limits
 from megtrim.load_and_run.arguments import check_reserved
 from megtrim.perf.contest import Contest, Contestant, Side, name_files
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import StepCommand, StepFiles
+from megtrim.verdict.performance import PerformanceStatus
 
 MOST_TIMES = 1_000_000
 """Times that one contest may bring."""
-LONGEST_CONTEST_S = 86_400.0
+_UNHELD = (
+    PerformanceStatus.SKIPPED,
+    PerformanceStatus.FAILED,
+    PerformanceStatus.INFRASTRUCTURE,
+)
 _MOST_STEPS = 10
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
@@ -41,10 +47,12 @@ class BundleContest:
     """What a result of it is bound to: the sha256 of all that it depends on but the device."""
     contest: Contest | None
     """None: no device is asked."""
-    skipped: str = ""
-    """Why it cannot be held: one line, or empty."""
-    failed: str = ""
-    """Why there is no program for it: one line, or empty."""
+    unheld: PerformanceStatus | None = None
+    """How it ended without any device: skipped, or failed with its build; None: it is held."""
+    reason: str = ""
+    """Of that, one line."""
+    artifact: str
+    """The program."""
     rival: Variant = Variant.PLAIN
     """Whose program the rival runs; the reference runs the plain one."""
     sizes: tuple[tuple[Variant, int], ...] = ()
@@ -55,10 +63,11 @@ class BundleContest:
         scenario = limits.check_contest("contest", self.id, cpu_class=self.cpu_class)
         limits.require(scenario == self.scenario, f"{self.id}: scenario", self.scenario, scenario)
         limits.check_digest(f"{self.id}: binding", self.binding)
-        limits.check_line(f"{self.id}: skipped", self.skipped)
-        limits.check_line(f"{self.id}: failed", self.failed)
-        fits = [self.contest is not None, bool(self.skipped), bool(self.failed)].count(True) == 1
-        limits.require(fits, f"{self.id}: contest", self.skipped, "one, or why there is none")
+        limits.check_name(f"{self.id}: artifact", self.artifact)
+        limits.check_line(f"{self.id}: reason", self.reason)
+        held = self.contest is not None
+        fits = self.unheld in ((None,) if held else _UNHELD) and bool(self.reason) is not held
+        limits.require(fits, f"{self.id}: reason", self.reason, "a contest, or why there is none")
         limits.check_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
         if self.contest is not None:
             _check_effort(self.contest, self.id)
@@ -114,8 +123,8 @@ def _check_effort(contest: Contest, where: str) -> None:
     fits = 1 <= contest.threads <= _MOST_THREADS
     limits.require(fits, f"{where}: threads", contest.threads, f"1 to {_MOST_THREADS}")
     for what, time_s in (("timeout_s", contest.timeout_s), ("time_s", contest.budget.time_s)):
-        fits = time_s is None or 0 < time_s <= LONGEST_CONTEST_S
-        limits.require(fits, f"{where}: {what}", time_s, "up to a day of seconds")
+        fits = time_s is None or 0 < time_s <= LARGEST_DURATION_S
+        limits.require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
     allowed = contest.tolerance
     fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
     limits.require(fits, f"{where}: tolerance", str(allowed), "one that a difference exceeds")

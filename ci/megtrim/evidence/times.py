@@ -53,6 +53,8 @@ class TimedContest:
     """The result that counts, and the machine that it is from."""
 
     device: DeviceIdentity
+    entry: str
+    """Name of the configured device that the machine is."""
     result: ContestResult
 
 
@@ -129,8 +131,7 @@ class TimesJudge:
             raise why[0]
         if any(each != usable[0] for each in usable):
             names = " and ".join(sorted({each.device.name for each in usable}))
-            what = f"two results of it differ, from {names}: it is not known which is right"
-            msg = f"{asked.id}: {what}"
+            msg = f"two results of it differ, from {names}: it is not known which is right"
             raise InfrastructureFailure(msg, hint="give the evidence of one run of the device jobs")
         return usable[0]
 
@@ -149,33 +150,35 @@ class TimesJudge:
             why = "what device jobs brought is of another program, model, input or setting"
         else:
             why = _NO_RESULT
-        msg = f"{asked.id}: {why}"
-        raise InfrastructureFailure(msg, hint=_HINT)
+        raise InfrastructureFailure(why, hint=_HINT)
 
     def _read(self, brought: BroughtResult, asked: AskedContest) -> TimedContest:
         """Return one result. Raises InfrastructureFailure where it does not count."""
         evidence, result, name = brought.evidence, brought.result, brought.evidence.device.name
-        if not _was_asked(evidence, self.devices):
-            msg = f"{asked.id}: {name} ({evidence.device.kind}) is no device that was asked"
+        entry = _find_entry(evidence, self.devices)
+        if entry is None:
+            msg = f"{name} ({evidence.device.kind}) is no device that was asked"
             raise InfrastructureFailure(msg, hint=_HINT)
         days = (self.today - date.fromisoformat(evidence.day)).days
         if abs(days) > MOST_DAYS:
             when = "before" if days > 0 else "after"
-            msg = f"{asked.id}: {name} brought it on {evidence.day}, which is {when} this run"
+            msg = f"{name} brought it on {evidence.day}, which is {when} this run"
             raise InfrastructureFailure(msg, hint=_HINT if days > 0 else _CLOCK_HINT)
         if result.times is None:
-            msg = f"{asked.id}: {name}: {result.text}"
+            msg = f"{name}: {result.text}"
             raise InfrastructureFailure(msg, hint=_HINT, attempts=result.attempts)
         try:
-            return TimedContest(device=evidence.device, result=_load(brought, asked))
+            found = _load(brought, asked)
         except InputError as error:
-            msg = limits.clean_line(f"{asked.id}: {name}: {error.message}")
+            msg = limits.clean_line(f"{name}: {error.message}")
             raise InfrastructureFailure(msg, hint=_HINT) from None
+        return TimedContest(device=evidence.device, entry=entry, result=found)
 
 
-def _was_asked(evidence: Evidence, devices: Iterable[BundleDevice]) -> bool:
-    machine, cpu_class = evidence.device, evidence.cpu_class
-    return any(each.runner and each.is_machine(cpu_class, machine) for each in devices)
+def _find_entry(evidence: Evidence, devices: Iterable[BundleDevice]) -> str | None:
+    """Return the name of the device on a runner that a machine is; None: it was not asked."""
+    fitting = (each for each in devices if each.is_machine(evidence.cpu_class, evidence.device))
+    return next((each.name for each in fitting if each.runner), None)
 
 
 def _load(brought: BroughtResult, asked: AskedContest) -> ContestResult:

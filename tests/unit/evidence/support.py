@@ -33,7 +33,12 @@ from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import StepCommand
 from megtrim.perf.experiments.experiment import Step
 from megtrim.perf.samples import Mark, Sample
-from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+from megtrim.verdict.model import (
+    DeviceIdentity,
+    OutputResult,
+    PerformanceStatus,
+    ScenarioStatus,
+)
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64
@@ -185,8 +190,14 @@ def bundle_contest(**changes: Any) -> BundleContest:
         "cpu_class": "any",
         "binding": BINDING,
         "contest": contest(),
+        "artifact": "load_and_run",
     }
     return BundleContest(**{**values, **changes})
+
+
+def unheld_contest(status: PerformanceStatus, reason: str, **changes: Any) -> BundleContest:
+    """Return a contest that no device is asked for."""
+    return bundle_contest(contest=None, unheld=status, reason=reason, **changes)
 
 
 def time_bundle(*contests: BundleContest, **changes: Any) -> Bundle:

@@ -43,8 +43,13 @@ class PlannedContest:
     files: ContestFiles
 
 
-def plan_contest(task: Task, session: Session) -> PlannedContest | str:
-    """Return the contest of a task, or the reason why it cannot be held."""
+def plan_contest(
+    task: Task, session: Session, cpu_features: frozenset[str] | None
+) -> PlannedContest | str:
+    """Return the contest of a task, or the reason why it cannot be held.
+
+    ``cpu_features``: of the CPU that is to run it; None: not known, and taken to be enough.
+    """
     scenario = scenario_of(task)
     if scenario.settings.application is not None:
         return _OF_APPLICATION
@@ -52,21 +57,40 @@ def plan_contest(task: Task, session: Session) -> PlannedContest | str:
     if subject.startswith(TRIMMING_PREFIX):
         return _plan_trimming(scenario, subject.removeprefix(TRIMMING_PREFIX), session)
     experiment = find_experiments([subject])[0]
-    situation = _look_at(scenario, session)
+    situation = _look_at(scenario, session, cpu_features)
     reason = why_not(experiment, situation)
     return reason or _plan_experiment(experiment, scenario, situation, session)
 
 
-def _look_at(scenario: Scenario, session: Session) -> Situation:
-    """Return what a scenario's experiments have here. Raises InputError for a damaged model."""
+def plan_for_runner(task: Task, session: Session) -> PlannedContest | str:
+    """Return the contest of a task for a device on a runner, or why there is none.
+
+    What its CPU can do is not known here.
+    """
+    cpu_class = scenario_of(task).cpu_class.name
+    devices = session.request.config.devices
+    if not any(each.runner and each.class_ == cpu_class for each in devices):
+        return f"no device of class {cpu_class} is attached to a runner"
+    return plan_contest(task, session, cpu_features=None)
+
+
+def read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
+    """Return what this machine's CPU can do if it is the scenario's device; None: not known."""
     machine = session.services.toolchain.machine
     own = session.services.device(scenario).kind == "local" and machine == platform.machine()
+    return read_cpu_features() if own else None
+
+
+def _look_at(
+    scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
+) -> Situation:
+    """Return what a scenario's experiments have there. Raises InputError for a damaged model."""
     shown = str(scenario.model.file)
     model = read_model(session.request.path(scenario.model.file), shown=shown)
     return Situation(
         dialect=session.services.engine.dialect(),
-        architecture=machine,
-        cpu_features=read_cpu_features() if own else None,
+        architecture=session.services.toolchain.machine,
+        cpu_features=cpu_features,
         data_type=find_data_type(model.dtypes),
     )
 
