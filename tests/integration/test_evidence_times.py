@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,9 @@ def test_two_jobs_take_times_as_one_machine_would(team: TimingTeam) -> None:
     assert sorted(found) == sorted(ROWS)
     assert found == rows(taken)
     assert [row["device"] for row in found.values()] == ["board"] * len(ROWS)
-    assert {name: [time["stage"] for time in row.get("times", ())] for name, row in found.items()} == {
+    assert {
+        name: [time["stage"] for time in row.get("times", ())] for name, row in found.items()
+    } == {
         name: [time["stage"] for time in row.get("times", ())] for name, row in rows(local).items()
     }
     assert set(statuses(joined).values()) <= {"measured", "inconclusive"}

@@ -45,7 +45,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         brought = _choose(task, session, planned, session.request.timed)
         digest = hashlib.sha256(dump(brought.result).encode()).hexdigest()
         return named | {"taken elsewhere": digest, "by": brought.device.name}
-    return _name_inputs(task, session, scenario_inputs(scenario_of(task), session), _plan(task, session))
+    return _name_inputs(
+        task, session, scenario_inputs(scenario_of(task), session), _plan(task, session)
+    )
 
 
 def named_inputs(task: Task, session: Session) -> dict[str, str]:
