@@ -16,6 +16,7 @@ from megtrim.evidence import limits
 from megtrim.evidence.bundle import binding
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.perf.contest import Contest
+from megtrim.perf.experiments.table import find_experiments
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.contest_plan import plan_for_runner
 from megtrim.pipeline.running.scenario_runs import scenario_of
@@ -101,6 +102,7 @@ def _make(
             unheld=unheld,
             reason=limits.clean_line(reason),
             artifact=artifact,
+            cpu_features=() if trims else find_experiments([subject])[0].needs.cpu_features,
             rival=Variant(subject.removeprefix(TRIMMING_PREFIX)) if trims else Variant.PLAIN,
             sizes=tuple((Variant(variant), count) for variant, count in sizes.items()),
         )

@@ -29,6 +29,7 @@ _UNHELD = (
     PerformanceStatus.INFRASTRUCTURE,
 )
 _MOST_STEPS = 10
+_MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
 _MOST_THREADS = 256
@@ -55,6 +56,8 @@ class BundleContest:
     """The program."""
     rival: Variant = Variant.PLAIN
     """Whose program the rival runs; the reference runs the plain one."""
+    cpu_features: tuple[str, ...] = ()
+    """What the device's CPU must have, which the job that packs does not know."""
     sizes: tuple[tuple[Variant, int], ...] = ()
     """Bytes of the artifact in each variant, where programs are compared."""
 
@@ -68,6 +71,9 @@ class BundleContest:
         held = self.contest is not None
         fits = self.unheld in ((None,) if held else _UNHELD) and bool(self.reason) is not held
         limits.require(fits, f"{self.id}: reason", self.reason, "a contest, or why there is none")
+        limits.check_count(f"{self.id}: cpu_features", self.cpu_features, _MOST_FEATURES)
+        for feature in self.cpu_features:
+            limits.check_name(f"{self.id}: cpu_features", feature)
         limits.check_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
         if self.contest is not None:
             _check_effort(self.contest, self.id)
