@@ -128,7 +128,7 @@ class BundleTimes:
 def _check_effort(contest: Contest, where: str) -> None:
     fits = 1 <= contest.threads <= _MOST_THREADS
     limits.require(fits, f"{where}: threads", contest.threads, f"1 to {_MOST_THREADS}")
-    for what, time_s in (("timeout_s", contest.timeout_s), ("time_s", contest.budget.time_s)):
+    for what, time_s in (("timeout_s", contest.timeout_s), ("limit_s", contest.budget.limit_s)):
         fits = time_s is None or 0 < time_s <= LARGEST_DURATION_S
         limits.require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
     allowed = contest.tolerance
