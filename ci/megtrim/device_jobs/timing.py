@@ -39,7 +39,7 @@ class ContestJob:
     """For copies of its files."""
 
     def find_lacking(self, lease: Lease) -> str | None:
-        """Return what the machine lacks for it; None if it lacks nothing that is known."""
+        """Return what its CPU must have and does not; None if nothing is known to be missing."""
         own = lease.kind == Local.kind and self.bundle.machine == platform.machine()
         return describe_lacking(self.asked.cpu_features, read_cpu_features() if own else None)
 
