@@ -326,6 +326,7 @@ def get_commit(asked: Asked, sha: str) -> Response:
     parents = [{"sha": parent} for parent in commit.parents]
     tree = {"sha": commit.tree}
     told = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
+    told["committer"] = {"date": commit.committed_at}
     return as_json(told)
 
 

@@ -37,6 +37,7 @@ class Commit:
     parents: tuple[str, ...]
     files: Mapping[str, bytes]
     message: str
+    committed_at: str = "2027-01-31T12:00:00Z"
 
     @property
     def tree(self) -> str:
@@ -131,7 +132,13 @@ class Repository:
         """Remember a commit of a whole tree."""
         text = json.dumps([len(self.commits), tree_sha(files), parents, message])
         sha = sha or hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        self.commits[sha] = Commit(sha=sha, parents=parents, files=files, message=message)
+        self.commits[sha] = Commit(
+            sha=sha,
+            parents=parents,
+            files=files,
+            message=message,
+            committed_at=self.stamp(),
+        )
         self.add_tree(files)
         return sha
 

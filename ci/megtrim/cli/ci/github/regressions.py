@@ -10,8 +10,8 @@ from typing import TypeVar
 import click
 
 from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import show
-from megtrim.cli.perf.options import warn_unreadable
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
@@ -20,18 +20,12 @@ from megtrim.github.comment import DEFAULT_AUTHOR
 from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
-from megtrim.history.folder import read_folder
-from megtrim.input_files import read_text
-from megtrim.perf.history import HistoryRun
-from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.performance.regression_issue import (
     LABEL,
     NightPlace,
     read_record,
     render_issue,
 )
-from megtrim.strict_json import LARGEST_DOCUMENT
-from megtrim.verdict.model import Verdict, parse_verdict
 from megtrim.verdict.regressions import (
     IssueAction,
     IssueState,
@@ -112,7 +106,7 @@ def base(config: str, history: Path, author: str) -> int:
     event = open_event(env)
     known = _list_known(IssueTracker(open_api(env, event), event.repository,
                                      label=LABEL, author=author))  # fmt: skip
-    commit = choose_base(known.records, _read_runs(history), config=config, head=event.head_sha)
+    commit = choose_base(known.records, read_runs(history), config=config, head=event.head_sha)
     write_output(env, "commit", commit)
     show(f"compared with {commit}" if commit else "there is no earlier commit to compare with")
     return EXIT_PASS
@@ -151,7 +145,7 @@ def regression_issues(
     console = open_console(quiet=False)
     env = open_processes().env
     event = open_event(env)
-    performance = _read_verdict(report).performance
+    performance = read_verdict(report).performance
     if performance is None:
         show("no times were measured: all issues stay as they are")
         return EXIT_PASS
@@ -163,7 +157,7 @@ def regression_issues(
         base=base_commit,
         head=event.head_sha,
         run=event.run_id,
-        runs=_read_runs(history),
+        runs=read_runs(history),
     )
     where = NightPlace(
         repository_url=f"{event.server_url}/{event.repository}",
@@ -219,19 +213,3 @@ def _list_known(tracker: IssueTracker) -> _Known:
         if (record := read_record(each.body)) is not None
     )
     return _Known(issues=issues, records=records)
-
-
-def _read_runs(history: Path) -> tuple[HistoryRun, ...]:
-    """Return the runs of a history; a first night has none."""
-    if not history.is_dir():
-        return ()
-    found = read_folder(history)
-    warn_unreadable(found)
-    return found.runs
-
-
-def _read_verdict(report: Path) -> Verdict:
-    path = report / VERDICT_FILE
-    hint = "name the folder of a night's report"
-    text = read_text(path, most_bytes=LARGEST_DOCUMENT, expected="a verdict", hint=hint)
-    return parse_verdict(text, source=str(path))
