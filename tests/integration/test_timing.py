@@ -15,8 +15,8 @@ from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import (
     Contest,
-    ContestBudget,
     Contestant,
+    ContestBudget,
     ContestResult,
     ContestStatus,
     Side,

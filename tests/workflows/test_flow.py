@@ -82,7 +82,10 @@ NIGHT = [
     ("build", f"{KIT} ci github logs --out out --to logs"),
     (
         "build",
-        f"../{KIT} plan --committed --times --github-matrix --config $CONFIG --out ../out",
+        (
+            f"../{KIT} plan --committed --times --github-matrix --base ../base-out"
+            " --config $CONFIG --out ../out"
+        ),
     ),
     (
         "build",

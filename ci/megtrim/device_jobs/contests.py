@@ -23,7 +23,7 @@ from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.performance import list_program_sizes
 from megtrim.pipeline.summary.performance_rows import NOT_HELD, status_of_failure
 from megtrim.plan.graph import Stage, Task
-from megtrim.plan.performance import TRIMMING_PREFIX, perf_tasks, subject_of
+from megtrim.plan.performance import SINCE_PREFIX, TRIMMING_PREFIX, perf_tasks, subject_of
 from megtrim.stages import perf
 from megtrim.verdict.performance import PerformanceStatus
 
@@ -54,12 +54,14 @@ def describe_times(session: Session) -> BundleTimes:
         engine=session.services.engine.identity().digest,
         criterion=perf.criterion,
         inconclusive=perf.inconclusive,
+        base=session.request.base,
         contests=tuple(_contest(task, session) for task in _list_tasks(session)),
     )
 
 
 def _list_tasks(session: Session) -> Iterator[Task]:
-    every = perf_tasks(session.request.config, committed=session.request.committed)
+    request = session.request
+    every = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
     return (task for task in every if task.stage is Stage.PERF)
 
 
@@ -101,6 +103,7 @@ def _make(
             unheld=unheld,
             reason=limits.clean_line(reason),
             artifact=artifact,
+            reference=Variant.BASE if subject.startswith(SINCE_PREFIX) else Variant.PLAIN,
             rival=Variant(subject.removeprefix(TRIMMING_PREFIX)) if trims else Variant.PLAIN,
             sizes=tuple((Variant(variant), count) for variant, count in sizes.items()),
         )

@@ -29,7 +29,13 @@ from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.session import Session, scenario_inputs
 from megtrim.plan.graph import PLAIN, Task
-from megtrim.plan.performance import TRIMMING_PREFIX, list_trimmed, subject_of
+from megtrim.plan.performance import (
+    BASE,
+    SINCE_PREFIX,
+    TRIMMING_PREFIX,
+    list_trimmed,
+    subject_of,
+)
 from megtrim.store import sha256_file
 from megtrim.strict_json import dump
 from megtrim.verdict.model import DeviceIdentity
@@ -59,6 +65,8 @@ def _named(
 ) -> dict[str, str]:
     scenario, subject = scenario_of(task), subject_of(task)
     named = {**bound, **programs.digests(scenario, session, PLAIN, "plain")}
+    if subject.startswith(SINCE_PREFIX):
+        named |= programs.digests(scenario, session, BASE, "base")
     if subject.startswith(TRIMMING_PREFIX):
         variant = subject.removeprefix(TRIMMING_PREFIX)
         build = dict(list_trimmed(session.request.config))[variant]

@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.cpu_features import read_cpu_features
 from megtrim.load_and_run.argument_mutation import render_flags
@@ -29,7 +30,13 @@ from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing_runs import ContestFiles
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, Task
-from megtrim.plan.performance import TRIMMING_PREFIX, list_trimmed, subject_of
+from megtrim.plan.performance import (
+    BASE,
+    SINCE_PREFIX,
+    TRIMMING_PREFIX,
+    list_trimmed,
+    subject_of,
+)
 
 _SEED_BYTES = 4
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
@@ -56,10 +63,13 @@ def plan_contest(
     subject = subject_of(task)
     if subject.startswith(TRIMMING_PREFIX):
         return _plan_trimming(scenario, subject.removeprefix(TRIMMING_PREFIX), session)
-    experiment = find_experiments([subject])[0]
+    experiment = find_experiments([subject.removeprefix(SINCE_PREFIX)])[0]
     situation = _look_at(scenario, session, cpu_features)
-    reason = why_not(experiment, situation)
-    return reason or _plan_experiment(experiment, scenario, situation, session)
+    if reason := why_not(experiment, situation):
+        return reason
+    if subject.startswith(SINCE_PREFIX):
+        return _plan_since(experiment, scenario, situation, session)
+    return _plan_experiment(experiment, scenario, situation, session)
 
 
 def plan_for_runner(task: Task, session: Session) -> PlannedContest | str:
@@ -100,30 +110,64 @@ def _plan_experiment(
 ) -> PlannedContest:
     program = programs.program(scenario, session.request, session.results.done[PLAIN])
     files = _files(scenario, session, {Side.REFERENCE: program, Side.RIVAL: program}, cache=None)
-    kept = keep_for_experiments(_own_flags(scenario, session))
-
-    def make(side: Side, chosen: Experiment) -> Contestant:
-        commands = make_commands(
-            chosen,
-            files.names_of(side),
-            dialect=situation.dialect,
-            backend=choose_backend(chosen, situation),
-            architecture=situation.architecture,
-            threads=scenario.settings.threads,
-            extra=render_flags(kept, situation.dialect),
-        )
-        return Contestant(name=chosen.name, commands=commands)
-
+    baseline = find_experiments([BASELINE])[0]
+    reference = _command(baseline, scenario, situation, session, files.names_of(Side.REFERENCE))
+    rival = _command(experiment, scenario, situation, session, files.names_of(Side.RIVAL))
     alone = experiment.name == BASELINE
     return PlannedContest(
         contest=_make_contest(
             scenario,
             session,
-            make(Side.REFERENCE, find_experiments([BASELINE])[0]),
-            None if alone else make(Side.RIVAL, experiment),
+            Contestant(name=BASELINE, commands=reference),
+            None if alone else Contestant(name=experiment.name, commands=rival),
             _looser(scenario.settings.allowed, experiment.tolerance),
         ),
         files=files,
+    )
+
+
+def _plan_since(
+    experiment: Experiment, scenario: Scenario, situation: Situation, session: Session
+) -> PlannedContest:
+    """Return the contest of one experiment of the base's program with the same one of this."""
+    builds = {Side.REFERENCE: BASE, Side.RIVAL: PLAIN}
+    found = {
+        side: programs.program(scenario, session.request, session.results.done[task])
+        for side, task in builds.items()
+    }
+    files = _files(scenario, session, found, cache=None)
+    reference, rival = (
+        _command(experiment, scenario, situation, session, files.names_of(side)) for side in builds
+    )
+    return PlannedContest(
+        contest=_make_contest(
+            scenario,
+            session,
+            Contestant(name=str(Variant.BASE), commands=reference),
+            Contestant(name=experiment.name, commands=rival),
+            _looser(scenario.settings.allowed, experiment.tolerance),
+        ),
+        files=files,
+    )
+
+
+def _command(
+    experiment: Experiment,
+    scenario: Scenario,
+    situation: Situation,
+    session: Session,
+    names: StepFiles,
+) -> tuple[StepCommand, ...]:
+    """Return the steps of an experiment of a scenario."""
+    kept = keep_for_experiments(_own_flags(scenario, session))
+    return make_commands(
+        experiment,
+        names,
+        dialect=situation.dialect,
+        backend=choose_backend(experiment, situation),
+        architecture=situation.architecture,
+        threads=scenario.settings.threads,
+        extra=render_flags(kept, situation.dialect),
     )
 
 
