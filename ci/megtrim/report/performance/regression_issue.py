@@ -8,6 +8,7 @@ another issue.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from megtrim.report.performance.numbers import ratio_with_interval, time_with_in
 from megtrim.report.text import command, one_line
 from megtrim.strict_json import dump, load
 from megtrim.verdict.performance import (
+    PerformanceRow,
     RatioResult,
     Reference,
     StageTime,
@@ -31,6 +33,8 @@ _MOST_ROWS = 20
 _MOST_REMARKS = 10
 _LONGEST_TITLE = 120
 _LONGEST_COMMAND = 2_000
+_MOST_COMMANDS = 3
+_BASE_FOLDER = "../megtrim-base"
 _COMMIT_DIGITS = 12
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _MARK = "<!-- megtrim:regression:v1 "
@@ -119,7 +123,7 @@ def _parts(action: IssueAction, where: NightPlace) -> Iterator[str]:
         yield f"*{len(action.rows) - _MOST_ROWS:,} more rows in the report.*"
     yield "\n".join(f"- {text}" for text in _remarks(rows))
     yield _suspects(record, where)
-    yield from _reproduce(rows)
+    yield from _reproduce(rows, record)
     yield _place(where)
 
 
@@ -167,11 +171,25 @@ def _suspects(record: RegressionRecord, where: NightPlace) -> str:
     return f"### Suspected commits\n\nIt came {span}{shown}.\n\n{listing}"
 
 
-def _reproduce(rows: tuple[Row, ...]) -> Iterator[str]:
-    commands = dict.fromkeys(row.reproduce for row in rows if row.reproduce)
+def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]:
+    """Yield how to see it again: the base is built next to the project, and compared with."""
+    prepare: list[str] = []
+    compared = ""
+    if record.base:
+        config = shlex.quote(f"{_BASE_FOLDER}/{one_line(record.config)}")
+        prepare = [
+            f"git worktree add {_BASE_FOLDER} {record.base}",
+            f"megtrim stage build --committed --config {config} --out {_BASE_FOLDER}-out",
+        ]
+        compared = f" --base {_BASE_FOLDER}-out"
+    commands = dict.fromkeys(
+        command(row.reproduce, limit=_LONGEST_COMMAND) + compared * isinstance(row, PerformanceRow)
+        for row in rows
+        if row.reproduce
+    )
     if commands:
-        text = "\n".join(command(each, limit=_LONGEST_COMMAND) for each in [*commands][:3])
-        yield f"### To see it again\n\n{block(text, limit=3 * _LONGEST_COMMAND + 3)}"
+        text = "\n".join([*prepare, *[*commands][:_MOST_COMMANDS]])
+        yield f"### To see it again\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"
 
 
 def _place(where: NightPlace) -> str:

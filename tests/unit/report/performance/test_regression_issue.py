@@ -68,7 +68,12 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
     ) in text.body
     assert "after `aaaaaaaaaaaa`, up to `bbbbbbbbbbbb` " in text.body
     assert f"([compare](https://github.example/acme/phone/compare/{GOOD}...{BAD}))" in text.body
-    assert "megtrim perf run --experiment nchw44" in text.body
+    assert (
+        f"git worktree add ../megtrim-base {GOOD}\n"
+        "megtrim stage build --committed --config ../megtrim-base/megtrim.yaml"
+        " --out ../megtrim-base-out\n"
+        "megtrim perf run --experiment nchw44 --base ../megtrim-base-out\n"
+    ) in text.body
     assert "- `left out: 3 samples, throttled`" in text.body
     assert f"[The night]({WHERE.run_url}) keeps its page" in text.body
 
