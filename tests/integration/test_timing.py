@@ -1,4 +1,4 @@
-"""Contests of the real sample engine on this machine: what is planted is found, and nothing else."""
+"""Contests of the real sample engine here: what is planted is found, and nothing else."""
 
 from __future__ import annotations
 

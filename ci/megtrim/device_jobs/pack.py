@@ -324,22 +324,35 @@ def _applications(
         )
 
 
+def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
+    """Return the devices on runners, as a bundle describes them."""
+    config = request.config
+    cpus = _list_cpus(config)
+    return tuple(
+        BundleDevice(
+            name=each.name,
+            kind=each.kind,
+            cpu_class=each.class_,
+            qemu_cpu=cpus[each.class_],
+            runner=True,
+            settings=each.settings,
+        )
+        for each in config.devices
+        if each.runner
+    )
+
+
+def _list_cpus(config: Config) -> dict[str, str]:
+    """Return the CPU that an emulator plays, by class."""
+    return {each.name: each.qemu_cpu or "max" for each in config.classes}
+
+
 def _devices(request: TrimRequest, purpose: JobPurpose) -> Iterator[BundleDevice]:
     """Yield the devices on runners; to trace or record, each other class has an automatic one."""
-    config = request.config
-    cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
-    for each in config.devices:
-        if each.runner:
-            yield BundleDevice(
-                name=each.name,
-                kind=each.kind,
-                cpu_class=each.class_,
-                qemu_cpu=cpus[each.class_],
-                runner=True,
-                settings=each.settings,
-            )
+    yield from list_runners(request)
     if purpose in (JobPurpose.VERIFY, JobPurpose.TIME):
         return
+    cpus = _list_cpus(request.config)
     for name in sorted(cpus.keys() - runner_classes(request)):
         yield BundleDevice(
             name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False

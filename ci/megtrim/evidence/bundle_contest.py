@@ -135,12 +135,12 @@ def _check_effort(contest: Contest, where: str) -> None:
     times = sum(
         contest.budget.rounds * (command.iterations + command.step.warmups + 1)
         for _, contestant in contest.sides
-        for command in _measured(contestant, where)
+        for command in _list_measured(contestant, where)
     )
     limits.require(times <= MOST_TIMES, f"{where}: times", times, f"at most {MOST_TIMES}")
 
 
-def _measured(contestant: Contestant, where: str) -> Iterator[StepCommand]:
+def _list_measured(contestant: Contestant, where: str) -> Iterator[StepCommand]:
     for command in contestant.commands:
         fits = 1 <= command.iterations <= _MOST_ITERATIONS
         expected = f"1 to {_MOST_ITERATIONS}"

@@ -27,7 +27,7 @@ STATUSES: Mapping[ContestStatus, ScenarioStatus] = {
     ContestStatus.WRONG_OUTPUTS: ScenarioStatus.PARITY,
     ContestStatus.FAILED: ScenarioStatus.ENGINE_ERROR,
 }
-"""How the end of a contest is told in evidence."""
+"""What evidence says of how a contest ended."""
 
 _HINT = "run the device job again; megtrim ci evidence run writes it"
 _SPARE = 2

@@ -51,16 +51,18 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         brought = _choose(task, session, planned, session.request.timed)
         digest = hashlib.sha256(dump(brought.result).encode()).hexdigest()
         return named | {"taken elsewhere": digest, "by": brought.device.name}
-    return _named(task, session, scenario_inputs(scenario_of(task), session), _plan(task, session))
+    return _name_inputs(
+        task, session, scenario_inputs(scenario_of(task), session), _plan(task, session)
+    )
 
 
 def named_inputs(task: Task, session: Session) -> dict[str, str]:
     """Name what times that are taken elsewhere depend on: all but the device."""
     bound = deviceless(scenario_inputs(scenario_of(task), session))
-    return _named(task, session, bound, plan_for_runner(task, session))
+    return _name_inputs(task, session, bound, plan_for_runner(task, session))
 
 
-def _named(
+def _name_inputs(
     task: Task, session: Session, bound: Mapping[str, str], planned: PlannedContest | str
 ) -> dict[str, str]:
     scenario, subject = scenario_of(task), subject_of(task)

@@ -10,13 +10,15 @@ from pathlib import Path
 from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.cpu_features import read_cpu_features
+from megtrim.errors import InputError
 from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.models.reader import read_model
-from megtrim.perf.contest import Contest, Contestant, Side
+from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Contestant, ContestBudget, Side
+from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
-from megtrim.perf.experiments.experiment import CacheUse, Experiment, Step
+from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, Step
 from megtrim.perf.experiments.scenario_flags import drop_counts, keep_for_experiments
 from megtrim.perf.experiments.situation import (
     Situation,
@@ -94,15 +96,21 @@ def read_features_here(scenario: Scenario, session: Session) -> frozenset[str] |
 def _look_at(
     scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
 ) -> Situation:
-    """Return what a scenario's experiments have there. Raises InputError for a damaged model."""
-    shown = str(scenario.model.file)
-    model = read_model(session.request.path(scenario.model.file), shown=shown)
+    """Return what a scenario's experiments have there."""
     return Situation(
         dialect=session.services.engine.dialect(),
         architecture=session.services.toolchain.machine,
         cpu_features=cpu_features,
-        data_type=find_data_type(model.dtypes),
+        data_type=_find_data_type(session.request.path(scenario.model.file)),
     )
+
+
+def _find_data_type(model: Path) -> DataType | None:
+    """Return what a model computes with; a format that only the engine reads is not known."""
+    try:
+        return find_data_type(read_model(model).dtypes)
+    except InputError:
+        return None
 
 
 def _plan_experiment(
@@ -240,13 +248,16 @@ def _make_contest(
     tolerance: Tolerance,
 ) -> Contest:
     perf = session.request.config.perf
+    budget, criterion = perf.contest_budget, perf.criterion
+    if rival is None:  # nothing is decided, so what decides is no reason to measure again
+        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, time_s=budget.time_s), Criterion()
     named = f"{scenario.id} {(rival or reference).name}"
     digest = hashlib.sha256(named.encode()).digest()
     return Contest(
-        criterion=perf.criterion,
+        criterion=criterion,
         reference=reference,
         rival=rival,
-        budget=perf.contest_budget,
+        budget=budget,
         tolerance=tolerance,
         threads=scenario.settings.threads,
         timeout_s=scenario.settings.timeout_s,
