@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
@@ -37,12 +38,20 @@ class Team:
 
     def __call__(self, *rows: object, run: int = 77, options: tuple[str, ...] = ()) -> Answer:
         """Publish a night with these rows."""
+        self.write(*rows, run=run)
+        return self.publish(*options)
+
+    def write(self, *rows: object, run: int) -> None:
+        """Leave the report of a night with these rows."""
         self.env.setenv("GITHUB_RUN_ID", str(run))
         found = performance(rows=rows, trimming=(), history=())
         report = self.shell.folder / "report"
         report.mkdir(exist_ok=True)
         text = to_json(join(facts(performance=found)))
         (report / "verdict.json").write_text(text, encoding="utf-8")
+
+    def publish(self, *options: str) -> Answer:
+        """Publish the report that is there."""
         return self.shell(
             *("ci", "github", "regression-issues", "report", "--base", GOOD), *options
         )
@@ -60,8 +69,9 @@ class Team:
         return output.read_text(encoding="utf-8").splitlines()[1]
 
 
-@pytest.fixture
-def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+@contextmanager
+def open_team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """Make a repository, and set what a job of it sees."""
     with GithubDouble() as github:
         repository = github.repository("acme/phone")
         head = repository.commit({"a": "1"}, branch="main")
@@ -83,6 +93,13 @@ def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
             monkeypatch.setenv(f"GITHUB_{name}", value)
         yield Team(shell, github, repository, monkeypatch)
         github.check()
+
+
+@pytest.fixture
+def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """A team's repository."""
+    with open_team(shell, monkeypatch) as made:
+        yield made
 
 
 def test_a_regression_lives_until_it_is_repaired(team: Team) -> None:
