@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -240,22 +240,8 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
-    brought = read_brought(options.traces) if options.traces else {}
     base = _find_base(options, console)
-    request = TrimRequest(
-        loaded=loaded,
-        today=read_today(),
-        accept=accept,
-        committed=options.committed,
-        quick=options.quick,
-        full=_full(options) if options.quick else None,
-        neighbours=options.neighbours,
-        baseline=options.baseline,
-        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
-        base=(options.base_name or str(options.base)) if base else "",
-        traced=brought.get(JobPurpose.TRACE, {}),
-        recorded=brought.get(JobPurpose.RECORD, {}),
-    )
+    request = _make_request(options, loaded, processes, accept=accept)
     services = Services(
         engine=engine,
         toolchain=toolchain,
@@ -276,6 +262,8 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
         },
     )
     results = TaskResults(done={BASE: base} if base else {})
+    if base:
+        request = replace(request, base=options.base_name or str(options.base))
     session = Session(request=request, services=services, results=results)
     refuse_folders(loaded, (engine.checkout, *session.services.applications.values()))
     programs.expect_buildable(session)
@@ -288,6 +276,26 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     size_options.expect_usable(session)
     size.expect_usable_baseline(session.request)
     return session
+
+
+def _make_request(
+    options: Options, loaded: LoadedConfig, processes: ProcessRunner, *, accept: bool
+) -> TrimRequest:
+    """Return what is asked for, apart from an earlier program, which may not be there."""
+    brought = read_brought(options.traces) if options.traces else {}
+    return TrimRequest(
+        loaded=loaded,
+        today=read_today(),
+        accept=accept,
+        committed=options.committed,
+        quick=options.quick,
+        full=_full(options) if options.quick else None,
+        neighbours=options.neighbours,
+        baseline=options.baseline,
+        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
+        traced=brought.get(JobPurpose.TRACE, {}),
+        recorded=brought.get(JobPurpose.RECORD, {}),
+    )
 
 
 def _find_base(options: Options, console: Console) -> StageFolder | None:

@@ -70,7 +70,7 @@ def find_task(session: Session, name: str) -> Task:
 
 def plan(session: Session, name: str) -> PlannedContest:
     """Return the contest of a task that has one."""
-    planned = plan_contest(find_task(session, name), session)
+    planned = plan_contest(find_task(session, name), session, cpu_features=None)
     assert isinstance(planned, PlannedContest), planned
     return planned
 
@@ -144,7 +144,7 @@ def test_what_cannot_run_says_why(tmp_path: Path) -> None:
     session = open_session(tmp_path)
 
     reasons = {
-        name: plan_contest(find_task(session, name), session)
+        name: plan_contest(find_task(session, name), session, cpu_features=None)
         for name in ("m/s@any#nchw88", "m/s@any#chwn4", "m/a@any#baseline")
     }
     assert reasons == {

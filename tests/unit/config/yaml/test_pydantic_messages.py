@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from megtrim.config.model import Config
-from megtrim.config.pydantic_messages import problems_of
 from megtrim.config.yaml.document import parse_document
+from megtrim.config.yaml.pydantic_messages import problems_of
 
 HEAD = "version: 1\nengine: {kind: sample}\n"
 MODELS = "models:\n- {name: m, file: f, scenarios: [{name: s}]}\n"
@@ -18,7 +18,7 @@ def problems(text: str) -> list[str]:
     document = parse_document(text.encode(), file="f")
     with pytest.raises(ValidationError) as caught:
         Config.model_validate(document.data)
-    return [str(each) for each in problems_of(caught.value, document)]
+    return [str(each) for each in problems_of(caught.value, document, Config)]
 
 
 @pytest.mark.parametrize(
