@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,37 +60,44 @@ def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield world
 
 
-def run_night(team: World, day: int, **more: Any) -> Run:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """One run, the commit that it measured, and the issues that there were afterwards."""
+
+    run: Run
+    commit: str
+    issues: tuple[dict[str, Any], ...]
+
+
+def run_night(team: World, day: int, **more: Any) -> Night:
     """Run the workflow at two o'clock."""
-    return team.forge.run_dispatch(NIGHT, now=datetime(2027, 1, day, 2, tzinfo=UTC), **more)
-
-
-def issues(team: World) -> list[dict[str, Any]]:
-    """Return copies of all issues, as they are now."""
-    return [dict(each) for each in team.forge.api.issues.values()]
+    commit = team.forge.api.heads["main"]
+    run = team.forge.run_dispatch(NIGHT, now=datetime(2027, 1, day, 2, tzinfo=UTC), **more)
+    issues = tuple(dict(each) for each in team.forge.api.issues.values())
+    return Night(run=run, commit=commit, issues=issues)
 
 
 @pytest.fixture(scope="module")
-def clean(team: World) -> tuple[Run, list[dict[str, Any]]]:
+def clean(team: World) -> Night:
     """The first night: there is nothing to compare with."""
-    return run_night(team, 1), issues(team)
+    return run_night(team, 1)
 
 
 @pytest.fixture(scope="module")
-def slow(team: World, clean: object) -> tuple[Run, list[dict[str, Any]]]:
+def slow(team: World, clean: object) -> Night:
     """The second: a commit slows the engine down, and the attic's machine goes away."""
     files: dict[str, str | bytes | None] = {stranger.OPTIONS: stranger.slowed_down(SHARE)}
     team.forge.push(files, branch="main", message="A change")
     lost = {"MEGTRIM_STAND_IN_FAULT": "device upload megtrim-times-attic-1"}
-    return run_night(team, 2, env=lost), issues(team)
+    return run_night(team, 2, env=lost)
 
 
 @pytest.fixture(scope="module")
-def repaired(team: World, slow: object) -> tuple[Run, list[dict[str, Any]]]:
+def repaired(team: World, slow: object) -> Night:
     """The third: the change is taken back, and the attic is there again."""
     files: dict[str, str | bytes | None] = {stranger.OPTIONS: stranger.slowed_down(0)}
     team.forge.push(files, branch="main", message="Take it back")
-    return run_night(team, 3), issues(team)
+    return run_night(team, 3)
 
 
 def rows(run: Run) -> dict[str, Any]:
@@ -107,11 +115,11 @@ def points(run: Run) -> dict[str, list[str]]:
     }
 
 
-def test_a_clean_night_opens_no_issue(clean: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_a_clean_night_opens_no_issue(clean: Night) -> None:
     """Times of both devices, nothing to compare them with, and a history that begins."""
-    run, found = clean
+    run, found = clean.run, clean.issues
     assert run.conclusions == JOBS
-    assert found == []
+    assert found == ()
     assert {each: row["status"] for each, row in rows(run).items()} == {
         DESK: "measured",
         ATTIC: "measured",
@@ -120,16 +128,11 @@ def test_a_clean_night_opens_no_issue(clean: tuple[Run, list[dict[str, Any]]]) -
     assert points(run) == {DESK: ["2027-01-01"], ATTIC: ["2027-01-01"]}
 
 
-def test_a_regression_opens_one_issue(
-    team: World,
-    clean: tuple[Run, list[dict[str, Any]]],
-    slow: tuple[Run, list[dict[str, Any]]],
-) -> None:
+def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
     """With scenario, interval, suspected commits, and how to see it again."""
-    run, found = slow
+    run, good, bad = slow.run, clean.commit, slow.commit
     assert run.conclusions == {**JOBS, "device attic 1/1": "failure", "issues": "failure"}
-    (issue,) = found
-    bad, good = team.forge.code.git("log", "--format=%H", "main~1", "-2").splitlines()
+    (issue,) = slow.issues
     assert run.jobs["build"].outputs["commit"] == good
     assert (issue["title"], issue["state"]) == (
         "tiny-mobile/default on desk got slower",
@@ -139,43 +142,38 @@ def test_a_regression_opens_one_issue(
     body = issue["body"]
     (row,) = (each for each in rows(run).values() if each["scenario"] == DESK)
     (ratio,) = row["ratios"]
-    assert ratio["lower"] < 1 + SHARE / 100 + 0.2
-    assert ratio["lower"] > 1.1
+    assert 1.1 < ratio["lower"] <= ratio["ratio"] < 1 + 2 * SHARE / 100
     interval = f"{ratio['ratio']:.3f} ({ratio['lower']:.3f} to {ratio['upper']:.3f})"
     assert f"`{DESK}` got slower" in body
-    assert f"| `baseline` | `bench` | `{good}` | **{interval}** |" in body
+    assert f"| `baseline` | `bench` | `main at {good[:12]}` | **{interval}** |" in body
     assert f"git log --oneline {good}..{bad}" in body
     assert f"https://github.com/{STRANGER}/compare/{good}...{bad}" in body
     assert "megtrim perf run" in body
     assert f"--scenario {DESK}" in body
 
 
-def test_a_device_that_is_missing_costs_its_own_rows(
-    slow: tuple[Run, list[dict[str, Any]]],
-) -> None:
+def test_a_device_that_is_missing_costs_its_own_rows(slow: Night) -> None:
     """They say so; nothing is said of the scenario's speed there."""
-    run, _ = slow
+    run = slow.run
     lost = rows(run)[ATTIC]
     assert (lost["status"], lost["times"]) == ("infrastructure", [])
     assert lost["reason"]
     assert points(run) == {DESK: ["2027-01-01", "2027-01-02"], ATTIC: ["2027-01-01"]}
 
 
-def test_a_repair_closes_the_issue(
-    slow: tuple[Run, list[dict[str, Any]]], repaired: tuple[Run, list[dict[str, Any]]]
-) -> None:
+def test_a_repair_closes_the_issue(clean: Night, slow: Night, repaired: Night) -> None:
     """Compared with the commit before the regression, not with the slow one."""
-    run, found = repaired
-    (before,), (after,) = slow[1], found
+    run = repaired.run
+    (before,), (after,) = slow.issues, repaired.issues
     assert run.conclusions == JOBS
-    assert run.jobs["build"].outputs["commit"] in before["body"]
+    assert run.jobs["build"].outputs["commit"] == clean.commit
     assert (after["number"], after["state"]) == (before["number"], "closed")
     assert after["body"].startswith("**Repaired**")
 
 
-def test_the_page_shows_all_three(team: World, repaired: tuple[Run, list[dict[str, Any]]]) -> None:
+def test_the_page_shows_all_three(team: World, repaired: Night) -> None:
     """And the branch keeps them, one file for each device and night."""
-    run, _ = repaired
+    run = repaired.run
     assert points(run) == {
         DESK: ["2027-01-01", "2027-01-02", "2027-01-03"],
         ATTIC: ["2027-01-01", "2027-01-03"],

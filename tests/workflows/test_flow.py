@@ -90,8 +90,8 @@ NIGHT = [
     (
         "build",
         (
-            f"../{KIT} ci evidence pack --committed --times --base ../base-out --base-name $BASE"
-            " --config $CONFIG --out ../out --to ../bundle"
+            f"../{KIT} ci evidence pack --committed --times --base ../base-out"
+            " --base-name $BASE_NAME --config $CONFIG --out ../out --to ../bundle"
         ),
     ),
     ("report", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
@@ -204,7 +204,8 @@ def test_every_variable_is_set_where_it_is_used() -> None:
                 sources.setdefault(name, set()).add(given[name])
 
     assert sources == {
-        "BASE": {"${{ needs.build.outputs.base }}", BASE},
+        "BASE": {"${{ needs.build.outputs.base }}"},
+        "BASE_NAME": {"${{ steps.base.outputs.name }}"},
         "BASELINE": {"${{ inputs.baseline }}"},
         "BRANCH": {"${{ inputs.branch }}"},
         "CLASS": {"${{ inputs.class }}"},
@@ -438,9 +439,10 @@ def test_a_night_waits_for_no_phone() -> None:
 def test_a_night_is_compared_with_a_base_that_was_built() -> None:
     """What is compared, and what issues are about, is one commit; a failed build is no base."""
     build = workflow("nightly-performance").jobs["build"]
-    pack = next(step for step in build["steps"] if step.get("id") == "pack")
+    checkout = next(step for step in build["steps"] if step.get("id") == "base-checkout")
 
-    assert build["outputs"]["base"] == pack["env"]["BASE"] == BASE
+    assert build["outputs"]["base"] == BASE
+    assert checkout["with"]["ref"] == "${{ steps.base.outputs.commit }}"
 
 
 def test_what_a_night_hands_on_goes_by_id() -> None:

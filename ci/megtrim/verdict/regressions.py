@@ -109,17 +109,17 @@ def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction
 def choose_base(
     known: Iterable[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
 ) -> str:
-    """Return the commit to compare ``head`` with; empty if there is none, or it is ``head``.
+    """Return the commit to compare ``head`` with; empty if there is none.
 
     This is the base of the oldest open issue, so that its regression is seen until it is repaired,
-    else the commit that was measured last.
+    else the last other commit that was measured: a night that is repeated finds it again.
     """
     unrepaired = [each for each in known if _is_active(each, config) and each.record.base]
     if unrepaired:
         base = min(unrepaired, key=lambda each: each.number).record.base
-    else:
-        base = max(runs, key=lambda each: each.id).commit.sha if runs else ""
-    return "" if base == head else base
+        return "" if base == head else base
+    others = [each for each in runs if each.commit.sha != head]
+    return max(others, key=lambda each: each.id).commit.sha if others else ""
 
 
 def _is_active(issue: KnownIssue, config: str) -> bool:
@@ -129,7 +129,7 @@ def _is_active(issue: KnownIssue, config: str) -> bool:
 
 def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:
     rows = [row for row in night.performance.all_rows if row.scenario == scenario]
-    slower = tuple(row for row in rows if row.status is PerformanceStatus.REGRESSED)
+    slower = tuple(row for row in rows if _is_slower(row, night))
     current = [each for each in known if each.is_open]
     if any(each.record.run > night.run for each in known):
         return  # an old night that is repeated knows less than a later one
@@ -166,6 +166,12 @@ def _follow_up(
             record, subjects=tuple(sorted(left)), run=night.run, state=IssueState.REGRESSED
         )
         yield IssueAction(number=issue.number, record=updated, rows=slower)
+
+
+def _is_slower(row: Row, night: Night) -> bool:
+    """Return whether a row regressed against what is known: a base without a commit is nothing."""
+    counts = (night.base or each.against is not Reference.BASE for each in list_slower(row))
+    return row.status is PerformanceStatus.REGRESSED and any(counts)
 
 
 def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bool:

@@ -207,6 +207,11 @@ def test_doubles_are_closed() -> None:
         assert double.record.state is IssueState.DOUBLE
 
 
+def test_a_base_without_a_commit_opens_nothing() -> None:
+    """No one could say which commits are suspected, nor ever repair it."""
+    assert plan_actions(night(SLOW, base=""), ()) == ()
+
+
 def test_another_configuration_has_its_own_issues() -> None:
     """Of the same scenario."""
     assert the_one(night(SLOW, config="b/megtrim.yaml"), opened()).number == 0
@@ -273,12 +278,13 @@ def test_a_history_of_another_device_says_nothing() -> None:
 
 
 def test_the_base_is_the_last_commit_that_was_measured() -> None:
-    """There is none on the first night, nor where nothing changed since."""
+    """There is none on the first night; where nothing changed since, it is the one before."""
     runs = history(4.0, 4.1)
 
     assert choose_base((), runs, config="megtrim.yaml", head=BAD) == commit(1)
     assert choose_base((), (), config="megtrim.yaml", head=BAD) == ""
-    assert choose_base((), runs, config="megtrim.yaml", head=commit(1)) == ""
+    assert choose_base((), runs, config="megtrim.yaml", head=commit(1)) == commit(0)
+    assert choose_base((), runs[:1], config="megtrim.yaml", head=commit(0)) == ""
 
 
 def test_the_base_stays_while_an_issue_is_open() -> None:

@@ -37,6 +37,8 @@ from megtrim.verdict.regressions import (
 
 Command = TypeVar("Command", bound=Callable[..., object])
 _PATH = click.Path(path_type=Path)
+_COMMIT_DIGITS = 12
+_LONGEST_BRANCH = 80
 _WORDS = {
     IssueState.REGRESSED: "updated",
     IssueState.REPAIRED: "closed: repaired",
@@ -88,8 +90,9 @@ Example:
   megtrim ci github base --history history
 
 \b
-Output of the step:
+Outputs of the step:
   commit  what this night is compared with; empty: there is nothing earlier
+  name    what reports call it
 
 From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
 which needs `permissions: issues: read`.
@@ -108,6 +111,8 @@ def base(config: str, history: Path, author: str) -> int:
                                      label=LABEL, author=author))  # fmt: skip
     commit = choose_base(known.records, read_runs(history), config=config, head=event.head_sha)
     write_output(env, "commit", commit)
+    branch = one_line(event.ref.removeprefix("refs/heads/"), most=_LONGEST_BRANCH)
+    write_output(env, "name", f"{branch} at {commit[:_COMMIT_DIGITS]}" if commit else "")
     show(f"compared with {commit}" if commit else "there is no earlier commit to compare with")
     return EXIT_PASS
 
