@@ -75,7 +75,7 @@ def times(row: dict[str, Any]) -> list[dict[str, Any] | None]:
     return [each["time"] for each in row["variants"]]
 
 
-def stages(verdict: dict[str, Any]) -> dict[str, list[str | None]]:
+def stages(verdict: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the stages that each row has times of."""
     return {
         name: [each and each["stage"] for each in times(row)] for name, row in rows(verdict).items()

@@ -17,13 +17,13 @@ from megtrim.evidence.bundle import binding
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.perf.contest import Contest
 from megtrim.pipeline.building import programs
-from megtrim.pipeline.running.contest_plan import plan_for_runner
+from megtrim.pipeline.running.contest_plan import list_needed_features, plan_for_runner
 from megtrim.pipeline.running.scenario_runs import scenario_of
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.performance import list_program_sizes
 from megtrim.pipeline.summary.performance_rows import NOT_HELD, status_of_failure
 from megtrim.plan.graph import Stage, Task
-from megtrim.plan.performance import SINCE_PREFIX, TRIMMING_PREFIX, perf_tasks, subject_of
+from megtrim.plan.performance import compares_with_base, perf_tasks, trimmed_variant
 from megtrim.stages import perf
 from megtrim.verdict.performance import PerformanceStatus
 
@@ -77,7 +77,7 @@ def _contest(task: Task, session: Session) -> BundleContest:
     if isinstance(planned, str):
         return _make(task, session, unheld=PerformanceStatus.SKIPPED, reason=planned)
     bound = binding(perf.named_inputs(task, session))
-    return _make(task, session, contest=planned.contest, bound=bound)
+    return _make(task, session, contest=planned, bound=bound)
 
 
 def _make(
@@ -89,10 +89,9 @@ def _make(
     unheld: PerformanceStatus | None = None,
     reason: str = "",
 ) -> BundleContest:
-    scenario, subject = scenario_of(task), subject_of(task)
-    trims = subject.startswith(TRIMMING_PREFIX)
+    scenario, variant = scenario_of(task), trimmed_variant(task)
     artifact = programs.name_of(scenario, session.request)
-    sizes = list_program_sizes(artifact, session) if trims else {}
+    sizes = list_program_sizes(artifact, session) if variant else {}
     try:
         return BundleContest(
             id=task.name,
@@ -103,9 +102,10 @@ def _make(
             unheld=unheld,
             reason=limits.clean_line(reason),
             artifact=artifact,
-            reference=Variant.BASE if subject.startswith(SINCE_PREFIX) else Variant.PLAIN,
-            rival=Variant(subject.removeprefix(TRIMMING_PREFIX)) if trims else Variant.PLAIN,
-            sizes=tuple((Variant(variant), count) for variant, count in sizes.items()),
+            cpu_features=list_needed_features(task),
+            reference=Variant.BASE if compares_with_base(task) else Variant.PLAIN,
+            rival=Variant(variant or Variant.PLAIN),
+            sizes=tuple((Variant(name), count) for name, count in sizes.items()),
         )
     except ValueError as error:
         loaded = session.request.loaded

@@ -92,12 +92,18 @@ def _take(
 ) -> ContestOutcome:
     """Return the outcome of a contest that devices were asked for."""
     wanted = AskedContest(
-        id=asked.id, cpu_class=asked.cpu_class, binding=asked.binding, contest=asked.held
+        id=asked.id,
+        cpu_class=asked.cpu_class,
+        binding=asked.binding,
+        contest=asked.held,
+        cpu_features=asked.cpu_features,
     )
     try:
         found = judge.choose(wanted)
     except InfrastructureFailure as failure:
         return replace(outcome, failure=failure)
+    if found.result is None:
+        return replace(outcome, result=_make_result(asked, skipped=found.skipped))
     result = _make_result(
         asked,
         device=found.device,

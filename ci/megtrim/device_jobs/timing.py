@@ -6,12 +6,15 @@ program ends is in the record; a failure of the machine is raised.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.device_jobs.verified_copy import take, take_program
 from megtrim.devices import Lease
+from megtrim.devices.cpu_features import read_cpu_features
+from megtrim.devices.local import Local
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.errors import ProductFailure
 from megtrim.evidence import limits
@@ -19,6 +22,7 @@ from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.contest_record import ContestRecord
 from megtrim.perf.contest import ContestResult, ContestStatus
+from megtrim.perf.experiments.situation import describe_lacking
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.running.timing_runs import ContestFiles
 
@@ -33,6 +37,11 @@ class ContestJob:
     """Of the bundle."""
     work: Path
     """For copies of its files."""
+
+    def find_lacking(self, lease: Lease) -> str | None:
+        """Return what its CPU must have and does not; None if nothing is known to be missing."""
+        own = lease.kind == Local.kind and self.bundle.machine == platform.machine()
+        return describe_lacking(self.asked.cpu_features, read_cpu_features() if own else None)
 
     def measure(self, lease: Lease, say: Callable[[str], None]) -> ContestRecord:
         """Measure it. Raises InfrastructureFailure where nothing is known of it."""

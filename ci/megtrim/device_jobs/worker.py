@@ -24,7 +24,12 @@ from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, Prod
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
 from megtrim.evidence.bundle_contest import BundleContest
-from megtrim.evidence.contest_record import LARGEST_RECORD, dump_record, make_contest_result
+from megtrim.evidence.contest_record import (
+    LARGEST_RECORD,
+    dump_record,
+    make_contest_result,
+    make_skipped_result,
+)
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
@@ -263,6 +268,8 @@ class _Worker:
         """Measure a contest, and keep its record."""
         job = self.job
         timing = ContestJob(asked=contest, bundle=job.bundle, folder=job.folder, work=job.work)
+        if lacking := timing.find_lacking(lease):
+            return make_skipped_result(contest.id, contest.binding, lacking)
         record = timing.measure(lease, self.console.say)
         digest = self._keep(dump_record(record).encode(), LARGEST_RECORD, "record of times")
         return make_contest_result(record, digest)

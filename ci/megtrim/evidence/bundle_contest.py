@@ -29,6 +29,7 @@ _UNHELD = (
     PerformanceStatus.INFRASTRUCTURE,
 )
 _MOST_STEPS = 10
+_MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
 _MOST_THREADS = 256
@@ -56,6 +57,8 @@ class BundleContest:
     reference: Variant = Variant.PLAIN
     rival: Variant = Variant.PLAIN
     """Whose program each side runs."""
+    cpu_features: tuple[str, ...] = ()
+    """What the device's CPU must have, which the job that packs does not know."""
     sizes: tuple[tuple[Variant, int], ...] = ()
     """Bytes of the artifact in each variant, where programs are compared."""
 
@@ -69,6 +72,9 @@ class BundleContest:
         held = self.contest is not None
         fits = self.unheld in ((None,) if held else _UNHELD) and bool(self.reason) is not held
         limits.require(fits, f"{self.id}: reason", self.reason, "a contest, or why there is none")
+        limits.check_count(f"{self.id}: cpu_features", self.cpu_features, _MOST_FEATURES)
+        for feature in self.cpu_features:
+            limits.check_name(f"{self.id}: cpu_features", feature)
         limits.check_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
         if self.contest is not None:
             _check_effort(self.contest, self.id)
@@ -126,7 +132,7 @@ class BundleTimes:
 def _check_effort(contest: Contest, where: str) -> None:
     fits = 1 <= contest.threads <= _MOST_THREADS
     limits.require(fits, f"{where}: threads", contest.threads, f"1 to {_MOST_THREADS}")
-    for what, time_s in (("timeout_s", contest.timeout_s), ("time_s", contest.budget.time_s)):
+    for what, time_s in (("timeout_s", contest.timeout_s), ("limit_s", contest.budget.limit_s)):
         fits = time_s is None or 0 < time_s <= LARGEST_DURATION_S
         limits.require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
     allowed = contest.tolerance

@@ -29,6 +29,9 @@ STATUSES: Mapping[ContestStatus, ScenarioStatus] = {
 }
 """What evidence says of how a contest ended."""
 
+SKIPPED = ScenarioStatus.UNVERIFIED
+"""What evidence says of a contest that the machine cannot hold."""
+
 _HINT = "run the device job again; megtrim ci evidence run writes it"
 _SPARE = 2
 """Rounds that may be run for each that counts: others are marked."""
@@ -78,6 +81,13 @@ def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
         text=text,
         time_s=result.time_s,
         times=digest,
+    )
+
+
+def make_skipped_result(id_: str, binding: str, reason: str) -> EvidenceResult:
+    """Return what evidence says of a contest that the machine cannot hold."""
+    return EvidenceResult(
+        scenario=id_, binding=binding, status=SKIPPED, text=limits.clean_line(reason), time_s=0.0
     )
 
 

@@ -17,7 +17,13 @@ from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.checks import PENDING, PendingReason
-from megtrim.evidence.contest_record import LARGEST_RECORD, STATUSES, expect_of, parse_record
+from megtrim.evidence.contest_record import (
+    LARGEST_RECORD,
+    SKIPPED,
+    STATUSES,
+    expect_of,
+    parse_record,
+)
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     Evidence,
@@ -33,6 +39,7 @@ from megtrim.verdict.model import DeviceIdentity
 MOST_DAYS = 1
 """By how much the day of a device may differ: a night has two, and clocks differ."""
 
+_MEASURED = 1
 _HINT = "look at the device job, and run it again"
 _CLOCK_HINT = "set the clock of the device's host, and run the device job again"
 _NO_RESULT = "no device job brought a result of it"
@@ -46,16 +53,21 @@ class AskedContest:
     cpu_class: str
     binding: str
     contest: Contest
+    cpu_features: tuple[str, ...] = ()
+    """Without which a machine cannot hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedContest:
-    """The result that counts, and the machine that it is from."""
+    """The result that counts, and the machine that it is from; or why that cannot hold it."""
 
     device: DeviceIdentity
     entry: str
     """Name of the configured device that the machine is."""
-    result: ContestResult
+    result: ContestResult | None
+    """None: the machine cannot hold the contest."""
+    skipped: str = ""
+    """Why it cannot; empty where there is a result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,16 +136,16 @@ class TimesJudge:
                 usable.append(self._read(each, asked))
             except InfrastructureFailure as failure:
                 why.append(failure)
-        worst = [each for each in usable if each.result.status is not ContestStatus.MEASURED]
-        if worst:  # a wrong output is not outvoted by other runs
-            return min(worst, key=lambda each: (each.device.name, each.result.reason))
         if not usable:
             raise why[0]
-        if any(each != usable[0] for each in usable):
-            names = " and ".join(sorted({each.device.name for each in usable}))
+        # A wrong output is not outvoted by other runs, and what was measured could be.
+        worst = min(map(_rank, usable))
+        counting = [each for each in usable if _rank(each) == worst]
+        if worst == _MEASURED and any(each != counting[0] for each in counting):
+            names = " and ".join(sorted({each.device.name for each in counting}))
             msg = f"two results of it differ, from {names}: it is not known which is right"
             raise InfrastructureFailure(msg, hint="give the evidence of one run of the device jobs")
-        return usable[0]
+        return min(counting, key=lambda each: each.device.name)
 
     def _list_fitting(self, asked: AskedContest) -> Sequence[BroughtResult]:
         """Return what was brought for this very contest. Raises InfrastructureFailure for none."""
@@ -164,6 +176,9 @@ class TimesJudge:
             when = "before" if days > 0 else "after"
             msg = f"{name} brought it on {evidence.day}, which is {when} this run"
             raise InfrastructureFailure(msg, hint=_HINT if days > 0 else _CLOCK_HINT)
+        if result.status is SKIPPED and asked.cpu_features and result.times is None:
+            text = limits.clean_line(f"{name}: {result.text}")
+            return TimedContest(device=evidence.device, entry=entry, result=None, skipped=text)
         if result.times is None:
             msg = f"{name}: {result.text}"
             raise InfrastructureFailure(msg, hint=_HINT, attempts=result.attempts)
@@ -173,6 +188,13 @@ class TimesJudge:
             msg = limits.clean_line(f"{name}: {error.message}")
             raise InfrastructureFailure(msg, hint=_HINT) from None
         return TimedContest(device=evidence.device, entry=entry, result=found)
+
+
+def _rank(found: TimedContest) -> int:
+    """Return what counts first: a failure, then times, then that there can be none."""
+    if found.result is None:
+        return _MEASURED + 1
+    return _MEASURED if found.result.status is ContestStatus.MEASURED else _MEASURED - 1
 
 
 def _find_entry(evidence: Evidence, devices: Iterable[BundleDevice]) -> str | None:

@@ -62,6 +62,22 @@ def subject_of(task: Task) -> str:
     return task.name.partition(_SEPARATOR)[2]
 
 
+def experiment_of(task: Task) -> str:
+    """Return the experiment of a task that compares no trimmed program."""
+    return subject_of(task).removeprefix(SINCE_PREFIX)
+
+
+def compares_with_base(task: Task) -> bool:
+    """Return whether a task compares an experiment with the same one of an earlier program."""
+    return subject_of(task).startswith(SINCE_PREFIX)
+
+
+def trimmed_variant(task: Task) -> str:
+    """Return the variant that a task compares with plain; empty for an experiment's task."""
+    before, found, variant = subject_of(task).partition(TRIMMING_PREFIX)
+    return variant if found and not before else ""
+
+
 def select_measured(config: Config) -> Iterator[Scenario]:
     """Yield the scenarios whose times are measured."""
     perf = config.perf

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -195,6 +196,21 @@ def test_a_contest_is_measured_anew_on_another_machine(place: Place) -> None:
 
     assert (row.status, found.lost) == (ScenarioStatus.ENGINE_ERROR, 0)
     assert row.text.startswith("baseline: it ended with 3")
+
+
+@pytest.mark.parametrize(("machine", "known"), [(platform.machine(), True), ("riscv", False)])
+def test_what_a_cpu_lacks_is_no_failure(place: Place, machine: str, *, known: bool) -> None:
+    """A program that needs it would crash; where it is not known, it is tried."""
+    job = place.job(trimming(cpu_features=("no-such-feature",)), reduced="#!/bin/sh\nexit 3\n")
+    found = place.run(replace(job, bundle=replace(job.bundle, machine=machine)))
+    (row,) = rows(found)
+
+    if known:
+        assert row.text == "needs a CPU with no-such-feature, which this one does not have"
+        assert (row.status, row.times) == (ScenarioStatus.UNVERIFIED, None)
+        assert (found.files, found.lost) == ({}, 0)
+    else:
+        assert row.status is ScenarioStatus.ENGINE_ERROR
 
 
 def test_words_of_programs_are_cleaned(place: Place) -> None:

@@ -49,7 +49,7 @@ def refused(change: Change) -> str:
             bundle_contest(
                 id=f"{SCENARIO}#trimming",
                 rival=Variant.REDUCED,
-                contest=contest(budget=ContestBudget(rounds=40, time_s=600.0), seed=2**31),
+                contest=contest(budget=ContestBudget(rounds=40, limit_s=600.0), seed=2**31),
             )
         ),
     ],
@@ -148,10 +148,10 @@ def test_a_command_names_its_own_files(more: tuple[str, ...]) -> None:
             "expected a time that megtrim.yaml can",
         ),
         (
-            put(*CONTEST, "contest", "budget", "time_s", value=10**12),
+            put(*CONTEST, "contest", "budget", "limit_s", value=10**12),
             "expected a time that megtrim.yaml can",
         ),
-        (put(*CONTEST, "contest", "budget", "time_s", value=0), "found a budget of 0.0 s"),
+        (put(*CONTEST, "contest", "budget", "limit_s", value=0), "found a budget of 0.0 s"),
         (put(*CONTEST, "contest", "budget", "rounds", value=7), "found 7 rounds"),
         (put(*CONTEST, "contest", "budget", "rounds", value=10**9), "found 1000000000 rounds"),
         (put(*CONTEST, "contest", "criterion", "threshold", value=0), "no criterion"),

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InfrastructureFailure
+from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.checks import PendingReason
+from megtrim.evidence.contest_record import make_skipped_result
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge, read_times
 from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.night_faults import FAULTS, OTHER, PHONE, WRONG, lose, not_json, verification
@@ -22,19 +24,31 @@ from unit.evidence.support import (
     contest,
     contest_result,
     device,
+    evidence,
     record,
     samples,
+    write_evidence,
     write_times,
+    written,
 )
 
 SLOW = contest_result(samples=tuple(samples(2.0)))
 
 
-def choose(folder: Path, id_: str = CONTEST, **changes: Any) -> TimedContest:
+def choose(
+    folder: Path, id_: str = CONTEST, *, cpu_features: tuple[str, ...] = (), **changes: Any
+) -> TimedContest:
     """Return what counts of all that lies in a folder."""
     given = {"devices": (device(),), "pending": None, "today": date.fromisoformat(DAY)}
     judge = TimesJudge(brought=read_times([folder]), **{**given, **changes})
-    return judge.choose(AskedContest(id=id_, cpu_class="any", binding=BINDING, contest=contest()))
+    asked = AskedContest(
+        id=id_,
+        cpu_class="any",
+        binding=BINDING,
+        contest=contest(),
+        cpu_features=cpu_features,
+    )
+    return judge.choose(asked)
 
 
 def lost(folder: Path, **changes: Any) -> str:
@@ -116,6 +130,32 @@ def test_a_fault_does_not_hide_a_result(tmp_path: Path, fault: Callable[[Path], 
     write_times(tmp_path / "good", record())
 
     assert choose(tmp_path) == TimedContest(device=PHONE, entry="pixel-6", result=contest_result())
+
+
+LACKING = "needs a CPU with avx2, which this one does not have"
+
+
+def write_skipped(folder: Path) -> None:
+    """Write the evidence of a device that cannot hold the contest."""
+    row = make_skipped_result(CONTEST, BINDING, LACKING)
+    write_evidence(folder, written(evidence(row, purpose=JobPurpose.TIME)))
+
+
+def test_a_device_says_what_its_cpu_lacks(tmp_path: Path) -> None:
+    """Where the contest needs something of it; another device may have it."""
+    write_skipped(tmp_path / "1")
+    found = choose(tmp_path, cpu_features=("avx2",))
+    assert (found.result, found.skipped) == (None, f"pixel-6: {LACKING}")
+
+    write_times(tmp_path / "2", record())
+    assert choose(tmp_path, cpu_features=("avx2",)).result == contest_result()
+
+
+def test_nothing_else_is_skipped(tmp_path: Path) -> None:
+    """A device could get out of everything in this way."""
+    write_skipped(tmp_path / "1")
+
+    assert lost(tmp_path) == f"pixel-6: {LACKING}"
 
 
 @pytest.mark.parametrize("day", ["2027-01-30", "2027-02-01"])

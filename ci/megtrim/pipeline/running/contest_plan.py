@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Variant
@@ -13,9 +12,16 @@ from megtrim.devices.cpu_features import read_cpu_features
 from megtrim.errors import InputError
 from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
-from megtrim.load_and_run.parity import Tolerance
+from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.models.reader import read_model
-from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Contestant, ContestBudget, Side
+from megtrim.perf.contest import (
+    FEWEST_ROUNDS,
+    Contest,
+    Contestant,
+    ContestBudget,
+    Side,
+    name_files,
+)
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
 from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, Step
@@ -34,48 +40,25 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, Task
 from megtrim.plan.performance import (
     BASE,
-    SINCE_PREFIX,
-    TRIMMING_PREFIX,
+    compares_with_base,
+    experiment_of,
     list_trimmed,
-    subject_of,
+    trimmed_variant,
 )
 
 _SEED_BYTES = 4
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedContest:
-    """A contest, and its files on this machine."""
-
-    contest: Contest
-    files: ContestFiles
-
-
-def plan_contest(
-    task: Task, session: Session, cpu_features: frozenset[str] | None
-) -> PlannedContest | str:
-    """Return the contest of a task, or the reason why it cannot be held.
-
-    ``cpu_features``: of the CPU that is to run it; None: not known, and taken to be enough.
-    """
-    scenario = scenario_of(task)
-    if scenario.settings.application is not None:
-        return _OF_APPLICATION
-    subject = subject_of(task)
-    if subject.startswith(TRIMMING_PREFIX):
-        return _plan_trimming(scenario, subject.removeprefix(TRIMMING_PREFIX), session)
-    experiment = find_experiments([subject.removeprefix(SINCE_PREFIX)])[0]
-    situation = _look_at(scenario, session, cpu_features)
-    if reason := why_not(experiment, situation):
-        return reason
-    if subject.startswith(SINCE_PREFIX):
-        return _plan_since(experiment, scenario, situation, session)
-    return _plan_experiment(experiment, scenario, situation, session)
+def plan_contest(task: Task, session: Session) -> Contest | str:
+    """Return the contest of a task, or the reason why it cannot be held here."""
+    machine, device = session.services.toolchain.machine, session.services.device(scenario_of(task))
+    own = device.kind == "local" and machine == platform.machine()
+    return _plan(task, session, read_cpu_features() if own else None)
 
 
-def plan_for_runner(task: Task, session: Session) -> PlannedContest | str:
-    """Return the contest of a task for a device on a runner, or why there is none.
+def plan_for_runner(task: Task, session: Session) -> Contest | str:
+    """Return the contest of a task for a device on a runner, or the reason why there is none.
 
     What its CPU can do is not known here.
     """
@@ -83,25 +66,51 @@ def plan_for_runner(task: Task, session: Session) -> PlannedContest | str:
     devices = session.request.config.devices
     if not any(each.runner and each.class_ == cpu_class for each in devices):
         return f"no device of class {cpu_class} is attached to a runner"
-    return plan_contest(task, session, cpu_features=None)
+    return _plan(task, session, None)
 
 
-def read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
-    """Return what this machine's CPU can do if it is the scenario's device; None: not known."""
-    machine = session.services.toolchain.machine
-    own = session.services.device(scenario).kind == "local" and machine == platform.machine()
-    return read_cpu_features() if own else None
+def list_needed_features(task: Task) -> tuple[str, ...]:
+    """Return what the CPU of a device must have for a task's contest."""
+    if trimmed_variant(task):
+        return ()
+    return find_experiments([experiment_of(task)])[0].needs.cpu_features
 
 
-def _look_at(
-    scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
-) -> Situation:
-    """Return what a scenario's experiments have there."""
-    return Situation(
+def find_files(task: Task, session: Session) -> ContestFiles:
+    """Return the files of a task's contest: what its builds left, and what is configured."""
+    scenario, variant = scenario_of(task), trimmed_variant(task)
+    reference = BASE if compares_with_base(task) else PLAIN
+    rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
+    inputs = scenario.settings.inputs
+    return ContestFiles(
+        programs={
+            side: programs.program(scenario, session.request, session.results.done[build])
+            for side, build in ((Side.REFERENCE, reference), (Side.RIVAL, rival))
+        },
+        model=session.request.path(scenario.model.file),
+        inputs={name: session.request.path(path) for name, path in inputs.items()},
+        cache=cache_of(scenario, session) if variant else None,
+    )
+
+
+def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
+    """Plan for a CPU with these features; None: not known, and taken to be enough."""
+    scenario = scenario_of(task)
+    if scenario.settings.application is not None:
+        return _OF_APPLICATION
+    if variant := trimmed_variant(task):
+        return _plan_trimming(scenario, variant, session)
+    experiment = find_experiments([experiment_of(task)])[0]
+    situation = Situation(
         dialect=session.services.engine.dialect(),
         architecture=session.services.toolchain.machine,
         cpu_features=cpu_features,
         data_type=_find_data_type(session.request.path(scenario.model.file)),
+    )
+    reason = why_not(experiment, situation)
+    since_base = compares_with_base(task)
+    return reason or _plan_experiment(
+        experiment, scenario, situation, session, since_base=since_base
     )
 
 
@@ -114,94 +123,49 @@ def _find_data_type(model: Path) -> DataType | None:
 
 
 def _plan_experiment(
-    experiment: Experiment, scenario: Scenario, situation: Situation, session: Session
-) -> PlannedContest:
-    program = programs.program(scenario, session.request, session.results.done[PLAIN])
-    files = _files(scenario, session, {Side.REFERENCE: program, Side.RIVAL: program}, cache=None)
-    baseline = find_experiments([BASELINE])[0]
-    reference = _command(baseline, scenario, situation, session, files.names_of(Side.REFERENCE))
-    rival = _command(experiment, scenario, situation, session, files.names_of(Side.RIVAL))
-    alone = experiment.name == BASELINE
-    return PlannedContest(
-        contest=_make_contest(
-            scenario,
-            session,
-            Contestant(name=BASELINE, commands=reference),
-            None if alone else Contestant(name=experiment.name, commands=rival),
-            _looser(scenario.settings.allowed, experiment.tolerance),
-        ),
-        files=files,
-    )
-
-
-def _plan_since(
-    experiment: Experiment, scenario: Scenario, situation: Situation, session: Session
-) -> PlannedContest:
-    """Return the contest of one experiment of the base's program with the same one of this."""
-    builds = {Side.REFERENCE: BASE, Side.RIVAL: PLAIN}
-    found = {
-        side: programs.program(scenario, session.request, session.results.done[task])
-        for side, task in builds.items()
-    }
-    files = _files(scenario, session, found, cache=None)
-    reference, rival = (
-        _command(experiment, scenario, situation, session, files.names_of(side)) for side in builds
-    )
-    return PlannedContest(
-        contest=_make_contest(
-            scenario,
-            session,
-            Contestant(name=str(Variant.BASE), commands=reference),
-            Contestant(name=experiment.name, commands=rival),
-            _looser(scenario.settings.allowed, experiment.tolerance),
-        ),
-        files=files,
-    )
-
-
-def _command(
     experiment: Experiment,
     scenario: Scenario,
     situation: Situation,
     session: Session,
-    names: StepFiles,
-) -> tuple[StepCommand, ...]:
-    """Return the steps of an experiment of a scenario."""
+    *,
+    since_base: bool,
+) -> Contest:
+    """Return the contest of an experiment with the baseline, or with itself by the base."""
     kept = keep_for_experiments(_own_flags(scenario, session))
-    return make_commands(
-        experiment,
-        names,
-        dialect=situation.dialect,
-        backend=choose_backend(experiment, situation),
-        architecture=situation.architecture,
-        threads=scenario.settings.threads,
-        extra=render_flags(kept, situation.dialect),
+
+    def make(side: Side, chosen: Experiment, name: str) -> Contestant:
+        commands = make_commands(
+            chosen,
+            _name_files(scenario, side),
+            dialect=situation.dialect,
+            backend=choose_backend(chosen, situation),
+            architecture=situation.architecture,
+            threads=scenario.settings.threads,
+            extra=render_flags(kept, situation.dialect),
+        )
+        return Contestant(name=name, commands=commands)
+
+    baseline = find_experiments([BASELINE])[0]
+    other, name = (experiment, str(Variant.BASE)) if since_base else (baseline, BASELINE)
+    alone = experiment.name == name
+    return _make_contest(
+        scenario,
+        session,
+        make(Side.REFERENCE, other, name),
+        None if alone else make(Side.RIVAL, experiment, experiment.name),
+        EXACT if alone else _looser(scenario.settings.allowed, experiment.tolerance),
     )
 
 
-def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> PlannedContest:
-    build = session.results.done[dict(list_trimmed(session.request.config))[variant]]
-    found = {
-        Side.REFERENCE: programs.program(scenario, session.request, session.results.done[PLAIN]),
-        Side.RIVAL: programs.program(scenario, session.request, build),
-    }
-    files = _files(scenario, session, found, cache=cache_of(scenario, session))
-    names = {Side.REFERENCE: PLAIN.partition("/")[2], Side.RIVAL: variant}
+def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contest:
+    cached = scenario.settings.algo_cache is not None or scenario.searches
 
-    def make(side: Side) -> Contestant:
-        command = _own_command(scenario, session, files.names_of(side), cached=bool(files.cache))
-        return Contestant(name=names[side], commands=(command,))
+    def make(side: Side, name: str) -> Contestant:
+        command = _own_command(scenario, session, _name_files(scenario, side), cached=cached)
+        return Contestant(name=name, commands=(command,))
 
-    return PlannedContest(
-        contest=_make_contest(
-            scenario,
-            session,
-            make(Side.REFERENCE),
-            make(Side.RIVAL),
-            scenario.settings.allowed,
-        ),
-        files=files,
-    )
+    reference, rival = make(Side.REFERENCE, Variant.PLAIN), make(Side.RIVAL, variant)
+    return _make_contest(scenario, session, reference, rival, scenario.settings.allowed)
 
 
 def _own_command(
@@ -228,16 +192,9 @@ def _own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
     return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
 
-def _files(
-    scenario: Scenario, session: Session, found: dict[Side, Path], *, cache: Path | None
-) -> ContestFiles:
+def _name_files(scenario: Scenario, side: Side) -> StepFiles:
     inputs = scenario.settings.inputs
-    return ContestFiles(
-        programs=found,
-        model=session.request.path(scenario.model.file),
-        inputs={name: session.request.path(path) for name, path in inputs.items()},
-        cache=cache,
-    )
+    return name_files(side, inputs={name: path.suffix for name, path in inputs.items()})
 
 
 def _make_contest(
@@ -250,7 +207,7 @@ def _make_contest(
     perf = session.request.config.perf
     budget, criterion = perf.contest_budget, perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again
-        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, time_s=budget.time_s), Criterion()
+        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s), Criterion()
     named = f"{scenario.id} {(rival or reference).name}"
     digest = hashlib.sha256(named.encode()).digest()
     return Contest(
