@@ -18,7 +18,7 @@ from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.perf.contest import Contest, Contestant, ContestStatus, Side, name_files
-from megtrim.perf.experiments.commands import StepCommand, StepFiles
+from megtrim.perf.experiments.commands import StepCommand, StepFiles, make_dumping
 from megtrim.perf.experiments.experiment import CacheUse
 
 _PADDING = "MEGTRIM_PADDING"
@@ -105,8 +105,7 @@ class ContestRuns:
         """
         folder = f"{side}-outputs"
         self._directory.make(folder)
-        more = ("--iter", "1", "--bin-out-dump", folder)
-        self._run(side, contestant, contestant.commands[-1], more)
+        self._run(side, contestant, make_dumping(contestant.commands[-1], folder))
         return tuple(self._fetch_outputs(folder, contestant))
 
     def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
