@@ -345,7 +345,7 @@ def _help(text: str) -> Iterator[str]:
 def _workflows() -> Iterator[str]:
     yield _WRITTEN
     yield _WORKFLOWS
-    for name in ("size-check.yml", "trace-refresh.yml"):
+    for name in ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml"):
         text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
         workflow = yaml.safe_load(text)
         opening = text.partition("\nname:")[0].splitlines()

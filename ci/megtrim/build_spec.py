@@ -21,6 +21,8 @@ class Variant(StrEnum):
     REGION = "region"
     """Trimmed by regions only; built if the reduced variant is trimmed by functions as well."""
     REDUCED = "reduced"
+    BASE = "base"
+    """The plain build of an earlier commit, made by another run; times are compared with it."""
 
 
 class Link(StrEnum):

@@ -13,6 +13,7 @@ from support.megtrim_cli import SAMPLE
 
 MODEL = "tiny-mobile"
 MAIN = "engine/src/load_and_run/main.cpp"
+OPTIONS = "engine/src/load_and_run/options.h"
 ALGORITHMS = "engine/src/kernels/conv/algorithms.cpp"
 KEEP_SET = "megtrim/keepset.json"
 
@@ -75,6 +76,13 @@ def with_table(size: int) -> str:
     return text.replace(start, f"{start}    sink = table[argc];\n")
 
 
+def slowed_down(share: int) -> str:
+    """Return the engine's options with every iteration so many percent slower."""
+    text = (SAMPLE / "src/load_and_run/options.h").read_text(encoding="utf-8")
+    assert text.count("slow_down = 0;") == 1
+    return text.replace("slow_down = 0;", f"slow_down = {share};")
+
+
 def without_pointwise() -> str:
     """Return the engine's list of algorithms; another one now does the model's 1x1 layers."""
     text = (SAMPLE / "src/kernels/conv/algorithms.cpp").read_text(encoding="utf-8")
@@ -88,7 +96,7 @@ def _tell_act(caller: Path, kit_sha: str) -> None:
     text = caller.read_text(encoding="utf-8")
     assert text.count("with: {config: ") == 1
     told = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
-    if caller.name == "megtrim.yml":
+    if caller.name != "megtrim-refresh.yml":
         told = told.replace("{", "{device-pickup-minutes: 0.2, ", 1)
     caller.write_text(text.replace("with: {config: ", told), encoding="utf-8")
 

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.history.branch import DataBranch
@@ -163,3 +164,20 @@ def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Pat
     branch.append([make_run(1)])
 
     assert branch.read().runs == (make_run(0), make_run(1))
+
+
+def test_a_header_goes_with_every_request(tmp_path: Path) -> None:
+    """A job's token, which is on no command line and in no file, nor in what is printed."""
+    PROCESSES.capture("git", "init", "--quiet", str(tmp_path / "a"))
+    header = "Authorization: basic c2VjcmV0"
+    with HTTPServer() as server:
+        branch = DataBranch(
+            PROCESSES, tmp_path / "a", BRANCH, remote=server.url_for("/acme/phone"), header=header
+        )
+        with pytest.raises(InfrastructureFailure, match="git ls-remote failed") as raised:
+            branch.append([make_run(0)])
+        requests = [request for request, _ in server.log]
+
+    assert [each.headers["Authorization"] for each in requests] == ["basic c2VjcmV0"]
+    assert "c2VjcmV0" not in str(raised.value)
+    assert "c2VjcmV0" not in (tmp_path / "a/.git/config").read_text(encoding="utf-8")

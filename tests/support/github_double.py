@@ -69,7 +69,9 @@ class GithubDouble(HTTPServerBase):
         super().__init__(host, port, threaded=True)
         self.logins = {self.token: BOT}
         """Who each token is."""
-        self.permissions = {"actions": "write", "contents": "write", "pull_requests": "write"}
+        self.permissions = dict.fromkeys(
+            ("actions", "contents", "issues", "pull_requests"), "write"
+        )
         """What every token may do."""
         self.journal: list[Call] = []
         self._repositories: dict[str, Repository] = {}

@@ -119,6 +119,39 @@ def delete_comment(asked: Asked, comment_id: int) -> Response:
     return Response(status=204)
 
 
+def list_issues(asked: Asked) -> Response:
+    """List issues and pull requests, newest first; whose they are is not looked at."""
+    state, labels = asked.query.get("state", "open"), asked.query.get("labels", "")
+    pulls = ({**each, "labels": [], "pull_request": {}} for each in asked.repository.pulls.values())
+    every = [
+        each
+        for each in (*pulls, *asked.repository.issues.values())
+        if state in ("all", each["state"])
+        and {*labels.split(",")} - {""} <= {label["name"] for label in each["labels"]}
+    ]
+    return paged(asked, every[::-1])
+
+
+def create_issue(asked: Asked) -> Response:
+    """Open an issue."""
+    (title,) = asked.need("title")
+    body, labels = _text(asked.body.get("body", "")), asked.body.get("labels", [])
+    if len(title) > 256:
+        raise Refused(422, "Validation Failed: title is too long (maximum is 256 characters)")
+    return as_json(asked.repository.issue(title, body, labels=labels, login=asked.login), 201)
+
+
+def edit_issue(asked: Asked, number: int) -> Response:
+    """Change title, body or state."""
+    issue = asked.repository.issues.get(number)
+    if issue is None:
+        raise Refused(404, "Not Found")
+    _text(asked.body.get("body", ""))
+    fields = ("title", "body", "state", "state_reason")
+    issue |= {key: asked.body[key] for key in fields if key in asked.body}
+    return as_json(issue)
+
+
 def compare(asked: Asked, span: str) -> Response:
     """Tell what two commits have in common."""
     base, _, head = span.partition("...")
@@ -293,6 +326,7 @@ def get_commit(asked: Asked, sha: str) -> Response:
     parents = [{"sha": parent} for parent in commit.parents]
     tree = {"sha": commit.tree}
     told = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
+    told["committer"] = {"date": commit.committed_at}
     return as_json(told)
 
 
@@ -386,6 +420,9 @@ def dispatch(asked: Asked, file: str) -> Response:
 
 _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "", "", about),
+    ("GET", "/issues", "issues", list_issues),
+    ("POST", "/issues", "issues", create_issue),
+    ("PATCH", "/issues/<int:number>", "issues", edit_issue),
     ("GET", "/issues/<int:number>/comments", "pull_requests", list_comments),
     ("POST", "/issues/<int:number>/comments", "pull_requests", create_comment),
     ("GET", "/issues/comments/<int:comment_id>", "pull_requests", get_comment),

@@ -37,6 +37,7 @@ class Commit:
     parents: tuple[str, ...]
     files: Mapping[str, bytes]
     message: str
+    committed_at: str = "2027-01-31T12:00:00Z"
 
     @property
     def tree(self) -> str:
@@ -82,6 +83,7 @@ class Repository:
     heads: dict[str, str] = field(default_factory=dict)
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    issues: dict[int, dict[str, Any]] = field(default_factory=dict)
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     artifacts: dict[int, dict[str, Any]] = field(default_factory=dict)
     archives: dict[int, bytes] = field(default_factory=dict)
@@ -130,7 +132,13 @@ class Repository:
         """Remember a commit of a whole tree."""
         text = json.dumps([len(self.commits), tree_sha(files), parents, message])
         sha = sha or hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        self.commits[sha] = Commit(sha=sha, parents=parents, files=files, message=message)
+        self.commits[sha] = Commit(
+            sha=sha,
+            parents=parents,
+            files=files,
+            message=message,
+            committed_at=self.stamp(),
+        )
         self.add_tree(files)
         return sha
 
@@ -186,7 +194,7 @@ class Repository:
             if here == ("open", self.id, head, base):
                 said = f"A pull request already exists for {self.owner}:{head}."
                 raise Refused(422, "Validation Failed", errors=[{"message": said}])
-        number = len(self.pulls) + 1
+        number = self._next_number()
         self.pulls[number] = {
             "number": number,
             "state": "open",
@@ -198,6 +206,28 @@ class Repository:
             "base": {"ref": base, "sha": self.heads[base], "repo": self.brief()},
         }
         return number
+
+    def _next_number(self) -> int:
+        """Return a number that no pull request and no issue has."""
+        return len(self.pulls) + len(self.issues) + 1
+
+    def issue(
+        self, title: str, body: str = "", *, labels: Sequence[str] = (), login: str = BOT
+    ) -> dict[str, Any]:
+        """Open an issue."""
+        number = self._next_number()
+        self.issues[number] = {
+            "number": number,
+            "state": "open",
+            "state_reason": None,
+            "title": title,
+            "body": body,
+            "user": {"login": login},
+            "labels": [{"name": each} for each in labels],
+            "created_at": self.stamp(),
+            "html_url": f"https://github.example/{self.name}/issues/{number}",
+        }
+        return self.issues[number]
 
     @property
     def owner(self) -> str:

@@ -75,6 +75,51 @@ REFRESH = [
     ),
     ("propose", f"{KIT} ci gate report"),
 ]
+NIGHT = [
+    ("build", f"{KIT} ci github base --config $CONFIG --history history"),
+    ("build", f"../{KIT} stage build --committed --config $CONFIG --out ../base-out"),
+    ("build", f"../{KIT} trim --committed --no-gate --config $CONFIG --out ../out"),
+    ("build", f"{KIT} ci github logs --out out --to logs"),
+    (
+        "build",
+        (
+            f"../{KIT} plan --committed --times --github-matrix --base ../base-out"
+            " --config $CONFIG --out ../out"
+        ),
+    ),
+    (
+        "build",
+        (
+            f"../{KIT} ci evidence pack --committed --times --base ../base-out"
+            " --base-name $BASE_NAME --config $CONFIG --out ../out --to ../bundle"
+        ),
+    ),
+    ("report", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+    (
+        "report",
+        (
+            f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
+            " --evidence evidence --pending $PENDING --to report"
+        ),
+    ),
+    (
+        "report",
+        f"{KIT} ci github history add report --history history --artifact megtrim-performance",
+    ),
+    (
+        "report",
+        f"{KIT} ci github publish report --config $CONFIG --artifact megtrim-performance",
+    ),
+    ("history", f"{KIT} ci github history push report --branch $HISTORY --repository kit"),
+    (
+        "issues",
+        (
+            f"{KIT} ci github regression-issues report --config $CONFIG --base $BASE"
+            " --history history --artifact megtrim-performance"
+        ),
+    ),
+    ("issues", f"{KIT} ci gate report"),
+]
 CONCLUDE = [
     (
         "runs",
@@ -116,6 +161,10 @@ UNSEEN = {
 """Variables that megtrim reads by itself."""
 
 
+BASE = "${{ steps.base-build.outcome == 'success' && steps.base.outputs.commit || '' }}"
+"""A base that was not built is none."""
+
+
 def commands(document: Document) -> list[tuple[str, str]]:
     """Return what is run, without quotes and without each job's question for its kit."""
     return [
@@ -130,6 +179,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
     [
         (workflow("size-check"), CHECK),
         (workflow("trace-refresh"), REFRESH),
+        (workflow("nightly-performance"), NIGHT),
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
@@ -154,17 +204,23 @@ def test_every_variable_is_set_where_it_is_used() -> None:
                 sources.setdefault(name, set()).add(given[name])
 
     assert sources == {
+        "BASE": {"${{ needs.build.outputs.base }}"},
+        "BASE_NAME": {"${{ steps.base.outputs.name }}"},
         "BASELINE": {"${{ inputs.baseline }}"},
         "BRANCH": {"${{ inputs.branch }}"},
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
+        "HISTORY": {"${{ inputs.history }}"},
         "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},
         "KIT_REPOSITORY": {"${{ job.workflow_repository || inputs.kit-repository }}"},
         "KIT_SHA": {"${{ job.workflow_sha || inputs.kit-sha }}"},
         "PACKAGES": {"${{ inputs.packages }}"},
-        "PENDING": {"${{ inputs.pending }}"},
+        "PENDING": {
+            "${{ inputs.pending }}",
+            "${{ steps.wait.outcome == 'failure' && 'late' || steps.wait.outputs.pending }}",
+        },
         "PICKUP": {"${{ inputs.device-pickup-minutes }}"},
         "PULL_REQUEST": {"${{ inputs.pull-request }}"},
         "RECIPE": {"${{ inputs.recipe }}"},
@@ -201,6 +257,8 @@ def test_what_may_fail() -> None:
         *("Find the baseline", "Check out the merge base", "Rebuild the baseline"),
         "Bring the merge base's image",
         *("Trim, and verify without devices", "Wait for the devices"),
+        *("Check out the history", "Find the base", "Check out the base", "Build the base"),
+        *("Bring the base's image", "Add the night to the history"),
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
@@ -226,6 +284,9 @@ def test_which_commits_are_checked_out() -> None:
         ("size-check.yml", "project", "${{ github.event.pull_request.head.sha || github.sha }}"),
         ("size-check.yml", "base", "${{ steps.baseline.outputs.rebuild }}"),
         ("trace-refresh.yml", "project", None),
+        ("nightly-performance.yml", "project", None),
+        ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
+        ("nightly-performance.yml", "history", "refs/heads/${{ inputs.history }}"),
     }
 
 
@@ -279,6 +340,11 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("megtrim-build-logs-keep-set", "logs"),
         ("megtrim-build-logs-link", "logs"),
         ("megtrim-proposal", "proposal"),
+        ("${{ needs.build.outputs.results }}", "results"),
+        ("${{ needs.build.outputs.bundle }}", "bundle"),
+        ("megtrim-times-*", "evidence"),
+        ("megtrim-performance", "report"),
+        ("${{ needs.report.outputs.report }}", "report"),
         ("${{ inputs.artifact }}", "evidence"),
         ("${{ inputs.baseline }}", "report/sizes.json\nreport/evidence.json"),
     }
@@ -352,6 +418,49 @@ def test_the_proposal_is_made_once() -> None:
     assert (own["if"], other["if"]) == ("env.OTHER_TOKEN != 'true'", "env.OTHER_TOKEN == 'true'")
     assert own["env"]["GITHUB_TOKEN"] == "${{ github.token }}"
     assert other["env"]["GITHUB_TOKEN"] == "${{ secrets.pull-request-token }}"
+
+
+def test_a_night_waits_for_no_phone() -> None:
+    """The report has a wait of its own; a device job that no runner takes keeps nothing back."""
+    jobs = workflow("nightly-performance").jobs
+
+    assert {job_id: job.get("needs") for job_id, job in jobs.items()} == {
+        "build": None,
+        "device": "build",
+        "report": "build",
+        "history": "report",
+        "issues": ["build", "report"],
+    }
+    assert jobs["report"]["if"] == "${{ !cancelled() }}"
+    for job_id in ("history", "issues"):
+        assert jobs[job_id]["if"] == "${{ !cancelled() && needs.report.outputs.report != '' }}"
+
+
+def test_a_night_is_compared_with_a_base_that_was_built() -> None:
+    """What is compared, and what issues are about, is one commit; a failed build is no base."""
+    build = workflow("nightly-performance").jobs["build"]
+    checkout = next(step for step in build["steps"] if step.get("id") == "base-checkout")
+
+    assert build["outputs"]["base"] == BASE
+    assert checkout["with"]["ref"] == "${{ steps.base.outputs.commit }}"
+
+
+def test_what_a_night_hands_on_goes_by_id() -> None:
+    """A job of another attempt, or a device, may store an artifact of the same name."""
+    jobs = workflow("nightly-performance").jobs
+    taken = {
+        (job_id, step["with"]["artifact-ids"])
+        for job_id, job in jobs.items()
+        for step in job["steps"]
+        if "artifact-ids" in step.get("with", {})
+    }
+
+    assert taken == {
+        ("report", "${{ needs.build.outputs.results }}"),
+        ("report", "${{ needs.build.outputs.bundle }}"),
+        ("history", "${{ needs.report.outputs.report }}"),
+        ("issues", "${{ needs.report.outputs.report }}"),
+    }
 
 
 def test_evidence_is_emulated_or_not() -> None:

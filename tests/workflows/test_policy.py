@@ -30,16 +30,23 @@ RIGHTS = {
         "contents": "write",
         "pull-requests": "write",
     },
+    ("nightly-performance", "build"): {**READ, "issues": "read"},
+    ("nightly-performance", "device"): READ,
+    ("nightly-performance", "report"): {"actions": "read", **READ},
+    ("nightly-performance", "history"): {"contents": "write"},
+    ("nightly-performance", "issues"): {**READ, "issues": "write"},
 }
 """All that the jobs may do. A line more is a decision, not a detail."""
 
 ON_DEVICES = [
-    *(("size-check", "device"), ("trace-refresh", "device"), ("trace-refresh", "device-functions"))
+    *(("size-check", "device"), ("trace-refresh", "device"), ("trace-refresh", "device-functions")),
+    ("nightly-performance", "device"),
 ]
 DEVICE_JOBS = [(name, workflow(name).jobs[job_id]) for name, job_id in ON_DEVICES]
 BUILDS = {
     *(("size-check", "build"), ("trace-refresh", "build")),
     *(("trace-refresh", "link"), ("trace-refresh", "keep-set")),
+    ("nightly-performance", "build"),
 }
 """Jobs that run what the project's repository holds."""
 
@@ -78,6 +85,9 @@ def test_names_of_jobs_are_stable() -> None:
 
     assert names == {
         "ci": ["${{ matrix.session }}", "tests"],
+        "nightly-performance": [
+            *("build", "device ${{ matrix.name }}", "report", "history", "issues"),
+        ],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
         "trace-refresh": [
             *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}", "link"),
@@ -99,7 +109,7 @@ def test_names_of_artifacts_are_stable() -> None:
     assert found == {
         *("megtrim-results", "megtrim-proofs", "megtrim-bundle", "megtrim-report"),
         *("megtrim-build-logs", "megtrim-build-logs-keep-set", "megtrim-build-logs-link"),
-        "megtrim-bundle-functions",
+        *("megtrim-bundle-functions", "megtrim-performance"),
         *("megtrim-proposal", "${{ inputs.artifact }}", "${{ inputs.baseline }}"),
     }
     assert workflow("size-check").events["workflow_call"]["inputs"]["baseline"]["default"] == (
@@ -120,6 +130,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
     assert wanted == {
         *("${{ inputs.bundle }}", "megtrim-report"),
         *("megtrim-proposal", "megtrim-evidence-*", "megtrim-traces-*", "megtrim-functions-*"),
+        "megtrim-times-*",
     }
     assert action("evidence").data["inputs"]["bundle"]["default"] == "megtrim-bundle"
 
@@ -202,7 +213,7 @@ def test_a_keep_set_in_a_hidden_folder_is_proposed() -> None:
     assert steps[0]["with"]["include-hidden-files"] == "true"
 
 
-@pytest.mark.parametrize("name", ["size-check", "trace-refresh"])
+@pytest.mark.parametrize("name", ["nightly-performance", "size-check", "trace-refresh"])
 def test_a_build_that_ran_out_of_time_keeps_what_it_compiled(name: str) -> None:
     """Or the next one begins at nothing, and runs out of time as well."""
     last = workflow(name).jobs["build"]["steps"][-1]
@@ -269,6 +280,9 @@ class TestDeviceJobs:
                 "github.event.pull_request.head.repo.full_name == github.repository)"
             ),
             "trace-refresh": (
+                """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
+            ),
+            "nightly-performance": (
                 """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
             ),
         }
@@ -345,6 +359,9 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
         ("trace-refresh", "device"),
         ("trace-refresh", "device-functions"),
         ("trace-refresh", "propose"),
+        ("nightly-performance", "device"),
+        ("nightly-performance", "history"),
+        ("nightly-performance", "issues"),
     }
 
 
@@ -371,6 +388,40 @@ def test_what_may_write_runs_nothing_of_the_project() -> None:
     assert not any("write" in RIGHTS[job].values() for job in BUILDS)
 
 
+def test_one_job_writes_the_history() -> None:
+    """It checks out the kit alone, downloads data, and runs one command; nothing of it is code."""
+    jobs = workflow("nightly-performance").jobs
+    writers = [name for name, job in jobs.items() if job["permissions"].get("contents") == "write"]
+    names = [step["name"] for step in jobs["history"]["steps"]]
+    checkouts = [
+        step["with"]
+        for step in jobs["history"]["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
+
+    assert writers == ["history"]
+    assert checkouts == [KIT]
+    assert names == [
+        *("Know which kit this is", "Check out the kit", "Set up", "Download the report"),
+        "Append to the history",
+    ]
+    assert jobs["history"]["concurrency"]["group"] == "megtrim-night-history-${{ inputs.history }}"
+
+
+def test_one_job_writes_issues() -> None:
+    """And nothing else; two nights at once would open two for one scenario."""
+    jobs = workflow("nightly-performance").jobs
+    writers = [name for name, job in jobs.items() if job["permissions"].get("issues") == "write"]
+
+    assert writers == ["issues"]
+    assert jobs["issues"]["concurrency"] == {
+        "group": "megtrim-night-issues-${{ inputs.config }}",
+        "cancel-in-progress": "false",
+    }
+    gate = jobs["issues"]["steps"][-1]
+    assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim ci gate report", "always()")
+
+
 def test_tokens_go_to_single_steps() -> None:
     """A build, a trim or a run never sees one, nor does any job as a whole."""
     documents = (*workflows(), *actions())
@@ -384,7 +435,10 @@ def test_tokens_go_to_single_steps() -> None:
 
     assert given == {
         f"kit/.venv/bin/megtrim ci github {verb}"
-        for verb in ("baseline find", "wait", "publish report", "propose")
+        for verb in (
+            *("baseline find", "wait", "publish report", "propose", "base"),
+            *("history add report", "history push report", "regression-issues report"),
+        )
     }
     assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
 
@@ -416,6 +470,8 @@ def test_builds_are_told_of_the_compiler_cache() -> None:
         ("trace-refresh", "build", "Build to trace"),
         ("trace-refresh", "link", "Link, and pack the bundle"),
         ("trace-refresh", "keep-set", "Make the keep set, and trim by it"),
+        ("nightly-performance", "build", "Build the base"),
+        ("nightly-performance", "build", "Trim, and verify without devices"),
     }
 
 
@@ -442,6 +498,10 @@ def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
         ("trace-refresh", "build", bring): head,
         ("trace-refresh", "link", bring): head,
         ("trace-refresh", "keep-set", bring): head,
+        ("nightly-performance", "build", bring): head,
+        ("nightly-performance", "build", "Bring the base's image"): {
+            "config": "base/${{ inputs.config }}"
+        },
     }
 
 

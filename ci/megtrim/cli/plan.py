@@ -12,7 +12,14 @@ import click
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option
 from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, open_session, traces_option, trimming
+from megtrim.cli.session.setup import (
+    Options,
+    base_options,
+    describe,
+    open_session,
+    traces_option,
+    trimming,
+)
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.limits import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, tasks_up_to
@@ -32,6 +39,7 @@ Examples:
 )
 @trimming
 @traces_option
+@base_options
 @click.option("--why", is_flag=True, help="Show what changed since the last result.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.option(

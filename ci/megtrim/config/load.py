@@ -84,7 +84,7 @@ def load_config(
     try:
         config = Config.model_validate(document.data)
     except ValidationError as error:
-        raise ConfigError([*problems_of(error, document), *problems]) from None
+        raise ConfigError([*problems_of(error, document, Config), *problems]) from None
     if problems:
         raise ConfigError(problems)
     return LoadedConfig(

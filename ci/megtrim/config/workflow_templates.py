@@ -1,4 +1,4 @@
-"""The two short workflows that a team adds to its repository, and their line for git.
+"""The short workflows that a team adds to its repository, and their line for git.
 
 Pure: names in, text out. What the called workflows may do is granted here, and nothing else;
 they are named by commit, so that no one changes them from outside.
@@ -13,6 +13,7 @@ from megtrim.errors import InputError
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
 REFRESH = ".github/workflows/megtrim-refresh.yml"
+NIGHT = ".github/workflows/megtrim-night.yml"
 
 _GRAMMAR = {
     "repository": (r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+", "OWNER/REPO of the kit"),
@@ -57,6 +58,20 @@ jobs:
     uses: {repository}/.github/workflows/trace-refresh.yml@{sha} # {version}
     with: {{{given}, keep-set: {keep_set}}}
 """
+_NIGHT = """\
+# Measures times, compares them with earlier nights, and opens issues. No concurrency: as there.
+name: megtrim night
+on:
+  schedule: [{{cron: "43 1 * * *"}}]
+  workflow_dispatch:
+permissions: {{}}
+jobs:
+  night:
+    name: night
+    permissions: {{actions: read, contents: write, issues: write}} # the history's branch, issues
+    uses: {repository}/.github/workflows/nightly-performance.yml@{sha} # {version}
+    with: {{{given}}}
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +111,8 @@ def workflows(callers: Callers) -> dict[str, str]:
     packages = f", packages: {callers.packages}" if callers.packages else ""
     recipe = f", image-recipe: {callers.recipe}" if callers.recipe else ""
     values["given"] = f"config: {callers.config}{packages}{recipe}"
-    return {SIZE_CHECK: _SIZE_CHECK.format_map(values), REFRESH: _REFRESH.format_map(values)}
+    texts = {SIZE_CHECK: _SIZE_CHECK, REFRESH: _REFRESH, NIGHT: _NIGHT}
+    return {path: text.format_map(values) for path, text in texts.items()}
 
 
 def attributes(present: str, keep_set: str) -> str:

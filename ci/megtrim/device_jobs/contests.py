@@ -23,7 +23,7 @@ from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.performance import list_program_sizes
 from megtrim.pipeline.summary.performance_rows import NOT_HELD, status_of_failure
 from megtrim.plan.graph import Stage, Task
-from megtrim.plan.performance import perf_tasks, trimmed_variant
+from megtrim.plan.performance import compares_with_base, perf_tasks, trimmed_variant
 from megtrim.stages import perf
 from megtrim.verdict.performance import PerformanceStatus
 
@@ -54,12 +54,14 @@ def describe_times(session: Session) -> BundleTimes:
         engine=session.services.engine.identity().digest,
         criterion=perf.criterion,
         inconclusive=perf.inconclusive,
+        base=session.request.base,
         contests=tuple(_contest(task, session) for task in _list_tasks(session)),
     )
 
 
 def _list_tasks(session: Session) -> Iterator[Task]:
-    every = perf_tasks(session.request.config, committed=session.request.committed)
+    request = session.request
+    every = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
     return (task for task in every if task.stage is Stage.PERF)
 
 
@@ -101,6 +103,7 @@ def _make(
             reason=limits.clean_line(reason),
             artifact=artifact,
             cpu_features=list_needed_features(task),
+            reference=Variant.BASE if compares_with_base(task) else Variant.PLAIN,
             rival=Variant(variant or Variant.PLAIN),
             sizes=tuple((Variant(name), count) for name, count in sizes.items()),
         )

@@ -55,6 +55,7 @@ from megtrim.plan.graph import (
     trims_functions,
     trims_plain_build,
 )
+from megtrim.plan.performance import BASE
 from megtrim.stages import functions, profile, verify
 from megtrim.store import StageFolder, cannot_write, sha256_file
 
@@ -63,6 +64,7 @@ _PROGRAMS = {
     PROFILE: Variant.PROFILE,
     REGION: Variant.REGION,
     REDUCED: Variant.REDUCED,
+    BASE: Variant.BASE,
 }
 _NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
 _ANY_DIGEST = "0" * 64
@@ -254,7 +256,7 @@ def _builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFold
         JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
         JobPurpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
         JobPurpose.RECORD: (),
-        JobPurpose.TIME: (Variant.PLAIN, *trimmed),
+        JobPurpose.TIME: (Variant.PLAIN, Variant.BASE, *trimmed),
     }
     return {
         variant: session.results.done[task]

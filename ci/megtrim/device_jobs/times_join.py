@@ -39,7 +39,9 @@ def join_times(verdict: Verdict, bundle: Bundle, judge: TimesJudge) -> Verdict:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to time"
         raise InputError(msg, hint=_HINT)
     _expect_of_one_run(verdict, times)
-    outcomes = [_find_outcome(each, verdict, judge) for each in times.contests]
+    outcomes = [
+        replace(_find_outcome(each, verdict, judge), base=times.base) for each in times.contests
+    ]
     performance = make_performance(
         outcomes, criterion=times.criterion, inconclusive=times.inconclusive
     )

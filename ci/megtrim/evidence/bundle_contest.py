@@ -54,8 +54,9 @@ class BundleContest:
     """Of that, one line."""
     artifact: str
     """The program."""
+    reference: Variant = Variant.PLAIN
     rival: Variant = Variant.PLAIN
-    """Whose program the rival runs; the reference runs the plain one."""
+    """Whose program each side runs."""
     cpu_features: tuple[str, ...] = ()
     """What the device's CPU must have, which the job that packs does not know."""
     sizes: tuple[tuple[Variant, int], ...] = ()
@@ -97,7 +98,7 @@ class BundleContest:
     @property
     def variants(self) -> dict[Side, Variant]:
         """Whose program each side runs."""
-        every = {Side.REFERENCE: Variant.PLAIN, Side.RIVAL: self.rival}
+        every = {Side.REFERENCE: self.reference, Side.RIVAL: self.rival}
         return {side: every[side] for side, _ in self.contest.sides} if self.contest else {}
 
     def check_commands(self, inputs: dict[str, str]) -> None:
@@ -116,11 +117,14 @@ class BundleTimes:
     """Digest of the engine's sources, by which the verdict of this build is known."""
     criterion: Criterion
     inconclusive: Literal["fail", "warn"]
+    base: str = ""
+    """Name of the earlier program that times are compared with; empty: with none."""
     contests: tuple[BundleContest, ...]
     """All of them, in the configuration's order."""
 
     def __post_init__(self) -> None:
         limits.check_digest("times: engine", self.engine)
+        limits.check_line("times: base", self.base)
         limits.check_count("contests", self.contests, limits.MOST_ITEMS)
         limits.check_unique("contests", [each.id for each in self.contests])
 

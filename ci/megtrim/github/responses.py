@@ -20,7 +20,8 @@ _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _PERMISSIONS = (
     ("/actions/", "actions"),
     ("/dispatches", "actions"),
-    ("/issues/", "pull-requests"),
+    ("/comments", "pull-requests"),
+    ("/issues", "issues"),
     ("/pulls", "pull-requests"),
 )
 

@@ -39,6 +39,7 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _OVERTAKEN = ("fetch first", "non-fast-forward", "failed to update ref", "cannot lock ref", "stale")
 """What git and its servers answer to a push if the branch moved meanwhile."""
 _SETTINGS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+_HEADER_VARIABLE = "MEGTRIM_GIT_HEADER"
 _AUTHOR = {
     **{f"GIT_{who}_NAME": "megtrim" for who in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{who}_EMAIL": "megtrim@invalid" for who in ("AUTHOR", "COMMITTER")},
@@ -50,8 +51,9 @@ _AUTHOR = {
 class DataBranch:
     """A branch that holds a history and nothing else.
 
-    ``repository`` is a checkout whose ``remote`` has the branch, and whose credentials are used.
-    ``sleep`` waits so many seconds.
+    ``repository`` is a checkout whose ``remote`` has the branch, and whose credentials are used;
+    ``header`` is one of HTTP to send with every request instead, which git gets by its
+    environment: others on this machine can read command lines. ``sleep`` waits so many seconds.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class DataBranch:
         branch: str,
         *,
         remote: str = "origin",
+        header: str = "",
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if not is_branch_name(branch):
@@ -70,9 +73,11 @@ class DataBranch:
             msg = f"remote: found {remote[:80]!r}, expected a name such as origin"
             raise InputError(msg)
         self._processes = processes
-        self._repository = repository
+        secret = (f"--config-env=http.extraHeader={_HEADER_VARIABLE}",) if header else ()
+        self._git = ("git", "-C", str(repository), *_SETTINGS, *secret)
         self._ref = f"refs/heads/{branch}"
         self._remote = remote
+        self._header = {_HEADER_VARIABLE: header} if header else {}
         self._sleep = sleep
 
     def append(self, runs: Sequence[HistoryRun]) -> str:
@@ -197,19 +202,19 @@ class DataBranch:
         stdin: Path | None = None,
         stdout_to: Path | None = None,
     ) -> CompletedCommand:
-        argv = ("git", *_SETTINGS, "-C", str(self._repository), *arguments)
+        argv = (*self._git, *arguments)
         return self._processes.run(
             Command(
                 argv=argv,
                 timeout_s=_TIMEOUT_S,
-                env={**_AUTHOR, **(env or {})},
+                env={**_AUTHOR, **self._header, **(env or {})},
                 stdin=stdin,
                 stdout_to=stdout_to,
             )
         )
 
     def _make_failure(self, outcome: CompletedCommand) -> InfrastructureFailure:
-        verb = outcome.argv[len(_SETTINGS) + 3]
+        verb = outcome.argv[len(self._git)]
         said = (outcome.stderr or outcome.stdout).strip().splitlines()
         reason = "no answer in time" if outcome.timed_out else (said or ["no message"])[-1]
         msg = f"git {verb} failed for {self._ref} of {self._remote}: {reason[:300]}"

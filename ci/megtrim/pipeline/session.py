@@ -54,6 +54,8 @@ class TrimRequest:
     """By scenario: traces that were taken elsewhere and are used as they are."""
     recorded: Mapping[str, ImportedEvidence] = field(default_factory=dict)
     """By scenario: lists of functions that were made elsewhere, likewise."""
+    base: str = ""
+    """Name of the earlier program that times are compared with; empty: with none."""
     timed: TimesJudge | None = None
     """Times that were taken elsewhere; None: they are taken here."""
 

@@ -30,14 +30,24 @@ TRIMMING = "trimming"
 """What a person asks for to have trimmed programs compared with the plain one."""
 TRIMMING_PREFIX = f"{TRIMMING}-"
 """Begins the subject of a contest of a trimmed program with the plain one; no experiment does."""
+SINCE_PREFIX = "since-"
+"""Begins the subject of a contest of this program with the base's, by the experiment behind it."""
+BASE = f"{Stage.BUILD}/{Variant.BASE}"
+"""Stands among the results for the plain build of an earlier commit; no task makes it."""
 _SEPARATOR = "#"
 
 
-def perf_tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
-    """Return all tasks of a performance run, in an order in which they can run."""
-    measured = tuple(_measure(config))
+def perf_tasks(
+    config: Config, *, committed: bool = False, since_base: bool = False
+) -> tuple[Task, ...]:
+    """Return all tasks of a performance run, in an order in which they can run.
+
+    ``since_base``: each experiment is also compared with the same one of an earlier program.
+    """
+    measured = tuple(_measure(config, since_base=since_base))
     builds = tasks(config, committed=committed)
-    needed = with_dependencies({need for task in measured for need in task.needs}, builds)
+    needs = {need for task in measured for need in task.needs} - {BASE}
+    needed = with_dependencies(needs, builds)
     wants = tuple(task.id for task in (*needed, *measured))
     return (
         *needed,
@@ -48,8 +58,18 @@ def perf_tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
 
 
 def subject_of(task: Task) -> str:
-    """Return the experiment of a task that measures, or ``trimming-VARIANT``."""
+    """Return what a task compares: ``EXPERIMENT``, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
     return task.name.partition(_SEPARATOR)[2]
+
+
+def experiment_of(task: Task) -> str:
+    """Return the experiment of a task that compares no trimmed program."""
+    return subject_of(task).removeprefix(SINCE_PREFIX)
+
+
+def compares_with_base(task: Task) -> bool:
+    """Return whether a task compares an experiment with the same one of an earlier program."""
+    return subject_of(task).startswith(SINCE_PREFIX)
 
 
 def trimmed_variant(task: Task) -> str:
@@ -76,10 +96,12 @@ def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
     return (*regions, (str(Variant.REDUCED), REDUCED))
 
 
-def _measure(config: Config) -> Iterator[Task]:
+def _measure(config: Config, *, since_base: bool) -> Iterator[Task]:
     for each in select_measured(config):
         for name in config.perf.names:
             yield _contest(each, name, (PLAIN,))
+            if since_base:
+                yield _contest(each, f"{SINCE_PREFIX}{name}", (PLAIN, BASE))
         if config.perf.trimming:
             search = (search_task(each),) if each.searches else ()
             for variant, build in list_trimmed(config):

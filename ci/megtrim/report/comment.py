@@ -7,7 +7,6 @@ and logs are untrusted: :mod:`megtrim.report.markup` escapes every one of them.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from megtrim.report.formatting import (
     group_digits,
     list_urgent,
 )
-from megtrim.report.markup import block, bounded_table, code, fold, prose
+from megtrim.report.markup import block, bounded_table, code, fold, link, prose
 from megtrim.report.performance import tables as performance_tables
 from megtrim.report.text import command, one_line
 from megtrim.verdict.model import Check, ScenarioResult, Verdict
@@ -38,8 +37,6 @@ _MOST_LINES = 20
 _MOST_MISSING = 50
 _MOST_DETAIL = 2_000
 _MOST_COMMAND = 2_000
-
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/[A-Za-z0-9._~/-]{1,300}")
 
 _QUIET_ON_DEVICES = (
     CheckStatus.UNVERIFIED,
@@ -90,7 +87,7 @@ def _weight(part: str) -> int:
 
 def where(links: Links) -> str:
     """Return the line that links to the run, or an empty one if nothing is known about it."""
-    run = f"[This run]({links.run})" if _ADDRESS.fullmatch(links.run) else ""
+    run = link("This run", links.run)
     if links.artifact:
         return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."
     return f"{run} has the rest." if run else ""

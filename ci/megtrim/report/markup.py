@@ -25,6 +25,7 @@ _SPECIAL = re.compile(
     r"|(?P<entity>[<>&$])"
     r"|(?P<link>[@#]|:(?=//)|(?i:(?<![a-z0-9])(?:www(?=\.)|gh(?=-[0-9])|mailto(?=:)|xmpp(?=:))))"
 )
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/[A-Za-z0-9._~/-]{1,300}")
 _OPENS_A_BLOCK = re.compile(r"(?:[-+=]+|[0-9]+[.)])(?= |$)")
 
 # An HTML comment is not shown, and ends the text before it for the search for links.
@@ -79,6 +80,11 @@ def block(text: str, *, limit: int = _LONGEST_PROSE) -> str:
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{body}\n{fence}"
+
+
+def link(text: str, address: str) -> str:
+    """Return ``text``, trusted Markdown, as a link; empty for anything but a plain address."""
+    return f"[{text}]({address})" if _ADDRESS.fullmatch(address) else ""
 
 
 def fold(title: str, body: str) -> str:

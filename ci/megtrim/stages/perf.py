@@ -29,7 +29,13 @@ from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.session import Session, scenario_inputs
 from megtrim.plan.graph import PLAIN, Task
-from megtrim.plan.performance import list_trimmed, subject_of, trimmed_variant
+from megtrim.plan.performance import (
+    BASE,
+    compares_with_base,
+    list_trimmed,
+    subject_of,
+    trimmed_variant,
+)
 from megtrim.store import sha256_file
 from megtrim.strict_json import dump
 from megtrim.verdict.model import DeviceIdentity
@@ -60,6 +66,8 @@ def _name_inputs(
 ) -> dict[str, str]:
     scenario = scenario_of(task)
     named = {**bound, **programs.digests(scenario, session, PLAIN, "plain")}
+    if compares_with_base(task):
+        named |= programs.digests(scenario, session, BASE, "base")
     if variant := trimmed_variant(task):
         build = dict(list_trimmed(session.request.config))[variant]
         named |= programs.digests(scenario, session, build, variant)

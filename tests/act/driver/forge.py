@@ -147,8 +147,9 @@ class Forge:
         workflow: str = "megtrim.yml",
         runners: Sequence[str] = (HOSTED, DEVICE),
         env: Mapping[str, str] | None = None,
+        now: datetime | None = None,
     ) -> Run:
-        self.api.now = datetime.now(UTC)
+        self.api.now = now or datetime.now(UTC)
         run_id = self.api.run(
             head, event=name, branch=branch, status="in_progress", conclusion=None
         )

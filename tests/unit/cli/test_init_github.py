@@ -11,7 +11,11 @@ from unit.cli.support import Shell
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", SHA, "--kit-version", "v1.2.3")
-WRITTEN = (".github/workflows/megtrim.yml", ".github/workflows/megtrim-refresh.yml")
+WRITTEN = (
+    ".github/workflows/megtrim.yml",
+    ".github/workflows/megtrim-refresh.yml",
+    ".github/workflows/megtrim-night.yml",
+)
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def test_everything_at_once(team: Shell) -> None:
     last = 'next: megtrim trim, commit, and require the check "size / verdict"'
     assert answer.out.splitlines() == [*(f"wrote {path}" for path in paths), last]
     assert (team.folder / "megtrim.yaml").is_file()
-    assert paths[2].read_text(encoding="utf-8") == "megtrim/keepset.json merge=union\n"
+    assert paths[-1].read_text(encoding="utf-8") == "megtrim/keepset.json merge=union\n"
     assert given(team.folder, WRITTEN[0])["config"] == "megtrim.yaml"
     assert given(team.folder, WRITTEN[1])["keep-set"] == "megtrim/keepset.json"
 
@@ -52,7 +56,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     second = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
 
     assert (first.status, second.status) == (0, 0)
-    assert first.out.count("wrote ") == 3
+    assert first.out.count("wrote ") == 4
     assert second.out.count("wrote ") == 0
     assert given(team.folder, WRITTEN[0]) == {
         "config": "trim/m.yaml",
@@ -166,10 +170,10 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
     answer = team("init", *KIT)
 
     assert (answer.status, answer.err) == (0, "")
-    for name, own in zip(WRITTEN, ("pull-request", "keep-set"), strict=True):
+    own = {"config", "pull-request", "keep-set"}
+    for name in WRITTEN:
         found = given(team.folder, name)
-        del found["config"], found[own]
-        assert found == more
+        assert {key: value for key, value in found.items() if key not in own} == more
 
 
 def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from megtrim.config.workflow_templates import (
+    NIGHT,
     REFRESH,
     SIZE_CHECK,
     Callers,
@@ -26,22 +27,24 @@ CALLERS = Callers(
 )
 
 
-def test_both_callers_are_written() -> None:
+def test_all_callers_are_written() -> None:
     """In the folder where GitHub looks for them."""
     texts = workflows(CALLERS)
 
-    assert list(texts) == [SIZE_CHECK, REFRESH]
+    assert list(texts) == [SIZE_CHECK, REFRESH, NIGHT]
     assert SIZE_CHECK == ".github/workflows/megtrim.yml"
     assert REFRESH == ".github/workflows/megtrim-refresh.yml"
+    assert NIGHT == ".github/workflows/megtrim-night.yml"
 
 
 def test_what_a_caller_says() -> None:
     """The kit by commit with its version beside it, the configuration, the keep set."""
-    check, refresh = workflows(CALLERS).values()
+    check, refresh, night = workflows(CALLERS).values()
 
     uses = "    uses: megtrim/kit.v2/.github/workflows/"
     assert f"{uses}size-check.yml@{SHA} # v1.20.3\n" in check
     assert f"{uses}trace-refresh.yml@{SHA} # v1.20.3\n" in refresh
+    assert f"{uses}nightly-performance.yml@{SHA} # v1.20.3\n" in night
     assert '  push: {branches: ["release/1"]}\n' in check
     assert yaml.safe_load(check)["jobs"]["size"]["with"] == {
         "config": "trim/megtrim.yaml",
@@ -51,18 +54,18 @@ def test_what_a_caller_says() -> None:
         "config": "trim/megtrim.yaml",
         "keep-set": "trim/keepset.json",
     }
+    assert yaml.safe_load(night)["jobs"]["night"]["with"] == {"config": "trim/megtrim.yaml"}
 
 
 def test_a_recipe_is_named_where_there_is_one() -> None:
-    """In both: both build."""
-    check, refresh = workflows(replace(CALLERS, recipe="android-arm64")).values()
-
-    assert yaml.safe_load(check)["jobs"]["size"]["with"]["image-recipe"] == "android-arm64"
-    assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"]["image-recipe"] == "android-arm64"
+    """In each: all of them build."""
+    for text in workflows(replace(CALLERS, recipe="android-arm64")).values():
+        (job,) = yaml.safe_load(text)["jobs"].values()
+        assert job["with"]["image-recipe"] == "android-arm64"
 
 
 def test_packages_are_named_where_there_are_some() -> None:
-    """In both: both build."""
+    """In each: all of them build."""
     texts = workflows(replace(CALLERS, packages="clang-14 g++-aarch64-linux-gnu"))
 
     for text in texts.values():

@@ -94,3 +94,19 @@ def test_the_verdict_speaks_of_all_and_the_report_of_the_verdict() -> None:
     assert verdict.needs == ()
     assert set(verdict.wants) == {task.id for task in before}
     assert report.needs == (verdict.id,)
+
+
+def test_each_experiment_is_compared_with_the_base() -> None:
+    """Where there is one; no task builds it."""
+    config = make_config({"experiments": ["nchw88"], "scenarios": ["m/default@big"]})
+
+    found = perf_tasks(config, since_base=True)
+
+    measured = {subject_of(task): task.needs for task in found if task.stage is Stage.PERF}
+    assert measured == {
+        "baseline": ("build/plain",),
+        "since-baseline": ("build/plain", "build/base"),
+        "nchw88": ("build/plain",),
+        "since-nchw88": ("build/plain", "build/base"),
+    }
+    assert not any(task.id == "build/base" for task in found)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.report.markup import block, bounded_table, code, fold, prose, table
+from megtrim.report.markup import block, bounded_table, code, fold, link, prose, table
 from megtrim.report.text import one_line
 
 
@@ -109,3 +109,14 @@ def test_any_text_stays_inert(text: str) -> None:
     assert "|" not in code(text)
     read = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", line.replace("<!-- -->", "")))
     assert read == one_line(text)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "javascript:alert(1)", "https://a.example", "https://a.example/x)[y](z", "/x"]
+)
+def test_only_a_plain_address_is_linked(address: str) -> None:
+    """Anything else is left out, and its text with it."""
+    assert link("this", address) == ""
+    assert (
+        link("this", "https://a.example:8443/x/1...2") == "[this](https://a.example:8443/x/1...2)"
+    )

@@ -10,6 +10,7 @@ import click
 
 from megtrim.cli.session.setup import (
     Options,
+    base_options,
     committed_option,
     common,
     describe,
@@ -38,6 +39,7 @@ Examples:
   megtrim perf run
   megtrim perf run --experiment nchw88 --experiment recipe-x86
   megtrim perf run --experiment trimming --scenario resnet50/default
+  megtrim perf run --base ../base-out --base-name 1a2b3c4d5e6f
   megtrim perf run --committed --evidence times
   megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again
 """
@@ -45,6 +47,7 @@ Examples:
 @common
 @committed_option
 @device_option
+@base_options
 @click.option(
     "--experiment",
     "experiments",
@@ -94,7 +97,8 @@ def run(
     if folders:
         session = _take_times(session, folders)
     describe(session)
-    wanted = perf_tasks(session.request.config, committed=session.request.committed)
+    request = session.request
+    wanted = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
     if again:
         for task in wanted:
             if task.stage is Stage.PERF:

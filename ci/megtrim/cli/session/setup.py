@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,14 @@ from megtrim.evidence.imported import read_brought
 from megtrim.images.reference import expect_fixed
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import programs, size_options, switch_checks
+from megtrim.pipeline.results import BuildResult
 from megtrim.pipeline.running import neighbour_plan
-from megtrim.pipeline.session import Services, Session, TrimRequest
+from megtrim.pipeline.session import Services, Session, TaskResults, TrimRequest
+from megtrim.plan.graph import PLAIN, Stage
+from megtrim.plan.performance import BASE
 from megtrim.process import ProcessRunner
 from megtrim.stages import size
-from megtrim.store import Store
+from megtrim.store import StageFolder, Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,9 @@ class Options:
     """Trim by functions from the plain build alone."""
     neighbours: bool = False
     """Try every neighbour of every scenario."""
+    base: Path | None = None
+    """Folder of results of an earlier commit, whose plain program times are compared with."""
+    base_name: str = ""
     no_docker: bool = False
     """Use this machine's toolchain, whatever image is configured."""
 
@@ -106,6 +112,21 @@ neighbours_option = click.option(
     is_flag=True,
     help="Also run neighbours of each scenario: other iterations, threads, flags and so on.",
 )
+
+
+def base_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name an earlier program."""
+    folder = click.option(
+        "--base",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Compare times with the plain program in this folder of results, of an earlier commit;"
+        " without one there, with none.",
+    )
+    name = click.option(
+        "--base-name", default="", metavar="TEXT", help="Its name in reports, such as its commit."
+    )
+    return folder(name(command))
 
 
 traces_option = click.option(
@@ -225,20 +246,8 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
-    brought = read_brought(options.traces) if options.traces else {}
-    request = TrimRequest(
-        loaded=loaded,
-        today=read_today(),
-        accept=accept,
-        committed=options.committed,
-        quick=options.quick,
-        full=_full(options) if options.quick else None,
-        neighbours=options.neighbours,
-        baseline=options.baseline,
-        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
-        traced=brought.get(JobPurpose.TRACE, {}),
-        recorded=brought.get(JobPurpose.RECORD, {}),
-    )
+    base = _find_base(options, console)
+    request = _make_request(options, loaded, processes, accept=accept)
     services = Services(
         engine=engine,
         toolchain=toolchain,
@@ -258,7 +267,10 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
             if each.source is not None
         },
     )
-    session = Session(request=request, services=services)
+    results = TaskResults(done={BASE: base} if base else {})
+    if base:
+        request = replace(request, base=options.base_name or str(options.base))
+    session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     programs.expect_buildable(session)
     programs.expect_trimmable(session.request)
@@ -270,6 +282,38 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     size_options.expect_usable(session)
     size.expect_usable_baseline(session.request)
     return session
+
+
+def _make_request(
+    options: Options, loaded: LoadedConfig, processes: ProcessRunner, *, accept: bool
+) -> TrimRequest:
+    """Return what is asked for, apart from an earlier program, which may not be there."""
+    brought = read_brought(options.traces) if options.traces else {}
+    return TrimRequest(
+        loaded=loaded,
+        today=read_today(),
+        accept=accept,
+        committed=options.committed,
+        quick=options.quick,
+        full=_full(options) if options.quick else None,
+        neighbours=options.neighbours,
+        baseline=options.baseline,
+        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
+        traced=brought.get(JobPurpose.TRACE, {}),
+        recorded=brought.get(JobPurpose.RECORD, {}),
+    )
+
+
+def _find_base(options: Options, console: Console) -> StageFolder | None:
+    """Return the plain build of an earlier commit; a night goes on without one."""
+    if options.base is None:
+        return None
+    found = Store(options.base.resolve()).previous(
+        Stage.BUILD, BuildResult, PLAIN.partition("/")[2]
+    )
+    if found is None:
+        console.warn(f"{options.base} holds no plain build: times are compared with no earlier one")
+    return found
 
 
 def _refuse_contradictions(options: Options, *, accept: bool) -> None:

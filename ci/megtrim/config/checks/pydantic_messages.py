@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from megtrim.config.model import Config
 from megtrim.config.value_types import EXPECTED
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
 
@@ -40,15 +39,17 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 
-def problems_of(error: ValidationError, document: Document) -> Iterator[Problem]:
-    """Yield what is wrong, each with the line of its key."""
+def problems_of(
+    error: ValidationError, document: Document, model: type[BaseModel]
+) -> Iterator[Problem]:
+    """Yield what is wrong with a ``model``, each with the line of its key."""
     for details in error.errors(include_url=False):
         # A list with nothing but wrong entries counts as empty, too; its entries are reported.
         if details["type"] != "too_short" or not details["input"]:
-            yield _problem(details, document)
+            yield _problem(details, document, model)
 
 
-def _problem(details: ErrorDetails, document: Document) -> Problem:
+def _problem(details: ErrorDetails, document: Document, model: type[BaseModel]) -> Problem:
     path: KeyPath = details["loc"]
     kind = details["type"]
     if kind == "missing":
@@ -57,7 +58,7 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
         # A single path counts as a list of one, and a wrong key is reported below its section.
         path = path[:-1]
     if kind == "extra_forbidden":
-        keys = _keys(path[:-1])
+        keys = _keys(model, path[:-1])
         return document.problem(path, "an unknown key", listing(keys), closest(path[-1], keys))
     context = details.get("ctx", {})
     found = show(details["input"])
@@ -67,9 +68,8 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     return document.problem(path, found, _EXPECTED[kind].format(**context))
 
 
-def _keys(path: KeyPath) -> list[str]:
-    """Return the keys of the section at ``path``."""
-    section: type[BaseModel] = Config
+def _keys(section: type[BaseModel], path: KeyPath) -> list[str]:
+    """Return the keys of what is at ``path`` in a section."""
     for part in path:
         if isinstance(part, str):
             section = next(

@@ -38,7 +38,13 @@ from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing_runs import ContestFiles
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, Task
-from megtrim.plan.performance import list_trimmed, subject_of, trimmed_variant
+from megtrim.plan.performance import (
+    BASE,
+    compares_with_base,
+    experiment_of,
+    list_trimmed,
+    trimmed_variant,
+)
 
 _SEED_BYTES = 4
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
@@ -67,18 +73,19 @@ def list_needed_features(task: Task) -> tuple[str, ...]:
     """Return what the CPU of a device must have for a task's contest."""
     if trimmed_variant(task):
         return ()
-    return find_experiments([subject_of(task)])[0].needs.cpu_features
+    return find_experiments([experiment_of(task)])[0].needs.cpu_features
 
 
 def find_files(task: Task, session: Session) -> ContestFiles:
     """Return the files of a task's contest: what its builds left, and what is configured."""
     scenario, variant = scenario_of(task), trimmed_variant(task)
+    reference = BASE if compares_with_base(task) else PLAIN
     rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
     inputs = scenario.settings.inputs
     return ContestFiles(
         programs={
             side: programs.program(scenario, session.request, session.results.done[build])
-            for side, build in ((Side.REFERENCE, PLAIN), (Side.RIVAL, rival))
+            for side, build in ((Side.REFERENCE, reference), (Side.RIVAL, rival))
         },
         model=session.request.path(scenario.model.file),
         inputs={name: session.request.path(path) for name, path in inputs.items()},
@@ -93,7 +100,7 @@ def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> 
         return _OF_APPLICATION
     if variant := trimmed_variant(task):
         return _plan_trimming(scenario, variant, session)
-    experiment = find_experiments([subject_of(task)])[0]
+    experiment = find_experiments([experiment_of(task)])[0]
     situation = Situation(
         dialect=session.services.engine.dialect(),
         architecture=session.services.toolchain.machine,
@@ -101,7 +108,10 @@ def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> 
         data_type=_find_data_type(session.request.path(scenario.model.file)),
     )
     reason = why_not(experiment, situation)
-    return reason or _plan_experiment(experiment, scenario, situation, session)
+    since_base = compares_with_base(task)
+    return reason or _plan_experiment(
+        experiment, scenario, situation, session, since_base=since_base
+    )
 
 
 def _find_data_type(model: Path) -> DataType | None:
@@ -113,11 +123,17 @@ def _find_data_type(model: Path) -> DataType | None:
 
 
 def _plan_experiment(
-    experiment: Experiment, scenario: Scenario, situation: Situation, session: Session
+    experiment: Experiment,
+    scenario: Scenario,
+    situation: Situation,
+    session: Session,
+    *,
+    since_base: bool,
 ) -> Contest:
+    """Return the contest of an experiment with the baseline, or with itself by the base."""
     kept = keep_for_experiments(_own_flags(scenario, session))
 
-    def make(side: Side, chosen: Experiment) -> Contestant:
+    def make(side: Side, chosen: Experiment, name: str) -> Contestant:
         commands = make_commands(
             chosen,
             _name_files(scenario, side),
@@ -127,14 +143,16 @@ def _plan_experiment(
             threads=scenario.settings.threads,
             extra=render_flags(kept, situation.dialect),
         )
-        return Contestant(name=chosen.name, commands=commands)
+        return Contestant(name=name, commands=commands)
 
-    alone = experiment.name == BASELINE
+    baseline = find_experiments([BASELINE])[0]
+    other, name = (experiment, str(Variant.BASE)) if since_base else (baseline, BASELINE)
+    alone = experiment.name == name
     return _make_contest(
         scenario,
         session,
-        make(Side.REFERENCE, find_experiments([BASELINE])[0]),
-        None if alone else make(Side.RIVAL, experiment),
+        make(Side.REFERENCE, other, name),
+        None if alone else make(Side.RIVAL, experiment, experiment.name),
         EXACT if alone else _looser(scenario.settings.allowed, experiment.tolerance),
     )
 

@@ -25,7 +25,11 @@ def summarize_performance(wants: Iterable[str], session: Session) -> Performance
     config, wanted = session.request.config, set(wants)
     tasks = [
         each
-        for each in perf_tasks(config, committed=session.request.committed)
+        for each in perf_tasks(
+            config,
+            committed=session.request.committed,
+            since_base=bool(session.request.base),
+        )
         if each.stage is Stage.PERF and each.id in wanted
     ]
     if not tasks:
@@ -74,5 +78,6 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
         result=None if done is None else done.result_as(PerfResult),
         failure=failed.get(cause),
         sizes=list_program_sizes(artifact, session),
+        base=request.base,
         reproduce=show_again(request.invocation, scenario.id, subject),
     )

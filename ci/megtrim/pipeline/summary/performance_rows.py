@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
@@ -21,7 +21,7 @@ from megtrim.pipeline.summary.contest_times import (
     summarize_stages,
 )
 from megtrim.plan.graph import Stage
-from megtrim.plan.performance import TRIMMING, TRIMMING_PREFIX
+from megtrim.plan.performance import SINCE_PREFIX, TRIMMING, TRIMMING_PREFIX
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.performance import (
     Performance,
@@ -61,7 +61,7 @@ class ContestOutcome:
     """Its id."""
     cpu_class: str
     subject: str
-    """The experiment, or ``trimming-VARIANT``."""
+    """The experiment, ``trimming-VARIANT`` or ``since-EXPERIMENT``."""
     artifact: str
     """The program."""
     result: PerfResult | None
@@ -69,6 +69,8 @@ class ContestOutcome:
     """Why there is no result, if that is known."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the program in each variant."""
+    base: str = ""
+    """Name of the earlier program, of one that compares with it."""
     reproduce: str = ""
     """Command that measures it again."""
 
@@ -76,6 +78,11 @@ class ContestOutcome:
     def trims(self) -> bool:
         """Whether it compares a trimmed program with the plain one."""
         return self.subject.startswith(TRIMMING_PREFIX)
+
+    @property
+    def experiment(self) -> str:
+        """The experiment of one that does not compare a trimmed program."""
+        return self.subject.removeprefix(SINCE_PREFIX)
 
     @property
     def variant(self) -> str:
@@ -115,11 +122,19 @@ def make_performance(
 ) -> Performance:
     """Return the rows in the order of the outcomes, those of trimming after the others."""
     adjusted = _adjust(outcomes)
+    since = {
+        (each.scenario, each.experiment): each
+        for each in outcomes
+        if each.subject.startswith(SINCE_PREFIX)
+    }
+    own = [each for each in outcomes if not each.trims and each not in since.values()]
     return Performance(
         threshold=criterion.threshold,
         floor_ms=criterion.floor_ms,
         inconclusive=inconclusive,
-        rows=tuple(_row(each, adjusted) for each in outcomes if not each.trims),
+        rows=tuple(
+            _row(each, since.get((each.scenario, each.experiment)), adjusted) for each in own
+        ),
         trimming=tuple(_trimming_rows([each for each in outcomes if each.trims], adjusted)),
     )
 
@@ -179,21 +194,34 @@ def _read_failure(failure: MegtrimError | None) -> _Reading:
     return _Reading(status=status_of_failure(failure), reason=reason)
 
 
-def _row(outcome: ContestOutcome, adjusted: Mapping[str, float]) -> PerformanceRow:
+def _row(
+    outcome: ContestOutcome, since: ContestOutcome | None, adjusted: Mapping[str, float]
+) -> PerformanceRow:
+    """Return the row of an experiment, with its comparison ``since`` the base if there is one."""
     read = _read(outcome, adjusted, Reference.BASELINE)
     measured = outcome.result.measured if outcome.result else None
+    ratios: tuple[RatioResult, ...] = () if read.ratio is None else (read.ratio,)
+    status = read.status
+    conditions = measured.conditions if measured else ()
+    if since is not None and read.times:
+        compared = _read(since, adjusted, Reference.BASE)
+        if compared.ratio is None:
+            conditions += (f"not compared with {since.base}: {compared.reason}",)
+        else:
+            ratios += (replace(compared.ratio, name=since.base),)
+            status = status_of(ratios)
     return PerformanceRow(
         scenario=outcome.scenario,
         cpu_class=outcome.cpu_class,
         experiment=outcome.subject,
         device=outcome.device,
         emulated=outcome.result.emulated if outcome.result else False,
-        status=read.status,
+        status=status,
         reason=read.reason,
         times=read.times,
-        ratios=() if read.ratio is None else (read.ratio,),
+        ratios=ratios,
         left_out=count_left_out(measured.samples) if measured else (),
-        conditions=measured.conditions if measured else (),
+        conditions=conditions,
         time_s=measured.time_s if measured else 0.0,
         reproduce=outcome.reproduce,
     )

@@ -29,6 +29,8 @@ def main(env: Mapping[str, str]) -> int:
     name = env["IN_NAME"]
     if not name or FORBIDDEN & set(name):
         return _fail(f"{name!r} cannot be the name of an artifact")
+    if env.get("MEGTRIM_STAND_IN_FAULT") == f"{env['GITHUB_JOB']} upload {name}":
+        return _fail("The runner has received a shutdown signal")
     files = found(env["IN_PATH"].splitlines(), hidden=env["IN_HIDDEN"] == "true")
     if not files:
         told = f"No files were found with the provided path: {env['IN_PATH']}"

@@ -18,7 +18,7 @@ def problems(text: str) -> list[str]:
     document = parse_document(text.encode(), file="f")
     with pytest.raises(ValidationError) as caught:
         Config.model_validate(document.data)
-    return [str(each) for each in problems_of(caught.value, document)]
+    return [str(each) for each in problems_of(caught.value, document, Config)]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.setup import (
     Options,
+    base_options,
     committed_option,
     common,
     describe,
@@ -51,6 +52,7 @@ Examples:
 @common
 @committed_option
 @quick_option
+@base_options
 @click.option(
     *("--traces", "asked"),
     flag_value="traces",

@@ -178,15 +178,20 @@ def _clear(to: Path) -> None:
 
 def _write(joined: JoinResult, to: Path, results: Path, where: Links) -> None:
     """Write all forms of the report, the verdict last: if it is there, the others are, too."""
-    text = comment.render(joined.verdict, links=where)
-    write_atomically(to / COMMENT_FILE, text)
-    write_atomically(to / _REPORT_FILE, text)
-    write_atomically(to / _JUNIT_FILE, junit.render(joined.verdict))
-    write_atomically(to / _PAGE_FILE, html.render(joined.verdict))
+    write_forms(joined.verdict, to, where)
     write_atomically(to / EVIDENCE_FILE, dump_set(joined.proofs))
     for name in (SIZES_FILE, BASELINE_FILE):
         _copy(results / name, to / name)
     write_atomically(to / VERDICT_FILE, to_json(joined.verdict))
+
+
+def write_forms(verdict: Verdict, to: Path, where: Links) -> None:
+    """Write a verdict as people and other tools read it."""
+    text = comment.render(verdict, links=where)
+    write_atomically(to / COMMENT_FILE, text)
+    write_atomically(to / _REPORT_FILE, text)
+    write_atomically(to / _JUNIT_FILE, junit.render(verdict))
+    write_atomically(to / _PAGE_FILE, html.render(verdict))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.night_files import read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
@@ -26,13 +27,9 @@ from megtrim.github.proposal import (
     PullRequestState,
 )
 from megtrim.github.runner import write_output
-from megtrim.input_files import read_text
 from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
-from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.keepset_diff import Proposal, body
 from megtrim.report.markup import code
-from megtrim.strict_json import LARGEST_DOCUMENT
-from megtrim.verdict.model import Verdict, parse_verdict
 
 _BY_ITSELF = "They start by themselves: this pull request was opened with a token of its own."
 _BY_DISPATCH = (
@@ -191,7 +188,7 @@ def propose(
     event = open_event(env)
     proposer = PullRequestProposer(open_api(env, event), event.repository)
     path = _inside(keep_set, project)
-    keep, verdict = read_keep_set(keep_set), _verdict(report)
+    keep, verdict = read_keep_set(keep_set), read_verdict(report)
     base = base or _base(event)
     if event.default_branch not in ("", base):
         branch = f"{branch}-{base}"  # each base has a proposal of its own
@@ -251,13 +248,6 @@ def _inside(keep_set: Path, project: Path) -> str:
     except ValueError:
         msg = f"{keep_set} is not in {project}"
         raise InputError(msg, hint="name the checkout that holds it with --project") from None
-
-
-def _verdict(report: Path) -> Verdict:
-    path = report / VERDICT_FILE
-    hint = "name the folder that a trim left with --report"
-    text = read_text(path, most_bytes=LARGEST_DOCUMENT, expected="a verdict", hint=hint)
-    return parse_verdict(text, source=str(path))
 
 
 def _parse_committed(text: str | None, console: Console) -> KeepSet | None:

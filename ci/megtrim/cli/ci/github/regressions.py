@@ -1,0 +1,220 @@
+"""``megtrim ci github base`` and ``regression-issues``: what nights ask of GitHub's issues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.night_files import read_runs, read_verdict
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console
+from megtrim.console import Console
+from megtrim.errors import EXIT_PASS, InfrastructureFailure
+from megtrim.github.comment import DEFAULT_AUTHOR
+from megtrim.github.issues import IssueTracker, TrackedIssue
+from megtrim.github.log_text import one_line
+from megtrim.github.runner import write_output
+from megtrim.report.performance.regression_issue import (
+    LABEL,
+    NightPlace,
+    read_record,
+    render_issue,
+)
+from megtrim.verdict.regressions import (
+    IssueAction,
+    IssueState,
+    KnownIssue,
+    Night,
+    choose_base,
+    plan_actions,
+)
+
+Command = TypeVar("Command", bound=Callable[..., object])
+_PATH = click.Path(path_type=Path)
+_COMMIT_DIGITS = 12
+_LONGEST_BRANCH = 80
+_WORDS = {
+    IssueState.REGRESSED: "updated",
+    IssueState.REPAIRED: "closed: repaired",
+    IssueState.DOUBLE: "closed: another one is open",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What GitHub has, and what megtrim reads of it; in the same order."""
+
+    issues: tuple[TrackedIssue, ...]
+    records: tuple[KnownIssue, ...]
+
+    def find(self, number: int) -> TrackedIssue:
+        return next(each for each in self.issues if each.number == number)
+
+
+def _common_options(command: Command) -> Command:
+    for option in (
+        click.option(
+            "--author",
+            default=DEFAULT_AUTHOR,
+            show_default=True,
+            help="Login that the token writes as; issues of others are not read.",
+        ),
+        click.option(
+            "--history",
+            type=_PATH,
+            default=Path("history"),
+            show_default=True,
+            help="Folder of the history; it may be missing.",
+        ),
+        click.option(
+            "--config",
+            "-c",
+            default="megtrim.yaml",
+            show_default=True,
+            help="The configuration, from the top of the repository; each has issues of its own.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim ci github base --history history
+
+\b
+Outputs of the step:
+  commit  what this night is compared with; empty: there is nothing earlier
+  name    what reports call it
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: issues: read`.
+"""
+)
+@_common_options
+def base(config: str, history: Path, author: str) -> int:
+    """Print the commit that a night of performance is compared with.
+
+    It is the last commit that was measured. While the issue of a regression is open it stays the
+    one before that, so that the regression is seen every night until it is repaired or accepted.
+    """
+    env = open_processes().env
+    event = open_event(env)
+    known = _list_known(IssueTracker(open_api(env, event), event.repository,
+                                     label=LABEL, author=author))  # fmt: skip
+    commit = choose_base(known.records, read_runs(history), config=config, head=event.head_sha)
+    write_output(env, "commit", commit)
+    branch = one_line(event.ref.removeprefix("refs/heads/"), most=_LONGEST_BRANCH)
+    write_output(env, "name", f"{branch} at {commit[:_COMMIT_DIGITS]}" if commit else "")
+    show(f"compared with {commit}" if commit else "there is no earlier commit to compare with")
+    return EXIT_PASS
+
+
+@click.command(
+    "regression-issues",
+    epilog="""\b
+Example:
+  megtrim ci github regression-issues report --base 1a2b3c4... --history history
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: issues: write`.
+""",
+)
+@click.argument("report", type=_PATH)
+@_common_options
+@click.option("--base", "base_commit", default="", help="Commit that it was compared with.")
+@click.option("--artifact", default="", help="Artifact of this run that holds the report.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+def regression_issues(
+    report: Path,
+    config: str,
+    history: Path,
+    author: str,
+    base_commit: str,
+    artifact: str,
+    dry_run: bool,
+) -> int:
+    """Open, update and close an issue for each scenario that got slower, by REPORT.
+
+    REPORT is a folder with the verdict.json of a night. Only what was measured and decided opens
+    or closes an issue; running it again changes nothing. An issue that a person closed is not
+    opened again for the same rows and the same base.
+    """
+    console = open_console(quiet=False)
+    env = open_processes().env
+    event = open_event(env)
+    performance = read_verdict(report).performance
+    if performance is None:
+        show("no times were measured: all issues stay as they are")
+        return EXIT_PASS
+    tracker = IssueTracker(open_api(env, event), event.repository, label=LABEL, author=author)
+    known = _list_known(tracker)
+    night = Night(
+        performance=performance,
+        config=config,
+        base=base_commit,
+        head=event.head_sha,
+        run=event.run_id,
+        runs=read_runs(history),
+    )
+    where = NightPlace(
+        repository_url=f"{event.server_url}/{event.repository}",
+        run_url=event.run_url,
+        artifact=artifact,
+        head=event.head_sha,
+    )
+    actions = plan_actions(night, known.records)
+    if dry_run:
+        for action in actions:
+            show(f"{_name(action)}\n\n{render_issue(action, where).body}\n")
+        return EXIT_PASS
+    failures = [
+        each for action in actions if (each := _act(tracker, known, action, where, console))
+    ]
+    if not actions:
+        show("no issue to open, update or close")
+    return failures[0].exit_code if failures else EXIT_PASS
+
+
+def _act(
+    tracker: IssueTracker, known: _Known, action: IssueAction, where: NightPlace, console: Console
+) -> InfrastructureFailure | None:
+    """Do one action; what fails does not keep the others from being done."""
+    text = render_issue(action, where)
+    try:
+        if not action.number:
+            number = tracker.open(text.title, text.body)
+            show(f"issue {number}: opened for {one_line(action.record.scenario)}")
+            return None
+        still_open = action.record.state is IssueState.REGRESSED
+        changed = tracker.update(
+            known.find(action.number), text.title, text.body, is_open=still_open
+        )
+    except InfrastructureFailure as failure:
+        console.warn(one_line(f"{_name(action)}: {failure}", most=1000))
+        return failure
+    show(_name(action) if changed else f"issue {action.number}: unchanged")
+    return None
+
+
+def _name(action: IssueAction) -> str:
+    if not action.number:
+        return f"an issue for {one_line(action.record.scenario)}"
+    return f"issue {action.number}: {_WORDS[action.record.state]}"
+
+
+def _list_known(tracker: IssueTracker) -> _Known:
+    issues = tuple(tracker.list_own())
+    records = tuple(
+        KnownIssue(number=each.number, is_open=each.is_open, record=record)
+        for each in issues
+        if (record := read_record(each.body)) is not None
+    )
+    return _Known(issues=issues, records=records)

@@ -1,0 +1,187 @@
+"""Three nights of a team: a clean one, one with a regression and without a device, a repaired one.
+
+Each step depends on those before it. The engine's plant is larger than what a night would find, so
+that few rounds find it on a busy machine.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from act import stranger
+from act.driver.forge import KIT, STRANGER, Forge
+from act.driver.runner import Act, Run
+from act.world import World, content
+from support.github_double import GithubDouble
+
+CONFIG = stranger.CONFIG.replace(
+    "  - {name: desk, qemu_cpu: max}\n",
+    "  - {name: desk, qemu_cpu: max}\n  - {name: attic, qemu_cpu: max}\n",
+).replace(
+    "class: desk, runner: true}\n",
+    "class: desk, runner: true}\n  - {name: shelf, kind: local, class: attic, runner: true}\n",
+) + ("perf: {experiments: [baseline], budget: {rounds: 16}, threshold: 10%, inconclusive: warn}\n")
+NIGHT = "megtrim-night.yml"
+DESK, ATTIC = "tiny-mobile/default@desk", "tiny-mobile/default@attic"
+SHARE = 40
+"""Percent by which the planted defect slows every iteration down."""
+JOBS = dict.fromkeys(
+    ("build", "device attic 1/1", "device desk 1/1", "report", "history", "issues"), "success"
+)
+
+
+@pytest.fixture(scope="module")
+def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A team that has adopted megtrim; the server's git is the forge's, by a setting of git."""
+    root = tmp_path_factory.mktemp("forge")
+    settings = tmp_path_factory.mktemp("settings")
+    (settings / "git").mkdir()
+    (settings / "git" / "config").write_text(
+        f'[url "{(root / "remotes").as_uri()}/"]\n\tinsteadOf = https://github.com/\n',
+        encoding="utf-8",
+    )
+    env = {
+        "CCACHE_DIR": os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache"),
+        "MEGTRIM_HOST_RUNS_PROGRAMS": "yes",
+        "XDG_CONFIG_HOME": str(settings),
+    }
+    with GithubDouble() as double:
+        world = World(Forge(root, act, double, env), CONFIG)
+        world.begin()
+        world.forge.merge(world.adopted)
+        yield world
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """One run, the commit that it measured, and the issues that there were afterwards."""
+
+    run: Run
+    commit: str
+    issues: tuple[dict[str, Any], ...]
+
+
+def run_night(team: World, day: int, **more: Any) -> Night:
+    """Run the workflow at two o'clock."""
+    commit = team.forge.api.heads["main"]
+    run = team.forge.run_dispatch(NIGHT, now=datetime(2027, 1, day, 2, tzinfo=UTC), **more)
+    issues = tuple(dict(each) for each in team.forge.api.issues.values())
+    return Night(run=run, commit=commit, issues=issues)
+
+
+@pytest.fixture(scope="module")
+def clean(team: World) -> Night:
+    """The first night: there is nothing to compare with."""
+    return run_night(team, 1)
+
+
+@pytest.fixture(scope="module")
+def slow(team: World, clean: object) -> Night:
+    """The second: a commit slows the engine down, and the attic's machine goes away."""
+    files: dict[str, str | bytes | None] = {stranger.OPTIONS: stranger.slowed_down(SHARE)}
+    team.forge.push(files, branch="main", message="A change")
+    lost = {"MEGTRIM_STAND_IN_FAULT": "device upload megtrim-times-attic-1"}
+    return run_night(team, 2, env=lost)
+
+
+@pytest.fixture(scope="module")
+def repaired(team: World, slow: object) -> Night:
+    """The third: the change is taken back, and the attic is there again."""
+    files: dict[str, str | bytes | None] = {stranger.OPTIONS: stranger.slowed_down(0)}
+    team.forge.push(files, branch="main", message="Take it back")
+    return run_night(team, 3)
+
+
+def rows(run: Run) -> dict[str, Any]:
+    """Return the row of each scenario."""
+    verdict = content(run, "megtrim-performance", "verdict.json")
+    return {each["scenario"]: each for each in verdict["performance"]["rows"]}
+
+
+def points(run: Run) -> dict[str, list[str]]:
+    """Return the nights that the page has of each scenario."""
+    verdict = content(run, "megtrim-performance", "verdict.json")
+    return {
+        each["scenario"]: [point["date"] for point in each["points"]]
+        for each in verdict["performance"]["history"]
+    }
+
+
+def test_a_clean_night_opens_no_issue(clean: Night) -> None:
+    """Times of both devices, nothing to compare them with, and a history that begins."""
+    run, found = clean.run, clean.issues
+    assert run.conclusions == JOBS
+    assert found == ()
+    assert {each: row["status"] for each, row in rows(run).items()} == {
+        DESK: "measured",
+        ATTIC: "measured",
+    }
+    assert run.jobs["build"].outputs["commit"] == ""
+    assert points(run) == {DESK: ["2027-01-01"], ATTIC: ["2027-01-01"]}
+
+
+def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
+    """With scenario, interval, suspected commits, and how to see it again."""
+    run, good, bad = slow.run, clean.commit, slow.commit
+    assert run.conclusions == {**JOBS, "device attic 1/1": "failure", "issues": "failure"}
+    (issue,) = slow.issues
+    assert run.jobs["build"].outputs["commit"] == good
+    assert (issue["title"], issue["state"]) == (
+        "tiny-mobile/default on desk got slower",
+        "open",
+    )
+    assert issue["labels"] == [{"name": "megtrim-regression"}]
+    body = issue["body"]
+    (row,) = (each for each in rows(run).values() if each["scenario"] == DESK)
+    (ratio,) = row["ratios"]
+    assert 1.1 < ratio["lower"] <= ratio["ratio"] < 1 + 2 * SHARE / 100
+    interval = f"{ratio['ratio']:.3f} ({ratio['lower']:.3f} to {ratio['upper']:.3f})"
+    assert f"`{DESK}` got slower" in body
+    assert f"| `baseline` | `bench` | `main at {good[:12]}` | **{interval}** |" in body
+    assert f"git log --oneline {good}..{bad}" in body
+    assert f"https://github.com/{STRANGER}/compare/{good}...{bad}" in body
+    assert "megtrim perf run" in body
+    assert f"--scenario {DESK}" in body
+
+
+def test_a_device_that_is_missing_costs_its_own_rows(slow: Night) -> None:
+    """They say so; nothing is said of the scenario's speed there."""
+    run = slow.run
+    lost = rows(run)[ATTIC]
+    assert (lost["status"], lost["times"]) == ("infrastructure", [])
+    assert lost["reason"]
+    assert points(run) == {DESK: ["2027-01-01", "2027-01-02"], ATTIC: ["2027-01-01"]}
+
+
+def test_a_repair_closes_the_issue(clean: Night, slow: Night, repaired: Night) -> None:
+    """Compared with the commit before the regression, not with the slow one."""
+    run = repaired.run
+    (before,), (after,) = slow.issues, repaired.issues
+    assert run.conclusions == JOBS
+    assert run.jobs["build"].outputs["commit"] == clean.commit
+    assert (after["number"], after["state"]) == (before["number"], "closed")
+    assert after["body"].startswith("**Repaired**")
+
+
+def test_the_page_shows_all_three(team: World, repaired: Night) -> None:
+    """And the branch keeps them, one file for each device and night."""
+    run = repaired.run
+    assert points(run) == {
+        DESK: ["2027-01-01", "2027-01-02", "2027-01-03"],
+        ATTIC: ["2027-01-01", "2027-01-03"],
+    }
+    with zipfile.ZipFile(run.artifacts["megtrim-performance"]) as archive:
+        page = archive.read("index.html").decode()
+    assert all(night in page for night in points(run)[DESK])
+    bare = team.forge.root / "remotes" / f"{STRANGER}.git"
+    listed = team.forge.code.git("ls-tree", "-r", "--name-only", "perf-history", cwd=bare)
+    assert len(listed.splitlines()) == 5
+    assert KIT not in listed

@@ -1,0 +1,172 @@
+"""``megtrim ci github history add`` and ``push`` as jobs of a night call them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from megtrim.history.branch import DataBranch
+from megtrim.history.folder import append_to_folder
+from megtrim.process import ProcessRunner
+from megtrim.verdict.join import join
+from megtrim.verdict.model import parse_verdict, to_json
+from megtrim.verdict.performance import HistorySeries
+from support.github_double import GithubDouble
+from support.github_state import Repository
+from support.perf_runs import make_run
+from unit.cli.support import Answer, Shell
+from unit.verdict.examples import facts
+from unit.verdict.performance_examples import performance, row
+
+
+@dataclass(slots=True)
+class Team:
+    """A team's repository, and the jobs of its nights."""
+
+    shell: Shell
+    github: GithubDouble
+    repository: Repository
+    bare: Path
+    env: pytest.MonkeyPatch
+
+    @property
+    def report(self) -> Path:
+        return self.shell.folder / "report"
+
+    def measure(self, *, day: int) -> None:
+        """Leave the report of a night in January."""
+        now = self.repository.now.replace(day=day)
+        self.repository.now = now
+        run = self.repository.run(self.repository.heads["main"], event="schedule")
+        self.env.setenv("GITHUB_RUN_ID", str(run))
+        self.report.mkdir(exist_ok=True)
+        text = to_json(join(facts(performance=performance(rows=(row(),), trimming=(), history=()))))
+        (self.report / "verdict.json").write_text(text, encoding="utf-8")
+
+    def add(self) -> Answer:
+        return self.shell("ci", "github", "history", "add", "report", "--history", "history")
+
+    def push(self) -> Answer:
+        return self.shell("ci", "github", "history", "push", "report", "--repository", "kit")
+
+    def series(self) -> HistorySeries:
+        """Return the one series of the report."""
+        path = self.report / "verdict.json"
+        verdict = parse_verdict(path.read_text(encoding="utf-8"), source="v")
+        assert verdict.performance is not None
+        (series,) = verdict.performance.history
+        return series
+
+
+@pytest.fixture
+def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """The server's git is a bare repository of this machine, by a person's own setting."""
+    processes = ProcessRunner({"PATH": "/usr/bin:/bin"})
+    bare, home = shell.folder / "remotes/acme/phone.git", shell.folder / "home"
+    processes.capture("git", "init", "--quiet", "--bare", str(bare))
+    processes.capture("git", "init", "--quiet", str(shell.folder / "kit"))
+    home.mkdir()
+    (home / ".gitconfig").write_text(
+        f'[url "file://{shell.folder}/remotes/"]\n\tinsteadOf = https://github.com/\n',
+        encoding="utf-8",
+    )
+    with GithubDouble() as github:
+        repository = github.repository("acme/phone")
+        head = repository.commit({"a": "1"}, branch="main")
+        event = shell.folder / "event.json"
+        event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
+        variables = {
+            "EVENT_NAME": "schedule",
+            "EVENT_PATH": str(event),
+            "REPOSITORY": "acme/phone",
+            "SHA": head,
+            "REF": "refs/heads/main",
+            "RUN_ATTEMPT": "1",
+            "API_URL": github.url,
+            "TOKEN": github.token,
+        }
+        for name, value in variables.items():
+            monkeypatch.setenv(f"GITHUB_{name}", value)
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+        yield Team(shell, github, repository, bare, monkeypatch)
+        github.check()
+
+
+def test_a_night_joins_the_history_and_its_report(team: Team) -> None:
+    """The page shows every night; the runs to append lie next to it."""
+    team.measure(day=1)
+    answer = team.add()
+    assert answer.status == 0, answer.err
+    (first,) = (team.report / "runs").glob("*.json")
+    assert answer.out == f"{first.stem}\n"
+    assert first.name.startswith("20270101T120000Z-")
+    assert [each.date for each in team.series().points] == ["2027-01-01"]
+    for name in ("report.md", "comment.md", "junit.xml", "index.html"):
+        assert (team.report / name).stat().st_size > 100
+
+
+def test_nights_are_pushed_to_the_branch(team: Team) -> None:
+    """Which is made, grows by one file a night, and stays as it is for a repeated job."""
+    branch = DataBranch(
+        ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(team.shell.folder)}),
+        team.shell.folder / "kit",
+        "perf-history",
+        remote=str(team.bare),
+    )
+    for day in (1, 2):
+        team.measure(day=day)
+        for _ in range(2):
+            append_to_folder(team.shell.folder / "history", branch.read().runs if day > 1 else [])
+            assert team.add().status == 0
+            assert team.push().status == 0
+    assert [run.measured_at[:10] for run in branch.read().runs] == ["2027-01-01", "2027-01-02"]
+    assert [each.date for each in team.series().points] == ["2027-01-01", "2027-01-02"]
+
+
+def test_a_night_without_times_adds_nothing(team: Team) -> None:
+    """And pushes nothing."""
+    team.measure(day=1)
+    (team.report / "verdict.json").write_text(to_json(join(facts())), encoding="utf-8")
+
+    assert team.add().out == "no times were measured: nothing joins the history\n"
+    assert team.push().out == "no device measured anything: the history stays as it is\n"
+
+
+def test_what_is_no_run_is_not_pushed(team: Team) -> None:
+    """The branch holds runs and nothing else."""
+    (team.report / "runs").mkdir(parents=True)
+    (team.report / "runs" / "x.json").write_text('{"version": 1}', encoding="utf-8")
+
+    answer = team.push()
+    assert answer.status == 2
+    assert "expected this key" in answer.err
+
+
+def test_a_token_is_needed_and_not_printed(team: Team) -> None:
+    """A remote that is gone is named without it."""
+    team.measure(day=1)
+    team.add()
+    team.bare.rename(team.bare.with_name("gone"))
+    answer = team.push()
+    assert answer.status == 3
+    assert "git ls-remote failed" in answer.err
+    assert team.github.token not in answer.err + answer.out
+    team.env.delenv("GITHUB_TOKEN")
+    assert "there is no GitHub token" in team.push().err
+
+
+def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
+    """It is named, and the night is delivered."""
+    history = team.shell.folder / "history"
+    append_to_folder(history, [make_run(0)])
+    next(history.rglob("*.json")).write_text("{", encoding="utf-8")
+    team.measure(day=1)
+
+    answer = team.add()
+    assert answer.status == 0
+    assert "left out" in answer.err

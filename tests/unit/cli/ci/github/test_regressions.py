@@ -1,0 +1,199 @@
+"""``megtrim ci github base`` and ``regression-issues`` as jobs of a night call them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from megtrim.history.folder import append_to_folder
+from megtrim.verdict.join import join
+from megtrim.verdict.model import to_json
+from megtrim.verdict.performance import PerformanceStatus
+from support.github_double import GithubDouble
+from support.github_state import Repository
+from support.perf_runs import make_run
+from unit.cli.support import Answer, Shell
+from unit.verdict.examples import facts
+from unit.verdict.performance_examples import NO_CHANGE, ROWS, performance, row, since, skipped
+
+SLOW = row(status=PerformanceStatus.REGRESSED, ratios=(since(1.3),))
+OTHER = replace(SLOW, scenario="other/default@any")
+FAST = row(ratios=(NO_CHANGE,))
+LOST = skipped("baseline", PerformanceStatus.INFRASTRUCTURE, "pixel-6 went offline")
+GOOD = f"{0:040x}"
+
+
+@dataclass(slots=True)
+class Team:
+    """A team's repository, and the job of a night in it."""
+
+    shell: Shell
+    github: GithubDouble
+    repository: Repository
+    env: pytest.MonkeyPatch
+
+    def __call__(self, *rows: object, run: int = 77, options: tuple[str, ...] = ()) -> Answer:
+        """Publish a night with these rows."""
+        self.write(*rows, run=run)
+        return self.publish(*options)
+
+    def write(self, *rows: object, run: int) -> None:
+        """Leave the report of a night with these rows."""
+        self.env.setenv("GITHUB_RUN_ID", str(run))
+        found = performance(rows=rows, trimming=(), history=())
+        report = self.shell.folder / "report"
+        report.mkdir(exist_ok=True)
+        text = to_json(join(facts(performance=found)))
+        (report / "verdict.json").write_text(text, encoding="utf-8")
+
+    def publish(self, *options: str) -> Answer:
+        """Publish the report that is there."""
+        return self.shell(
+            *("ci", "github", "regression-issues", "report", "--base", GOOD), *options
+        )
+
+    def states(self) -> list[str]:
+        """Return the state of each issue."""
+        return [each["state"] for each in self.repository.issues.values()]
+
+    def base(self) -> str:
+        """Return the commit that the next night is compared with."""
+        output = self.shell.folder / "outputs"
+        output.unlink(missing_ok=True)
+        answer = self.shell("ci", "github", "base", "--history", "history")
+        assert answer.status == 0, answer.err
+        return output.read_text(encoding="utf-8").splitlines()[1]
+
+
+@contextmanager
+def open_team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """Make a repository, and set what a job of it sees."""
+    with GithubDouble() as github:
+        repository = github.repository("acme/phone")
+        head = repository.commit({"a": "1"}, branch="main")
+        event = shell.folder / "event.json"
+        event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
+        variables = {
+            "EVENT_NAME": "schedule",
+            "EVENT_PATH": str(event),
+            "REPOSITORY": "acme/phone",
+            "SHA": head,
+            "REF": "refs/heads/main",
+            "RUN_ID": "77",
+            "RUN_ATTEMPT": "1",
+            "API_URL": github.url,
+            "TOKEN": github.token,
+            "OUTPUT": str(shell.folder / "outputs"),
+        }
+        for name, value in variables.items():
+            monkeypatch.setenv(f"GITHUB_{name}", value)
+        yield Team(shell, github, repository, monkeypatch)
+        github.check()
+
+
+@pytest.fixture
+def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """A team's repository."""
+    with open_team(shell, monkeypatch) as made:
+        yield made
+
+
+def test_a_regression_lives_until_it_is_repaired(team: Team) -> None:
+    """Opened, kept through a night without the device, and closed."""
+    assert team(SLOW).out == f"issue 1: opened for {SLOW.scenario}\n"
+    assert team(LOST, run=78).out == "no issue to open, update or close\n"
+    assert team.states() == ["open"]
+    assert team(FAST, run=79).out == "issue 1: closed: repaired\n"
+    assert team.states() == ["closed"]
+
+
+def test_a_job_that_is_repeated_changes_nothing(team: Team) -> None:
+    """Nothing is written a second time, be it opened or closed."""
+    for rows in ((SLOW, OTHER), (SLOW, replace(FAST, scenario=OTHER.scenario))):
+        team(*rows)
+        writes = len([call for call in team.github.journal if call.method != "GET"])
+        team(*rows)
+        assert len([c for c in team.github.journal if c.method != "GET"]) == writes
+
+
+def test_one_failure_of_the_server_costs_one_issue(team: Team) -> None:
+    """The job fails by it, and the next attempt does the rest."""
+    team.github.fail("POST", r"/issues$", status=500)
+
+    answer = team(SLOW, OTHER)
+    assert answer.status == 3
+    assert "an issue for other/default@any" in answer.err
+    assert len(team.repository.issues) == 1
+    assert team(SLOW, OTHER).status == 0
+    assert len(team.repository.issues) == 2
+
+
+def test_an_issue_that_came_in_spite_of_an_error_is_not_doubled(team: Team) -> None:
+    """GitHub opened it and answered with an error: the next attempt finds it."""
+    team.github.fail("POST", r"/issues$", status=502, acts=True)
+
+    assert team(SLOW).status == 3
+    assert team(SLOW).status == 0
+    assert team.states() == ["open"]
+
+
+def test_without_the_right_to_write_the_reason_is_printed(team: Team) -> None:
+    """And which right it is."""
+    team.github.permissions["issues"] = "read"
+
+    answer = team(SLOW)
+    assert answer.status == 3
+    assert "permissions: issues: write" in answer.err
+
+
+def test_a_dry_run_writes_nothing(team: Team) -> None:
+    """It prints what it would write."""
+    answer = team(SLOW, options=("--dry-run",))
+
+    assert f"an issue for {SLOW.scenario}\n" in answer.out
+    assert "### To see it again" in answer.out
+    assert team.repository.issues == {}
+
+
+def test_rows_of_every_status_open_one_issue(team: Team) -> None:
+    """That of the one that regressed."""
+    assert team(*ROWS).out == f"issue 1: opened for {SLOW.scenario}\n"
+
+
+def test_a_night_without_times_says_so(team: Team) -> None:
+    """All issues stay."""
+    report = team.shell.folder / "report"
+    report.mkdir()
+    (report / "verdict.json").write_text(to_json(join(facts())), encoding="utf-8")
+
+    answer = team.shell("ci", "github", "regression-issues", "report")
+    assert (answer.status, answer.out) == (
+        0,
+        "no times were measured: all issues stay as they are\n",
+    )
+
+
+def test_the_base_is_the_last_commit_of_the_history(team: Team) -> None:
+    """None on the first night; while an issue is open, its own."""
+    assert team.base() == ""
+    history = team.shell.folder / "history"
+    append_to_folder(history, [make_run(0), make_run(1)])
+    assert team.base() == f"{1:040x}"
+    team(SLOW)
+    assert team.base() == GOOD
+    team(FAST, run=78)
+    assert team.base() == f"{1:040x}"
+
+
+def test_a_damaged_file_of_the_history_costs_itself(team: Team) -> None:
+    """With a warning."""
+    history = team.shell.folder / "history"
+    append_to_folder(history, [make_run(0), make_run(1)])
+    newest = max(history.rglob("*.json"))
+    newest.write_text("{", encoding="utf-8")
+
+    assert team.base() == f"{0:040x}"

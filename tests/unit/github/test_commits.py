@@ -1,0 +1,61 @@
+"""Facts of a run and its commit, against a server that remembers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.github.api import Api
+from megtrim.github.commits import CommitFacts, fetch_commit, fetch_start
+from support.github_double import GithubDouble
+from support.github_state import Repository
+from unit.github.support import asking
+
+
+@pytest.fixture
+def repository(github: GithubDouble) -> Repository:
+    """What GitHub remembers."""
+    return github.repository("acme/phone", now=datetime(2027, 1, 31, 2, 3, 4, tzinfo=UTC))
+
+
+@pytest.fixture
+def api(github: GithubDouble, repository: Repository) -> Api:
+    """What asks."""
+    return asking(github.url, token=github.token).api
+
+
+def test_a_commit_with_and_without_a_parent(api: Api, repository: Repository) -> None:
+    """Its first parent, and when it was committed."""
+    first = repository.commit({"a": "1"}, branch="main")
+    second = repository.commit({"a": "2"}, branch="main")
+
+    assert fetch_commit(api, "acme/phone", second) == CommitFacts(
+        sha=second, parent=first, committed_at="2027-01-31T02:03:04Z"
+    )
+    assert fetch_commit(api, "acme/phone", first).parent == ""
+
+
+def test_a_run_begins_once(api: Api, repository: Repository) -> None:
+    """However often it is attempted."""
+    run = repository.run(repository.commit({"a": "1"}, branch="main"))
+    repository.runs[run]["run_attempt"] = 2
+
+    assert fetch_start(api, "acme/phone", run) == "2027-01-31T02:03:04Z"
+
+
+@pytest.mark.parametrize("time", ["", "yesterday", "2027-01-31T02:03:04+01:00", None])
+def test_an_odd_time_is_a_failure(api: Api, repository: Repository, time: str | None) -> None:
+    """It would become the name of a file."""
+    run = repository.run(repository.commit({"a": "1"}, branch="main"))
+    repository.runs[run]["created_at"] = time
+
+    with pytest.raises(InfrastructureFailure, match="created_at"):
+        fetch_start(api, "acme/phone", run)
+
+
+def test_a_commit_that_is_unknown_is_a_failure(api: Api, repository: Repository) -> None:
+    """GitHub says so."""
+    with pytest.raises(InfrastructureFailure, match="404"):
+        fetch_commit(api, "acme/phone", "f" * 40)
