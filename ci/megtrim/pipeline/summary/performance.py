@@ -9,8 +9,8 @@ from itertools import groupby
 from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.perf.comparison import adjust_p_values
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
-from megtrim.perf.multiplicity import adjust_p_values
 from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import BuildResult, PerfResult, ReduceResult
