@@ -18,6 +18,7 @@ from megtrim.config.checks.devices import device_problems
 from megtrim.config.checks.files import load_file_problems
 from megtrim.config.checks.levels import COMPILED, level_problems
 from megtrim.config.checks.neighbours import neighbour_problems
+from megtrim.config.checks.performance import performance_problems
 from megtrim.config.checks.references import reference_problems
 from megtrim.config.checks.toolchain import toolchain_problems
 from megtrim.config.model import Config
@@ -77,6 +78,7 @@ def load_config(
         *switch_problems(document),
         *means_problems(document),
         *neighbour_problems(document),
+        *performance_problems(document),
         *load_file_problems(document, folder),
     ]
     try:

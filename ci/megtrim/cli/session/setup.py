@@ -162,6 +162,13 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
+device_option = click.option(
+    "--device",
+    metavar="NAME|KIND",
+    help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
+)
+
+
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those that say what a trim depends on."""
     baseline = click.option(
@@ -170,12 +177,7 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="A sizes.json to measure growth against, instead of `baseline`.",
     )
-    device = click.option(
-        "--device",
-        metavar="NAME|KIND",
-        help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
-    )
-    return common(committed_option(quick_option(baseline(device(command)))))
+    return common(committed_option(quick_option(baseline(device_option(command)))))
 
 
 def open_console(*, quiet: bool) -> Console:

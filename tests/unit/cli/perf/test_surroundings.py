@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.cli.perf.surroundings import parse_features
+from megtrim.devices.cpu_features import parse_features
 
 
 @pytest.mark.parametrize(
