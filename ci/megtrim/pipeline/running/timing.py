@@ -8,6 +8,7 @@ ends its contest, which is a result; a failure of the machine is raised.
 from __future__ import annotations
 
 import math
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +43,7 @@ from megtrim.pipeline.running.timing_samples import (
 _TIMED_MS = 200.0
 """A process makes iterations for about this long, or as many as its command says."""
 _MOST_ITERATIONS = 200
-_LENGTH_S = 1.0
+_LENGTH_S = 0.5
 """By how much the longer of two runs is to be longer: a phone's clock has steps of 10 ms."""
 _MOST_BY_LENGTH = 100_000
 _SPARE = 1.5
@@ -100,6 +101,7 @@ class _Measurement:
         """Prepare, compare the outputs, take samples until it is clear."""
         try:
             self._check_outputs()
+            self._choose_lengths()
             self._take_samples()
         except ContestEnded as ended:
             return self._result(ended.status, ended.message)
@@ -120,32 +122,40 @@ class _Measurement:
     def _check_outputs(self) -> None:
         """Run each side once, before anything is timed; fast and wrong is a failure."""
         found: list[tuple[bytes, ...]] = []
-        logs = []
         for side, contestant in self._contest.sides:
             self._runs.prepare(side, contestant)
-            run, outputs = self._runs.run_for_outputs(side, contestant)
-            found.append(outputs)
-            logs.append(self._iteration_ms(contestant, run))
+            found.append(self._runs.run_for_outputs(side, contestant))
         if len(found) > 1:
             self._outputs = compare_in_order(found[0], found[1], self._contest.tolerance)
-        known = [each for each in logs if each is not None]
-        self._lengths = (
-            self._choose_count(known) if len(known) == len(logs) else self._find_lengths()
-        )
 
-    def _iteration_ms(self, contestant: Contestant, run: ProgramRun) -> float | None:
+    def _choose_lengths(self) -> None:
+        """Run each side once more, and choose how many iterations a process makes."""
+        iterations_ms = []
+        for side, contestant in self._contest.sides:
+            count = contestant.commands[-1].iterations
+            run = self._runs.run_measured(side, contestant, iterations=count)
+            iterations_ms.append(self._read_iteration_ms(contestant, run))
+        known = [each for each in iterations_ms if each is not None]
+        if len(known) < len(iterations_ms):
+            self._lengths = self._find_lengths()
+            return
+        least = max(each.commands[-1].iterations for _, each in self._contest.sides)
+        wanted = math.ceil(_TIMED_MS / max(*known, _TIMED_MS / _MOST_ITERATIONS))
+        self._lengths = _Lengths(short=max(least, wanted))
+
+    def _read_iteration_ms(self, contestant: Contestant, run: ProgramRun) -> float | None:
         """Return how long an iteration took, None if the program logs nothing."""
-        warmups = contestant.commands[-1].step.warmups
+        command = contestant.commands[-1]
         try:
-            log = read_times(run, source=contestant.name, iterations=1, warmups=warmups)
+            log = read_times(
+                run,
+                source=contestant.name,
+                iterations=command.iterations,
+                warmups=command.step.warmups,
+            )
         except DamagedLog as damage:
             raise ContestEnded(ContestStatus.FAILED, damage.message) from None
-        return None if log is None else max(test.average_ms for test in log.tests)
-
-    def _choose_count(self, iterations_ms: Sequence[float]) -> _Lengths:
-        least = max(each.commands[-1].iterations for _, each in self._contest.sides)
-        wanted = math.ceil(_TIMED_MS / max(*iterations_ms, _TIMED_MS / _MOST_ITERATIONS))
-        return _Lengths(short=max(least, wanted))
+        return None if log is None else max(statistics.median(test.whole_ms) for test in log.tests)
 
     def _find_lengths(self) -> _Lengths:
         """Try longer runs of the reference until iterations take most of the time."""

@@ -98,9 +98,7 @@ class ContestRuns:
         env = {_PADDING: "x" * padding_bytes}
         return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpu=cpu)
 
-    def run_for_outputs(
-        self, side: Side, contestant: Contestant
-    ) -> tuple[ProgramRun, tuple[bytes, ...]]:
+    def run_for_outputs(self, side: Side, contestant: Contestant) -> tuple[bytes, ...]:
         """Run the measured step once, and return its outputs in their order.
 
         Their names are those of variables, which other layouts and fusions number differently.
@@ -108,8 +106,8 @@ class ContestRuns:
         folder = f"{side}-outputs"
         self._directory.make(folder)
         more = ("--iter", "1", "--bin-out-dump", folder)
-        run = self._run(side, contestant, contestant.commands[-1], more)
-        return run, tuple(self._fetch_outputs(folder, contestant))
+        self._run(side, contestant, contestant.commands[-1], more)
+        return tuple(self._fetch_outputs(folder, contestant))
 
     def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
         """Return the outputs of the last run; earlier ones were warm-ups."""
