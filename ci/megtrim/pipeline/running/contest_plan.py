@@ -52,12 +52,12 @@ def plan_contest(task: Task, session: Session) -> PlannedContest | str:
     if subject.startswith(TRIMMING_PREFIX):
         return _plan_trimming(scenario, subject.removeprefix(TRIMMING_PREFIX), session)
     experiment = find_experiments([subject])[0]
-    situation = _look_at(scenario, session)
+    situation = look_at(scenario, session)
     reason = why_not(experiment, situation)
     return reason or _plan_experiment(experiment, scenario, situation, session)
 
 
-def _look_at(scenario: Scenario, session: Session) -> Situation:
+def look_at(scenario: Scenario, session: Session) -> Situation:
     """Return what a scenario's experiments have here. Raises InputError for a damaged model."""
     machine = session.services.toolchain.machine
     own = session.services.device(scenario).kind == "local" and machine == platform.machine()
@@ -76,7 +76,7 @@ def _plan_experiment(
 ) -> PlannedContest:
     program = programs.program(scenario, session.request, session.results.done[PLAIN])
     files = _files(scenario, session, {Side.REFERENCE: program, Side.RIVAL: program}, cache=None)
-    kept = keep_for_experiments(_own_flags(scenario, session))
+    kept = keep_for_experiments(own_flags(scenario, session))
 
     def make(side: Side, chosen: Experiment) -> Contestant:
         commands = make_commands(
@@ -97,7 +97,7 @@ def _plan_experiment(
             session,
             make(Side.REFERENCE, find_experiments([BASELINE])[0]),
             None if alone else make(Side.RIVAL, experiment),
-            _looser(scenario.settings.allowed, experiment.tolerance),
+            loosen(scenario.settings.allowed, experiment.tolerance),
         ),
         files=files,
     )
@@ -133,7 +133,7 @@ def _own_command(
 ) -> StepCommand:
     """Return the scenario's own command line, with the counts of a measured run."""
     dialect = session.services.engine.dialect()
-    own, warmups = drop_counts(_own_flags(scenario, session))
+    own, warmups = drop_counts(own_flags(scenario, session))
     counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
     arguments = ProgramArguments(
         program=names.program,
@@ -147,7 +147,7 @@ def _own_command(
     return StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
 
 
-def _own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
+def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
     dialect = session.services.engine.dialect()
     return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
@@ -186,7 +186,7 @@ def _make_contest(
     )
 
 
-def _looser(first: Tolerance, second: Tolerance) -> Tolerance:
+def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
     """Return what either allows: a scenario's own may cover what an experiment's does not."""
     return Tolerance(
         absolute=max(first.absolute, second.absolute),
