@@ -1,4 +1,4 @@
-"""Contests of the real sample engine on this machine: what is planted is found, and nothing else."""
+"""Contests of the real sample engine here: what is planted is found, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import (
     Contest,
-    ContestBudget,
     Contestant,
+    ContestBudget,
     ContestResult,
     ContestStatus,
     Side,

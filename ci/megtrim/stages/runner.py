@@ -29,7 +29,7 @@ from megtrim.stages import (
     functions,
     header,
     neighbours,
-    performance,
+    perf,
     profile,
     reduce,
     report,
@@ -50,7 +50,7 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.NEIGHBOURS: neighbours,
     Stage.SIZE: size,
     Stage.SWITCHES: switches,
-    Stage.PERF: performance,
+    Stage.PERF: perf,
     Stage.VERDICT: verdict,
     Stage.REPORT: report,
 }

@@ -38,7 +38,7 @@ def performance_problems(document: Document) -> Iterator[Problem]:
     history = perf.get("history")
     if isinstance(history, dict) and {"folder", "branch"} <= history.keys():
         path = ("perf", "history", "branch")
-        yield document.problem(path, "a branch beside a folder", "folder or branch, not both")
+        yield document.problem(path, "a branch next to a folder", "folder or branch, not both")
 
 
 def _check_names(

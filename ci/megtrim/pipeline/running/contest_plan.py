@@ -13,7 +13,8 @@ from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.models.reader import read_model
-from megtrim.perf.contest import Contest, Contestant, Side
+from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Contestant, ContestBudget, Side
+from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
 from megtrim.perf.experiments.experiment import CacheUse, Experiment, Step
 from megtrim.perf.experiments.scenario_flags import drop_counts, keep_for_experiments
@@ -172,13 +173,16 @@ def _make_contest(
     tolerance: Tolerance,
 ) -> Contest:
     perf = session.request.config.perf
+    budget, criterion = perf.contest_budget, perf.criterion
+    if rival is None:  # nothing is decided, so what decides is no reason to measure again
+        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, time_s=budget.time_s), Criterion()
     named = f"{scenario.id} {(rival or reference).name}"
     digest = hashlib.sha256(named.encode()).digest()
     return Contest(
-        criterion=perf.criterion,
+        criterion=criterion,
         reference=reference,
         rival=rival,
-        budget=perf.contest_budget,
+        budget=budget,
         tolerance=tolerance,
         threads=scenario.settings.threads,
         timeout_s=scenario.settings.timeout_s,

@@ -84,7 +84,7 @@ def list_measuring_devices(tasks: Iterable[str], session: Session) -> Iterator[D
 
 def _adjust(tasks: Iterable[Task], session: Session) -> dict[str, float]:
     """Return the p-value of each comparison, adjusted for all others."""
-    held = {each.id: _held(each, session) for each in tasks}
+    held = {each.id: _find_contest(each, session) for each in tasks}
     return adjust_p_values(
         {
             id_: find_p_value(*found)
@@ -94,7 +94,7 @@ def _adjust(tasks: Iterable[Task], session: Session) -> dict[str, float]:
     )
 
 
-def _held(task: Task, session: Session) -> tuple[Contest, ContestResult] | None:
+def _find_contest(task: Task, session: Session) -> tuple[Contest, ContestResult] | None:
     result = _result(task, session)
     if result is None or result.contest is None or result.measured is None:
         return None
@@ -120,7 +120,7 @@ class _Reading:
 def _read(
     task: Task, session: Session, adjusted: Mapping[str, float], against: Reference
 ) -> _Reading:
-    held, result = _held(task, session), _result(task, session)
+    held, result = _find_contest(task, session), _result(task, session)
     if result is None:
         return _read_failure(task, session)
     if held is None:

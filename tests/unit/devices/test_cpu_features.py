@@ -1,4 +1,4 @@
-"""What is known of the CPU that experiments would run on."""
+"""The features of a CPU, from what the kernel says of it."""
 
 from __future__ import annotations
 
