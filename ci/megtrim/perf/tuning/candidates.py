@@ -49,7 +49,7 @@ def make_of_choice(name: str, chosen: tuple[Flag, ...]) -> Experiment:
     return _build(
         name,
         dumps="layout_transform" in on,
-        flags=tuple(sorted(on - steps_apart)),
+        flags=tuple(on - steps_apart),
         cached="fast_run" in on,
         recorded=_RECORD[1] in on,
     )
@@ -90,7 +90,7 @@ def _build(
 ) -> Experiment:
     """Return the steps: dump, search with the flags that choose operators, run from the cache."""
     model = ModelFile.DUMPED if dumps else ModelFile.ORIGINAL
-    common = tuple(Flag(each, None) for each in flags)
+    common = tuple(Flag(each, None) for each in sorted(flags))
     measured = (*common, Flag(_RECORD[1], None)) if recorded else common
     steps = [Step(transforms=True, dumps=True, measured=False)] if dumps else []
     if cached:
