@@ -31,7 +31,7 @@ def plan_turns(
 
     Each round has its own order, drawn by chance. So whatever a place does to a time (the first
     process after a change of CPU is slower, the machine drifts), it does to either side of a pair
-    with equal chance and in each round anew, which is all that the signed-rank test assumes of
+    with equal chance and in each round again, which is all that the signed-rank test assumes of
     equal programs. A balanced design cannot promise that: one that alternates lets the same
     contestant begin on each CPU.
     """

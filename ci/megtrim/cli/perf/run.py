@@ -100,7 +100,7 @@ def _narrow(
 ) -> Session:
     """Return the session with what the options ask in place of what is configured."""
     loaded = session.request.loaded
-    asked = _ask(loaded.config.perf, experiments, rounds)
+    asked = ask(loaded.config.perf, experiments, rounds)
     if scenarios:
         known = [each.id for each in all_scenarios(loaded.config)]
         for name in scenarios:
@@ -111,7 +111,8 @@ def _narrow(
     return replace(session, request=request)
 
 
-def _ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> PerfConfig:
+def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> PerfConfig:
+    """Return what is measured: named experiments take the place of all that is configured."""
     if experiments:
         names = tuple(name for name in experiments if name != TRIMMING)
         if names:

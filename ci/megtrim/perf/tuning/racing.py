@@ -3,8 +3,8 @@
 After each stage every contestant is compared with the leader by Tukey's and Kramer's test for all
 pairs (the studentized range of scipy): the fastest of all leaves by mistake in at most
 :data:`ERROR_RATE` of the races, however many take part and whoever leads by luck. The stages share
-that rate evenly. The race ends when one is left, when nobody left can be faster than the leader by
-more than :data:`WITHIN`, or after :data:`MOST_RUNS`.
+that rate evenly. The race ends when one is left, when none of those left can be faster than the leader
+by more than :data:`WITHIN`, or after :data:`MOST_RUNS`.
 
 Times are compared by their logarithms without the median of their round, which takes the machine's
 drift out. A contestant's level is its Hodges-Lehmann estimate, as in
@@ -36,7 +36,7 @@ MOST_RUNS = 0.35
 rounds can tell them apart, and it does not matter who of them wins."""
 _FEWEST_TIMES = 2
 _ANY_LEVEL = 0.5
-"""Of an interval that nobody reads."""
+"""Of an interval that is not read."""
 _SMALLEST_NOISE = 1e-6
 
 
@@ -44,7 +44,7 @@ class RaceEnd(StrEnum):
     """Why a race ended."""
 
     ONE_LEFT = "one is left"
-    CLOSE = "nobody left can be faster by more than the share that counts"
+    CLOSE = "none of those left can be faster by more than the share that counts"
     RUNS = "the runs of a race are used up"
     BUDGET = "the budget is used up"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.cpu_features import read_cpu_features
+from megtrim.errors import InputError
 from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
 from megtrim.load_and_run.parity import Tolerance
@@ -16,7 +17,7 @@ from megtrim.models.reader import read_model
 from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Contestant, ContestBudget, Side
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
-from megtrim.perf.experiments.experiment import CacheUse, Experiment, Step
+from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, Step
 from megtrim.perf.experiments.scenario_flags import drop_counts, keep_for_experiments
 from megtrim.perf.experiments.situation import (
     Situation,
@@ -59,17 +60,23 @@ def plan_contest(task: Task, session: Session) -> PlannedContest | str:
 
 
 def look_at(scenario: Scenario, session: Session) -> Situation:
-    """Return what a scenario's experiments have here. Raises InputError for a damaged model."""
+    """Return what a scenario's experiments have here."""
     machine = session.services.toolchain.machine
     own = session.services.device(scenario).kind == "local" and machine == platform.machine()
-    shown = str(scenario.model.file)
-    model = read_model(session.request.path(scenario.model.file), shown=shown)
     return Situation(
         dialect=session.services.engine.dialect(),
         architecture=machine,
         cpu_features=read_cpu_features() if own else None,
-        data_type=find_data_type(model.dtypes),
+        data_type=_find_data_type(session.request.path(scenario.model.file)),
     )
+
+
+def _find_data_type(model: Path) -> DataType | None:
+    """Return what a model computes with; a format that only the engine reads is not known."""
+    try:
+        return find_data_type(read_model(model).dtypes)
+    except InputError:
+        return None
 
 
 def _plan_experiment(

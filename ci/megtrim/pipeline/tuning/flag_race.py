@@ -199,7 +199,7 @@ class _FlagRace:
         return max(least, count_iterations(took_ms))
 
     def _fit(self) -> str:
-        """Let the engine search itself; return who has its choice, or why nobody has."""
+        """Let the engine search itself; return who has its choice, or why there is none."""
         command = self._field.make_fitting_command()
         if command is None:
             return "this engine's load_and_run has no --fitting"

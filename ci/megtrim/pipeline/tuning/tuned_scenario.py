@@ -86,7 +86,7 @@ def expect_free(raw: bytes, field: Field, name: str, *, file: str) -> None:
     if name in taken:
         msg = f"{file}: the model {field.scenario.model.name} has a scenario {name} already"
         raise InputError(msg, hint="choose another with --name, or remove that one")
-    # A rehearsal, as nobody wants to hear after an hour that the file cannot be edited.
+    # A rehearsal: better now than after an hour of racing.
     append_item(raw, field.scenario.path[:-1], {"name": name}, file=file)
 
 

@@ -76,7 +76,7 @@ def test_equal_arguments_give_equal_races() -> None:
 
 
 def test_among_equals_it_ends_when_it_does_not_matter() -> None:
-    """Nobody leaves who is within noise; the race ends as soon as 2% are excluded."""
+    """No one within noise leaves; the race ends as soon as 2% are excluded."""
     found = race(
         list("abc"), timer(dict.fromkeys("abc", 5.0), spread=0.004, seed=1), cpus=[0], seed=1
     )
@@ -104,7 +104,7 @@ def test_the_fastest_seldom_leaves() -> None:
     assert lost <= 5
 
 
-def test_one_slow_process_puts_nobody_out() -> None:
+def test_one_slow_process_does_not_decide() -> None:
     """The fastest has one process of twice the time, and still wins."""
     steady = timer(TIMES, spread=0.01, seed=3)
 
@@ -144,7 +144,7 @@ def test_marked_samples_do_not_count() -> None:
 
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_a_budget_ends_it_before_a_round(rounds: int) -> None:
-    """What was seen until then is ranked; nobody leaves for that."""
+    """What was seen until then is ranked; none leaves for that."""
     asked = iter([True] * rounds + [False])
     found = race(
         ["a", "b"],
