@@ -3,8 +3,8 @@
 After each stage every contestant is compared with the leader by Tukey's and Kramer's test for all
 pairs (the studentized range of scipy): the fastest of all leaves by mistake in at most
 :data:`ERROR_RATE` of the races, however many take part and whoever leads by luck. The stages share
-that rate evenly. The race ends when one is left, when none of those left can be faster than the leader
-by more than :data:`WITHIN`, or after :data:`MOST_RUNS`.
+that rate evenly. The race ends when one is left, when none of those left can be faster than the
+leader by more than :data:`WITHIN`, or after :data:`MOST_RUNS`.
 
 Times are compared by their logarithms without the median of their round, which takes the machine's
 drift out. A contestant's level is its Hodges-Lehmann estimate, as in
