@@ -169,6 +169,28 @@ def test_a_wrong_output_ends_the_contest_before_anything_is_timed(
     assert result.samples == ()
 
 
+def test_outputs_of_fake_first_are_compared_where_the_engine_cannot_dump_them(
+    program: Path, tmp_path: Path
+) -> None:
+    """MegEngine from 1.7 on crashes if it is to dump after a run that computed nothing."""
+    crashing = tmp_path / "crashing"
+    crashing.write_text(
+        f"""#!/bin/sh
+case "$*" in *--fake-first*--bin-out-dump*) kill -SEGV $$ ;; esac
+exec {program} "$@"
+""",
+        encoding="utf-8",
+    )
+    crashing.chmod(0o755)
+    files, budget = make_files(program, crashing), ContestBudget(rounds=8)
+    _, result = hold(files, tmp_path, experiment="fake-first", budget=budget)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.outputs == "1 output equal"
+    rival = [sample for sample in result.samples if sample.contestant == RIVAL]
+    assert all(len(sample.warm_ups_ms) == 2 for sample in rival)
+
+
 def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:
     """The reason is the program's own error."""
     _, result = hold(make_files(program), tmp_path, "--no-such-flag")

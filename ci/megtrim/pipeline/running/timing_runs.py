@@ -21,7 +21,7 @@ from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.perf.contest import Contestant, ContestStatus, Side, name_files
-from megtrim.perf.experiments.commands import StepCommand, StepFiles
+from megtrim.perf.experiments.commands import StepCommand, StepFiles, make_dumping
 from megtrim.perf.experiments.experiment import CacheUse
 
 _PADDING = "MEGTRIM_PADDING"
@@ -130,8 +130,7 @@ class ContestRuns:
         self._dumps += 1
         folder = f"outputs{self._dumps}"
         self._directory.make(folder)
-        more = ("--iter", "1", "--bin-out-dump", folder)
-        self._run(side, contestant, contestant.commands[-1], more)
+        self._run(side, contestant, make_dumping(contestant.commands[-1], folder))
         return tuple(self._fetch_outputs(folder, contestant))
 
     def run_apart(self, argv: tuple[str, ...]) -> ProgramRun:
