@@ -6,21 +6,17 @@ Whoever reads a result gets that type or an error, never a value of another form
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
-
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing import Any, TypeVar
 
 from megtrim.errors import EXIT_PASS, InputError
+from megtrim.strict_json import decode, encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageResult:
     """What a stage found. Its fields, and those of the values in it, are keys of JSON objects."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
     @property
     def exit_code(self) -> int:
@@ -30,13 +26,10 @@ class StageResult:
 
 Result = TypeVar("Result", bound=StageResult)
 
-_ADAPTERS: dict[type[StageResult], TypeAdapter[Any]] = {}
-"""Each is made once: that takes milliseconds."""
-
 
 def dump_result(result: StageResult) -> dict[str, Any]:
     """Return what :func:`json.dumps` takes, equal for equal results."""
-    data: dict[str, Any] = _make_adapter(type(result)).dump_python(result, mode="json")
+    data: dict[str, Any] = encode(result)
     return data
 
 
@@ -45,20 +38,8 @@ def parse_result(kind: type[Result], data: Mapping[str, Any]) -> Result:
 
     Raises InputError that names the first wrong entry and what was expected there.
     """
-    try:
-        result: Result = _make_adapter(kind).validate_json(json.dumps(data))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        path = ".".join(str(part) for part in first["loc"]) or "result"
-        msg = f"{path}: {first['msg']}, expected what {kind.__name__} holds"
-        raise InputError(msg) from None
-    if dump_result(result) != data:  # a key that has a default, say, is missing
+    result: Result = decode(kind, data, "")
+    if dump_result(result) != data:  # a day that is written in another way, say
         msg = f"result: found another spelling, expected what {kind.__name__} holds"
         raise InputError(msg)
     return result
-
-
-def _make_adapter(kind: type[StageResult]) -> TypeAdapter[Any]:
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]

@@ -16,6 +16,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -35,6 +36,8 @@ _LONGEST_SHOWN = 60
 _EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
     "dataclass_type": "an object",
+    "date_from_datetime_parsing": "a date such as 2027-01-31",
+    "date_type": "a date such as 2027-01-31",
     "dict_type": "an object",
     "enum": "one of {expected}",
     "extra_forbidden": "no such key",
@@ -47,8 +50,10 @@ _EXPECTED: Mapping[str, str] = {
     "literal_error": "one of {expected}",
     "mapping_type": "an object",
     "model_type": "an object",
+    "string_too_long": "at most {max_length} characters",
     "string_type": "text",
     "too_long": "at most {max_length} entries",
+    "too_short": "at least {min_length} entry",
     "tuple_type": "a list",
     "unexpected_keyword_argument": "no such key",
 }
@@ -99,7 +104,7 @@ def encode(value: object) -> Any:
         return {str(key): encode(value[key]) for key in sorted(value)}
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def decode(kind: Any, value: Any, path: str) -> Any:
@@ -200,11 +205,11 @@ def _strict(schema: Any) -> Any:
 
 
 def _message(error: ErrorDetails, start: str) -> str:
-    if "error" in error.get("ctx", {}):
-        # A value's own check, which says where.
-        return str(error["ctx"]["error"])
     path, kind, found = error["loc"], error["type"], _show(error["input"])
     expected = error["msg"]
+    if kind == "value_error":
+        # A value's own check, which says where.
+        return str(error["ctx"]["error"])
     if kind == "missing":
         found, expected = "nothing", "this entry" if isinstance(path[-1], int) else "this key"
     elif kind in _EXPECTED:

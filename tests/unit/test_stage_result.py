@@ -36,15 +36,18 @@ def test_a_result_is_plain_json() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("binding",), None, "binding: Input should be a valid string"),
-        (("day",), "2027-02-30", "day: Input should be a valid date"),
-        (("outcome", "status"), "fine", "outcome.status: Input should be 'pass', 'trap'"),
-        (("outcome", "time_s"), "1", "outcome.time_s: Input should be a valid number"),
-        (("outcome", "more"), 1, "outcome.more: Unexpected keyword argument"),
-        (("outcome", "outputs", 0, "equal"), 1, "outcome.outputs.0.equal: Input should be a valid"),
-        (("outcome", "conditions", "before", "cpu_c"), 1e9, "outcome.conditions.before: Value err"),
-        (("device", "facts", "model"), 1, "device.facts.model: Input should be a valid string"),
-        (("exit_code",), 0, "exit_code: Unexpected keyword argument"),
+        (("binding",), None, "binding: found None, expected text"),
+        (("day",), "2027-02-30", "day: found '2027-02-30', expected a date such as 2027-01-31"),
+        (("day",), "2027-01-20T00:00:00", "result: found another spelling, expected what Verify"),
+        (("day",), 0, "result: found another spelling, expected what VerifyResult holds"),
+        (("outcome", "status"), "fine", "outcome.status: found 'fine', expected one of pass, trap"),
+        (("outcome", "time_s"), -1.0, "outcome.time_s: found -1.0, expected 0 or more"),
+        (("outcome", "time_s"), "1", "outcome.time_s: found '1', expected a number"),
+        (("outcome", "more"), 1, "outcome.more: found 1, expected no such key"),
+        (("outcome", "outputs", 0, "equal"), 1, "outcome.outputs[0].equal: found 1, expected true"),
+        (("outcome", "conditions", "before", "cpu_c"), 1e9, "cpu_c: found 1000000000.0, which no"),
+        (("device", "facts", "model"), 1, "device.facts.model: found 1, expected text"),
+        (("exit_code",), 0, "exit_code: found 0, expected no such key"),
     ],
 )
 def test_the_first_wrong_entry_is_named(path: tuple[Any, ...], value: object, said: str) -> None:
@@ -58,7 +61,6 @@ def test_the_first_wrong_entry_is_named(path: tuple[Any, ...], value: object, sa
     with pytest.raises(InputError) as caught:
         parse_result(VerifyResult, data)
     assert caught.value.message.startswith(said)
-    assert caught.value.message.endswith(", expected what VerifyResult holds")
 
 
 @pytest.mark.parametrize("result", SAMPLES.values(), ids=lambda each: type(each).__name__)

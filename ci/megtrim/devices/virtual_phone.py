@@ -7,23 +7,23 @@ with its lease, so nothing is recovered.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from megtrim.devices import adb, qemu
 from megtrim.devices.local import open_scratch
 from megtrim.devices.remote.adb_client import PORT_VARIABLE, find_adb
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.process import GRACE_S, Background, Command, ProcessRunner
+from megtrim.strict_json import decode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,10 +46,9 @@ _GRACE_S = 5 * GRACE_S
 """The program ends its own two, each of which has that long after each of two signals."""
 
 
-class _Address(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Address:
     """What the program writes once its phone can be used."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     serial: str
     adb_port: int
@@ -144,10 +143,11 @@ def _await_phone(program: Background, ready: Path, log: Path) -> _Address:
             raise InfrastructureFailure(msg)
         time.sleep(_POLL_S)
     try:
-        return _Address.model_validate_json(ready.read_bytes())
-    except ValidationError as error:
-        msg = f"{ready}: not what virtual-phone writes: {error.errors()[0]['msg']}"
+        address: _Address = decode(_Address, json.loads(ready.read_bytes()), "")
+    except (ValueError, InputError) as error:
+        msg = f"{ready}: not what virtual-phone writes: {error}"
         raise InfrastructureFailure(msg) from None
+    return address
 
 
 def _failure(rc: int, said: str) -> InputError | InfrastructureFailure:

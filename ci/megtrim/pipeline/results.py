@@ -16,6 +16,7 @@ from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.size.budgets import BudgetResult, LimitStatus
 from megtrim.stage_result import StageResult
+from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus, VerdictKind
 from megtrim.verdict.neighbours import NeighbourResult
@@ -201,7 +202,7 @@ class ArtifactSize:
     artifact: str
     variant: str
     size_bytes: int
-    growth_bytes: int | None
+    growth_bytes: SignedInt | None
     """Against the baseline; None where that does not hold this file."""
     groups: tuple[tuple[str, int], ...]
     """(what the bytes are for, bytes), in drawing order."""

@@ -8,18 +8,43 @@ quick trim, which are never compared with those of a full one. Pure.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from megtrim.errors import InputError
 from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
+from megtrim.strict_json import dump, load
 
-VERSION = 1
+VERSION: Literal[1] = 1
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
 _HINT = "expected the sizes.json that the size stage wrote"
 _LARGEST_FILE_BYTES = 1024 * 1024
 _LONGEST_SOURCE = 500
+_Bytes = Annotated[int, Field(ge=0, le=2**62)]
+
+
+class _Document(BaseModel):
+    """The file. A key that holds its default is left out."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    artifacts: dict[str, Annotated[dict[str, _Bytes], Field(min_length=1)]]
+    quick: bool = False
+    source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
+    version: Literal[1]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.source.isprintable():
+            msg = "source: found a control character, expected one line"
+            raise ValueError(msg)
+        if not self.artifacts and not self.source:
+            msg = "artifacts: found none, expected some, or a source that says why there are none"
+            raise ValueError(msg)
+        return self
 
 
 def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
@@ -27,39 +52,22 @@ def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    document: dict[str, object] = {"version": VERSION, "artifacts": artifacts}
-    document |= ({"source": source} if source else {}) | ({"quick": True} if quick else {})
-    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+    return dump(_Document(artifacts=artifacts, quick=quick, source=source, version=VERSION))
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
     """Parse the file's text; ``source`` names it in messages. Raises InputError."""
     expect_merged(text, shown=source, hint=_MERGE_HINT)
-    try:
-        data = json.loads(text, object_pairs_hook=_each_key_once)
-    except (ValueError, RecursionError):
-        msg = f"{source}:1: not JSON with each key once in an object"
-        raise InputError(msg, hint=_HINT) from None
-    if not isinstance(data, dict) or data.get("version") != VERSION:
-        msg = f"{source}:1: not version {VERSION} of a baseline"
-        raise InputError(msg, hint=_HINT)
-    own_source = data.get("source", "")
-    if not _is_line(own_source):
-        msg = f"{source}:1: its source is not one line of at most {_LONGEST_SOURCE} characters"
-        raise InputError(msg, hint=_HINT)
-    quick = data.get("quick", False)
-    if not isinstance(quick, bool):
-        msg = f"{source}:1: its quick is neither true nor false"
-        raise InputError(msg, hint=_HINT)
-    artifacts = data.get("artifacts")
-    rows = list(artifacts.items()) if isinstance(artifacts, dict) else []
-    whole = all(isinstance(variants, dict) for _, variants in rows)
-    sizes = {(name, v): n for name, variants in rows for v, n in variants.items()} if whole else {}
-    empty = artifacts == {} and own_source != ""
-    if not (sizes or empty) or any(type(size) is not int or size < 0 for size in sizes.values()):
-        msg = f"{source}:1: its artifacts are not names with variants and whole numbers of bytes"
-        raise InputError(msg, hint=_HINT)
-    return Baseline(source=own_source or source, sizes=sizes, quick=quick)
+    found = load(_Document, text, source=source, version=VERSION, hint=_HINT)
+    return Baseline(
+        source=found.source or source,
+        sizes={
+            (artifact, variant): size_bytes
+            for artifact, variants in found.artifacts.items()
+            for variant, size_bytes in variants.items()
+        },
+        quick=found.quick,
+    )
 
 
 def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
@@ -80,14 +88,3 @@ def load_sizes(path: Path, *, shown: str) -> Baseline:
     most, expected = _LARGEST_FILE_BYTES, "the sizes of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, shown=shown, hint=_HINT)
     return parse_sizes(text, source=shown)
-
-
-def _is_line(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST_SOURCE and value.isprintable()
-
-
-def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError
-    return found

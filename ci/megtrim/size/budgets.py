@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.errors import InputError
+from megtrim.strict_json import SignedInt
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget, Waiver
@@ -78,7 +79,7 @@ class BudgetResult:
     variant: str
     size_bytes: int
     max_bytes: int | None
-    growth_bytes: int | None
+    growth_bytes: SignedInt | None
     """None without a baseline."""
     growth_max_bytes: int | None
     baseline: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -45,3 +46,64 @@ def test_each_kind_of_device_is_told(shell: Shell, monkeypatch: pytest.MonkeyPat
 def test_the_kinds_that_need_something_are_asked() -> None:
     """All but those of this machine itself."""
     assert list(doctor._REMOTE) == ["adb", "ssh", "virtual-phone"]
+
+
+def without_compilers(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(shell.folder))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+def test_doctor_says_what_is_there(shell: Shell) -> None:
+    """One line each; text and JSON agree."""
+    text, data = shell("doctor"), shell("doctor", "--json")
+
+    findings = json.loads(data.out)
+    assert [each["what"] for each in findings] == [
+        *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
+        *("toolchain ndk", "toolchain host", "device qemu", "device adb", "device ssh"),
+        *("device virtual-phone", "docker, for toolchain.image", "git", "ccache"),
+    ]
+    assert text.out.splitlines() == [
+        f"{'ok     ' if each['there'] else 'missing'} {each['what']}: {each['text']}"
+        for each in findings
+    ]
+    assert findings[0]["text"] == ".".join(str(number) for number in sys.version_info[:3])
+
+
+def test_doctor_says_how_to_get_what_is_missing(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And ends with 2 where nothing can build an engine."""
+    without_compilers(shell, monkeypatch)
+
+    answer = shell("doctor")
+
+    assert answer.status == 2
+    lines = {line.partition(":")[0]: line for line in answer.out.splitlines()}
+    hints = {
+        "missing toolchain zig": "pip install 'megtrim[zig]'",
+        "missing toolchain clang-linux-arm64": "apt-get install clang-14",
+        "missing toolchain host": "apt-get install g++",
+        "missing device qemu": "apt-get install qemu-user-static",
+        "missing device adb": "apt-get install adb",
+        "missing device ssh": "apt-get install openssh-client",
+        "missing device virtual-phone": "apt-get install",
+        "missing git": "apt-get install git",
+        "missing ccache": "apt-get install ccache",
+    }
+    for line, hint in hints.items():
+        assert hint in lines[line]
+
+
+def test_doctor_is_content_with_one_compiler(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any of them can build the sample engine."""
+    without_compilers(shell, monkeypatch)
+    for name in ("g++", "gcc"):
+        program = shell.folder / name
+        program.write_text("#!/bin/sh\necho g++ 12\n", encoding="utf-8")
+        program.chmod(0o755)
+
+    answer = shell("doctor")
+
+    assert answer.status == 0
+    assert "ok      toolchain host: g++ 12\n" in answer.out

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import time
-import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 
 import click
 import pytest
 
-from megtrim.__main__ import run
 from megtrim.cli import main as entry
 from megtrim.cli.main import main
 from megtrim.errors import (
@@ -24,8 +17,6 @@ from megtrim.errors import (
     MegtrimError,
     ProductFailure,
 )
-from megtrim.plan.graph import Stage
-from support.waiting import alive, until, written_pid
 from unit.cli.support import Shell
 
 
@@ -108,45 +99,6 @@ def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> 
 
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
-
-
-MOVED = {
-    **{name: f"stage {name}" for name in ("build", "profile", "header", "reduce")},
-    **{name: f"stage {name}" for name in ("functions", "switches", "verdict")},
-    **{name: f"ci {name}" for name in ("gate", "evidence", "github", "schema")},
-    **{f"stage {name}": name for name in ("verify", "size", "report")},
-    "publish": "ci github publish",
-    "check": "devices check",
-}
-
-
-@pytest.mark.parametrize(("words", "found"), MOVED.items())
-def test_a_verb_of_another_group_is_named(shell: Shell, words: str, found: str) -> None:
-    """Whatever follows it; nothing else is run in its place."""
-    answer = shell(*words.split(), "report", "--config", "megtrim.yaml")
-
-    assert (answer.status, answer.out) == (2, "")
-    name = words.rsplit(maxsplit=1)[-1]
-    assert f"Error: No such command '{name}'. Did you mean `" in answer.err
-    assert f"`megtrim {found}`" in answer.err
-
-
-@pytest.mark.parametrize("more", [(), ("--input", "data=x.npy"), ("--", "--cpu")])
-def test_a_probe_is_no_option_of_verify(shell: Shell, more: tuple[str, ...]) -> None:
-    """It is a verb, which the error names."""
-    answer = shell("verify", "--probe", "m", *more)
-
-    assert (answer.status, answer.out) == (2, "")
-    assert "No such option: --probe. Did you mean `megtrim probe MODEL" in answer.err
-
-
-@pytest.mark.parametrize("stage", Stage)
-def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
-    """Which errors and reports tell people to run."""
-    answer = shell(*stage.verb.split(), "--help")
-
-    assert answer.status == 0
-    assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
 
 
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify", "explain verdict"])
@@ -232,123 +184,3 @@ def test_a_bug_is_told_with_arguments_that_are_no_text(shell: Shell) -> None:
 
     report = (shell.folder / "megtrim-crash.md").read_text(encoding="utf-8")
     assert "- arguments: `explain \\udcff`\n" in report
-
-
-@dataclass(frozen=True)
-class Started:
-    """A megtrim that waits for a compiler, which runs."""
-
-    pid: int
-    compiler: int
-    err: Path
-
-    def status(self) -> int:
-        """Wait for its end."""
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Callable[..., Started]:
-    """Start one, with words before it or on a terminal."""
-
-    def start(*words: str, terminal: str = "") -> Started:
-        compiler = tmp_path / "bin" / "g++"
-        compiler.parent.mkdir()
-        for name in ("g++", "gcc"):
-            program = compiler.with_name(name)
-            program.write_text(f"#!/bin/sh\nsleep 0.2\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
-            program.chmod(0o755)
-        package = str(Path(entry.__file__).parents[2])
-        env = dict(os.environ) | {"PATH": f"{compiler.parent}:/bin", "PYTHONPATH": package}
-        err = tmp_path / "err"
-        path, mode = (terminal, os.O_RDWR) if terminal else (str(err), os.O_WRONLY | os.O_CREAT)
-        opened = [(os.POSIX_SPAWN_OPEN, number, path, mode, 0o644) for number in (1, 2)]
-        argv = [*words, sys.executable, "-m", "megtrim", "doctor"]
-        pid = os.posix_spawn(
-            *(argv[0], argv, env),
-            file_actions=opened,
-            setsid=bool(terminal),
-            setsigdef=(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP),
-        )
-        return Started(pid, written_pid(tmp_path / "pid"), err)
-
-    return start
-
-
-IGNORING = ("/bin/sh", "-c", 'trap "" INT QUIT; exec "$0" "$@"')
-"""As a shell without job control starts a program in the background."""
-NOHUP = ("/bin/sh", "-c", 'trap "" HUP; exec "$0" "$@"')
-
-
-@pytest.mark.parametrize(
-    ("words", "number"),
-    [
-        ((), signal.SIGTERM),
-        ((), signal.SIGINT),
-        ((), signal.SIGHUP),
-        (IGNORING, signal.SIGINT),
-    ],
-)
-def test_a_cancelled_run_leaves_no_child(
-    start: Callable[..., Started], words: tuple[str, ...], number: signal.Signals
-) -> None:
-    """A CI system that cancels sends SIGTERM, a closed terminal SIGHUP: as clean as Ctrl-C."""
-    megtrim = start(*words)
-
-    os.kill(megtrim.pid, number)
-
-    assert megtrim.status() == 130
-    until(lambda: not alive(megtrim.compiler), "the compiler's end")
-    assert "megtrim: interrupted while running" in megtrim.err.read_text(encoding="utf-8")
-
-
-def test_nohup_is_kept(start: Callable[..., Started]) -> None:
-    """Whoever asked for it closes the terminal and expects the run to go on."""
-    megtrim = start(*NOHUP)
-
-    os.kill(megtrim.pid, signal.SIGHUP)
-
-    time.sleep(0.5)
-    assert alive(megtrim.compiler)
-    os.kill(megtrim.pid, signal.SIGTERM)
-    assert megtrim.status() == 130
-
-
-def test_a_closed_terminal_is_an_interruption(start: Callable[..., Started]) -> None:
-    """Although nobody can be told: what is written to it fails."""
-    ours, theirs = os.openpty()
-    megtrim = start(terminal=os.ttyname(theirs))
-    os.close(theirs)
-
-    os.close(ours)
-
-    assert megtrim.status() == 130
-    until(lambda: not alive(megtrim.compiler), "the compiler's end")
-
-
-def test_ctrl_c_is_quiet_also_while_modules_load(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """That takes a second or two, and nobody catches it but the first module."""
-
-    class Interrupting:
-        def find_spec(self, name: str, *_where: object) -> None:
-            if name == "megtrim.cli.main":
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr("megtrim.__main__._hear_interrupts", lambda: None)
-    monkeypatch.delitem(sys.modules, "megtrim.cli.main")
-    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-
-    with pytest.raises(SystemExit) as caught:
-        run()
-
-    assert caught.value.code == 130
-    assert capsys.readouterr() == ("", "megtrim: interrupted\n")
-
-
-def test_the_command_begins_where_ctrl_c_is_caught() -> None:
-    """As ``python -m megtrim`` does."""
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))
-
-    assert project["project"]["scripts"]["megtrim"] == "megtrim.__main__:run"

@@ -143,32 +143,3 @@ def test_a_report_that_cannot_be_made_is_an_ending(
     assert answer.status == 3
     assert sorted(left(shell)) == ["ending.json", "junit.xml"]
     assert json.loads(left(shell)["ending.json"])["message"] == "the disk is full"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *(("trim", "--accept"), ("stage header", "--accept")),
-        *(("trim", "--traces", "somewhere"), ("plan", "--traces", "somewhere")),
-    ],
-)
-def test_a_committed_keep_set_is_taken_as_it_is(shell: Shell, arguments: tuple[str, ...]) -> None:
-    """There is nothing to accept, and no trace to use."""
-    verb, *rest = arguments
-    answer = shell(*verb.split(), "--committed", *rest)
-
-    assert answer.status == 2
-    assert answer.err == (
-        "megtrim: --committed uses the keep set as it is: leave out --accept and --traces\n"
-    )
-
-
-def test_with_a_committed_keep_set_there_is_nothing_to_profile(shell: Shell) -> None:
-    """Nothing is silently left undone."""
-    answer = shell("stage", "profile", "--committed")
-
-    assert answer.status == 2
-    assert answer.err == (
-        "megtrim: --committed traces nothing, so there is nothing to profile\n"
-        "  leave --committed out\n"
-    )

@@ -15,8 +15,7 @@ from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote.adb_client import find_adb
-from megtrim.devices.remote.adb_transport import AdbTransport
-from megtrim.devices.remote.transport import ConnectionLost, NoSpace
+from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner
 from unit.devices.fake_adb import Server, serving, write_client
@@ -168,21 +167,6 @@ def test_a_call_without_a_server_of_our_version_is_none(
         phone.reconnect()
     assert not phone.alive()
     assert calls(client) == ["version"]
-
-
-@pytest.mark.parametrize(("verb", "step"), [("push", "pushing"), ("pull", "fetching")])
-def test_a_transfer_that_fails(
-    spec: DeviceSpec, client: Path, tmp_path: Path, verb: str, step: str
-) -> None:
-    link = AdbTransport(find_adb(spec.processes), "A1", "p")
-    (tmp_path / "x").write_text("")
-    client.write_text("#!/bin/sh\necho 'adb: error: No space left on device' >&2; exit 1\n")
-    expected = NoSpace if verb == "push" else ConnectionLost
-    with pytest.raises(expected, match=f"while {step} x"):
-        if verb == "push":
-            link.push(tmp_path / "x", "/there/y", timeout_s=5)
-        else:
-            link.pull("/there/x", tmp_path / "y", timeout_s=5)
 
 
 def test_a_reconnection(spec: DeviceSpec, client: Path) -> None:

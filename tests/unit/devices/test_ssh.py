@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import DeviceSpec, ssh
-from megtrim.devices.remote.ssh_transport import SshTransport, address, advice, options
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process import ProcessRunner
+from unit.devices.recorder import Recorder
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")
-
-
-class Recorder(ProcessRunner):
-    """Runs nothing, and answers every call alike."""
-
-    def __init__(self, env: dict[str, str], stdout: str = "", stderr: str = "", rc: int = 0):
-        super().__init__(env)
-        self.commands: list[Command] = []
-        self._ending = (stdout, stderr, rc)
-
-    def run(self, command: Command) -> CompletedCommand:
-        self.commands.append(command)
-        stdout, stderr, rc = self._ending
-        return CompletedCommand(
-            argv=command.argv, rc=rc, stdout=stdout, stderr=stderr, wall_s=0, timed_out=False
-        )
 
 
 def make_spec(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings) -> DeviceSpec:
@@ -43,124 +26,6 @@ def make_spec(processes: ProcessRunner, tmp_path: Path, settings: DeviceSettings
         sysroot=None,
         settings=settings,
     )
-
-
-def understood(settings: DeviceSettings) -> dict[str, str]:
-    """Return what ssh itself makes of the options."""
-    argv = ("ssh", "-G", "-F", "none", *options(settings, 7.4), "--", settings.host)
-    told = ProcessRunner(os.environ).capture(*argv)
-    return dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
-
-
-def test_ssh_never_asks_and_never_trusts() -> None:
-    """As ssh reads its options, not as they were meant."""
-    told = understood(SETTINGS)
-
-    assert (told["hostname"], told["port"], told["user"]) == ("rock.lan", "2222", "tester")
-    assert told["batchmode"] == "yes"
-    assert told["stricthostkeychecking"] in {"true", "yes"}
-    assert told["updatehostkeys"] in {"false", "no"}
-    assert told["connecttimeout"] == "7"
-    assert (told["serveraliveinterval"], told["serveralivecountmax"]) == ("5", "3")
-    assert told["forwardagent"] == "no"
-    assert told["identitiesonly"] == "no"
-    assert "/.ssh/known_hosts" in told["userknownhostsfile"]
-
-
-def test_files_with_any_name(tmp_path: Path) -> None:
-    """Spaces, quotes and percent signs are a path's own."""
-    folder = tmp_path / 'a b"c%h'
-    settings = DeviceSettings(host="h", key=folder / "key", known_hosts=folder / "known")
-    told = understood(settings)
-
-    assert told["identityfile"] in {str(folder / "key"), str(folder / "key").replace("%", "%%")}
-    assert told["identitiesonly"] == "yes"
-    assert "a b" in told["userknownhostsfile"]
-    assert told["globalknownhostsfile"] == "/dev/null"
-
-
-def test_a_host_that_looks_like_an_option(tmp_path: Path) -> None:
-    """It stays a host."""
-    processes = Recorder({"MEGTRIM_STATE": str(tmp_path)}, stderr="x", rc=255)
-    settings = DeviceSettings.model_construct(host="-oProxyCommand=x")
-    link = SshTransport("b", processes, settings, connect_s=1)
-    link.disconnect()
-
-    assert processes.commands[0].argv[-2:] == ("--", "-oProxyCommand=x")
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        (DeviceSettings(host="h"), "h"),
-        (DeviceSettings(host="h", user="u"), "u@h"),
-        (SETTINGS, "tester@rock.lan:2222"),
-    ],
-)
-def test_an_address(settings: DeviceSettings, expected: str) -> None:
-    """As people write it."""
-    assert address(settings) == expected
-
-
-@pytest.mark.parametrize(
-    ("said", "begins", "holds"),
-    [
-        (
-            "No ED25519 host key is known for x and you have requested strict checking.",
-            "this board's key is not known here: compare `ssh-keyscan -p 2222 rock.lan` with",
-            "then add the line to ~/.ssh/known_hosts",
-        ),
-        (
-            "Host key for x has changed and you have requested strict checking.",
-            "another machine answers, or the board was set up again: compare `ssh-keyscan",
-            "then replace its line in ~/.ssh/known_hosts",
-        ),
-        ("Host key verification failed.", "this board's key is not known", "add the line"),
-        ("u@h: Permission denied (publickey).", "the board refuses our keys", "authorized_keys"),
-        ("Too many authentication failures", "the board refuses our keys", "authorized_keys"),
-        ("connect to host x port 22: No route to host", "is the board on", "ssh -p 2222 rock.lan"),
-        ("Could not resolve hostname x: Name or", "is the board on", "ssh -p 2222 rock.lan"),
-        ("connect to host x: Connection timed out", "is the board on", "ssh -p 2222 rock.lan"),
-        ("cat: /x: Permission denied", "", ""),
-        ("", "", ""),
-    ],
-)
-def test_what_to_do(said: str, begins: str, holds: str) -> None:
-    """The message of ssh, and ours; nothing if the cause is unknown."""
-    hint = advice(said, SETTINGS)
-
-    assert hint.startswith(begins)
-    assert holds in hint
-    assert bool(hint) == bool(begins)
-
-
-def socket_of(env: dict[str, str], settings: DeviceSettings = SETTINGS) -> str:
-    processes = Recorder(env)
-    SshTransport("b", processes, settings, connect_s=1).disconnect()
-    found = [word for word in processes.commands[0].argv if word.startswith("ControlPath=")]
-    return found[0].removeprefix("ControlPath=").strip('"') if found else ""
-
-
-def test_a_connection_is_shared_in_a_private_folder() -> None:
-    """One for each set of settings; none where others could write."""
-    # pytest's folders have names too long for a socket.
-    with tempfile.TemporaryDirectory(prefix="mt") as short:
-        env = {"XDG_RUNTIME_DIR": short}
-        one, same = socket_of(env), socket_of(env)
-        other = socket_of(env, DeviceSettings(host="rock.lan", port=2222, user="somebody"))
-
-        assert one == same != other
-        folder = Path(one).parent
-        assert folder == Path(short) / "megtrim" / f"ssh-{os.getuid()}"
-        assert folder.stat().st_mode & 0o777 == 0o700
-        folder.chmod(0o770)
-        assert socket_of(env) == ""
-
-
-def test_a_path_that_is_too_long_for_a_socket(tmp_path: Path) -> None:
-    """Then every call makes its own connection."""
-    assert socket_of({"XDG_RUNTIME_DIR": str(tmp_path / ("x" * 90))}) == ""
-    assert socket_of({"MEGTRIM_STATE": "/proc/none"}) == ""
 
 
 def test_what_an_entry_must_name(tmp_path: Path) -> None:

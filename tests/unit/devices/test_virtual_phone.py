@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices import DeviceSpec, virtual_phone
-from megtrim.errors import InputError
-from megtrim.process import ProcessRunner
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.process import Command, ProcessRunner
 from virtual_phone.system import rootfs
 
 QEMU = """\
@@ -135,3 +135,26 @@ def test_where_nothing_is_missing(tmp_path: Path) -> None:
 
     assert virtual_phone.missing(processes) == ""
     assert virtual_phone.describe_tools(processes).startswith(f"{made}; arm64 programs by ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"serial": "A", "adb_port": "5037"}', "adb_port: found '5037', expected a whole number"),
+        ('{"serial": "A"}', "adb_port: found nothing, expected this key"),
+        ('{"serial": "A", "adb_port": 1, "pid": 2}', "pid: found 2, expected no such key"),
+        ("", "Expecting value: line 1 column 1 (char 0)"),
+    ],
+)
+def test_an_address_of_another_form_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """The program and megtrim are of one wheel, but not always of one version."""
+    ready = tmp_path / "ready.json"
+    ready.write_text(text, encoding="utf-8")
+    command = Command(argv=("sleep", "60"), timeout_s=60)
+    with (
+        ProcessRunner({"PATH": "/usr/bin:/bin"}).background(command) as program,
+        pytest.raises(InfrastructureFailure) as caught,
+    ):
+        virtual_phone._await_phone(program, ready, tmp_path / "log")
+
+    assert caught.value.message == f"{ready}: not what virtual-phone writes: {said}"

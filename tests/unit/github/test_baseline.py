@@ -321,7 +321,7 @@ def test_other_names_are_other_baselines(team: Team) -> None:
             {"evidence.json": dump_set(PROOFS)},
             "sizes.json: cannot be read: No such file or directory",
         ),
-        ({"sizes.json": "{}"}, "sizes.json:1: not version 1 of a baseline"),
+        ({"sizes.json": "{}"}, "sizes.json:1: artifacts: found nothing, expected this key"),
     ],
 )
 def test_a_broken_artifact_is_as_good_as_none(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from megtrim.engines.sample import SampleEngine, find_embedded_source
-from megtrim.errors import InputError
-from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
-from megtrim.midout.scoped_headers import macro_file, tag_file
-from megtrim.models.operators import OperatorNeeds
+from megtrim.errors import InputError, ProductFailure
+from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.committed_keepset import settle
 from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
 from megtrim.process import ProcessRunner
 from megtrim.stages import header
 from megtrim.store import StageFolder
+from unit.stages.results import sample
 from unit.stages.support import changed, keep_set, open_session
 
 TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
@@ -67,89 +66,6 @@ def make(session: Session) -> StageFolder:
     return session.services.store.ensure(
         "header", "keepset", named, lambda folder: header.work(TASK, session, folder), HeaderResult
     )[0]
-
-
-def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
-    """Traces are not asked for: there are none."""
-    commit(now, keep_set(1, 2))
-
-    folder = make(now)
-
-    assert read_keep_set(folder.file("keepset.json")) == keep_set(1, 2)
-    text = folder.file("include/midout.h").read_text(encoding="utf-8")
-    assert text.count("kern") > 0
-    assert folder.result == HeaderResult(regions=2, operators=0, warnings=())
-    files = {name for name in folder.files if name.startswith("include/")}
-    scopes = now.services.engine.scopes()
-    assert files == {
-        *("include/bin_reduce.h", "include/midout.h"),
-        *(f"include/{tag_file(tag)}" for tag in scopes.tags),
-        *(f"include/{macro_file(macro)}" for macro in scopes.macros),
-    }
-    assert len(scopes.tags) > 20
-
-
-def test_operators_are_counted(now: Session) -> None:
-    """Those that the file lists."""
-    needs = OperatorNeeds(
-        hashes=(), dtypes=(), operators=(("Conv", ("m",)), ("Pool", ("m",))), elemwise_modes=()
-    )
-    commit(now, replace(keep_set(1), operators=needs))
-
-    assert make(now).result == HeaderResult(regions=1, operators=2, warnings=())
-
-
-def test_the_order_of_lines_changes_nothing(now: Session) -> None:
-    """A merge by line is the same keep set: the same key, and the file is the normal form."""
-    path = commit(now, keep_set(1, 2))
-    whole = path.read_text(encoding="utf-8")
-    before = header.inputs(TASK, now)
-    lines = whole.splitlines(keepends=True)
-    places = [place for place, line in enumerate(lines) if '"region' in line]
-    lines[places[0]], lines[places[1]] = lines[places[1]], lines[places[0]]
-    path.write_text("".join(lines), encoding="utf-8")
-
-    assert path.read_text(encoding="utf-8") != whole
-    assert header.inputs(TASK, now) == before
-    assert make(now).file("keepset.json").read_text(encoding="utf-8") == whole
-
-
-def test_the_file_is_bound_by_its_digest(now: Session) -> None:
-    """With the scenarios that are configured, of which the warnings speak."""
-    commit(now, keep_set(1))
-    named = header.inputs(TASK, now)
-
-    digest = hashlib.sha256(dump_keep_set(keep_set(1)).encode()).hexdigest()
-    assert named["committed keep set"] == digest
-    assert named["scenarios"] == "m/s@any"
-    assert named["generation"] == "20220507"
-    assert set(named) == {
-        *("generation", "layout", "elementwise modes", "committed keep set"),
-        *("scenarios", "files of their own"),
-    }
-    commit(now, keep_set(1, 2))
-    assert header.inputs(TASK, now) != named
-
-
-def test_what_is_kept_for_nobody_is_warned_of(now: Session) -> None:
-    """A scenario that was taken out of the configuration still costs bytes."""
-    [record] = keep_set(1).scenarios
-    commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))
-
-    assert make(now).result_as(HeaderResult).warnings == (
-        "the keep set keeps regions for old/s@any, which is not configured any more",
-    )
-
-
-def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
-    """And it is said how to get it."""
-    with pytest.raises(InputError) as caught:
-        header.inputs(TASK, now)
-
-    assert caught.value.message == (
-        "megtrim/keepset.json: there is no keep set, which --committed trims by"
-    )
-    assert caught.value.hint == ("make it, and commit it: megtrim trim --accept")
 
 
 def test_another_generation_is_refused(now: Session) -> None:
@@ -214,3 +130,184 @@ def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None
 
     assert path.read_text(encoding="utf-8") == "anything"
     assert said.getvalue() == ""
+
+
+TYPES = [f"14some_type_num{number}" for number in range(7)]
+
+
+def made(session: Session, *numbers: int) -> StageFolder:
+    """Return a header folder whose keep set holds ``kern<N>`` for each number."""
+    return holding(session, keep_set(*numbers))
+
+
+def holding(session: Session, keep: KeepSet) -> StageFolder:
+    """Return a header folder with that keep set."""
+    text = dump_keep_set(keep)
+
+    def produce(folder: Path) -> HeaderResult:
+        (folder / "keepset.json").write_text(text, encoding="utf-8")
+        return sample(HeaderResult)
+
+    return session.services.store.ensure(
+        "header", "keepset", {"text": text}, produce, HeaderResult
+    )[0]
+
+
+def with_functions(*names: str, **changes: object) -> KeepSet:
+    """Return a keep set of one scenario that ran functions as well as ``kern<1>``."""
+    [record] = keep_set(1).scenarios
+    record = replace(record, functions=names, link_sha256="c" * 64)
+    return replace(keep_set(1), scenarios=(replace(record, **changes),))  # type: ignore[arg-type]
+
+
+def committed(folder: Path) -> Path:
+    return folder / "megtrim" / "keepset.json"
+
+
+def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
+    """And said to be committed."""
+    now, said = open_session(tmp_path)
+    settle(now, made(now, 1, 2))
+
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+    assert f"wrote {committed(tmp_path)}: 2 regions: commit it" in said.getvalue()
+
+
+def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
+    """Nor written."""
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, 1, 2))
+    again, said = open_session(tmp_path)
+    settle(again, made(again, 1, 2))
+
+    assert said.getvalue() == ""
+
+
+def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
+    """The committed file is written by a person's word only."""
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, 1))
+    later, said = open_session(tmp_path)
+    assert settle(later, made(later, 1, 2)) == 1
+
+    assert "the committed keep set is stale: m/s@any needs kern<2>\n" in said.getvalue()
+    assert "megtrim trim --config megtrim.yaml --accept, then commit" in said.getvalue()
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
+
+    accepted, _ = open_session(tmp_path, accept=True)
+    settle(accepted, made(accepted, 1, 2))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ((1, "a", "b", "main"), "1 region, 1 function (were 1, 3)"),
+        ((1, "main"), "1 region, 1 function"),
+        ((1,), "1 region, 1 function (were 1, 0)"),
+        (None, "1 region, 1 function"),
+    ],
+)
+def test_what_is_written_says_how_much_it_keeps(
+    tmp_path: Path, before: tuple[int | str, ...] | None, told: str
+) -> None:
+    """And how much was kept where that changed: a list of another link shrinks without a word."""
+    old = "{"
+    if before is not None:
+        names = [name for name in before if isinstance(name, str)]
+        old = dump_keep_set(with_functions(*names, link_sha256="d" * 64) if names else keep_set(1))
+    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).write_text(old, encoding="utf-8")
+
+    now, said = open_session(tmp_path, accept=True)
+    settle(now, holding(now, with_functions("main")))
+
+    assert f"wrote {committed(tmp_path)}: {told}: commit it" in said.getvalue()
+
+
+def test_a_list_of_another_link_that_shrank_is_told(tmp_path: Path) -> None:
+    """Its functions cannot be compared, so it is another link that is told."""
+    committed(tmp_path).parent.mkdir()
+    before = with_functions("a", "main", link_sha256="d" * 64)
+    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+
+    now, said = open_session(tmp_path)
+    settle(now, holding(now, with_functions("main")))
+
+    assert "lists functions of another link: m/s@any\n" in said.getvalue()
+
+
+def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
+    """The scenario and the lost regions are named, the first five of them."""
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, *range(13)))
+    later, _ = open_session(tmp_path)
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(later, made(later, 12))
+
+    lost = ", ".join(f"kern<{number}>" for number in range(5))
+    assert caught.value.message == (
+        f"a trace shrank against the committed keep set: m/s@any no longer runs {lost} and 7 more"
+        " (shrunken trace)"
+    )
+    assert caught.value.hint == (
+        "if that is meant, accept it, and commit the keep set: megtrim trim --accept"
+    )
+    accepted, _ = open_session(tmp_path, accept=True)
+    settle(accepted, made(accepted, 12))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(12))
+
+
+def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
+    """The verdict shows the first line, so the scenario and what it lost are on that."""
+    templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
+    now, _ = open_session(tmp_path)
+    before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))
+    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(now, holding(now, after))
+
+    first = caught.value.message.splitlines()[0]
+    assert first.startswith(
+        "a trace shrank against the committed keep set: m/s@any no longer runs "
+    )
+    assert first.endswith(
+        f"runs {', '.join(['std::vector<…>::push(…)'] * 5)} and 2 more (shrunken trace)"
+    )
+
+
+def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
+    """The first of them on the first line."""
+    [record] = keep_set(1, 2).scenarios
+    both = replace(keep_set(), scenarios=(record, replace(record, id="n/s@any")))
+    less = tuple(replace(each, regions=each.regions[:1]) for each in both.scenarios)
+    now, _ = open_session(tmp_path)
+    settle(now, holding(now, both))
+    later, _ = open_session(tmp_path)
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(later, holding(later, replace(both, scenarios=less)))
+
+    assert caught.value.message.splitlines() == [
+        "a trace shrank against the committed keep set: m/s@any no longer runs kern<2>",
+        "n/s@any no longer runs kern<2> (shrunken trace)",
+    ]
+
+
+@pytest.mark.parametrize("damage", ["{", "", "folder"])
+def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
+    """Never overwritten without a word."""
+    now, _ = open_session(tmp_path)
+    path = committed(tmp_path)
+    path.parent.mkdir()
+    if damage == "folder":
+        path.mkdir()
+    else:
+        path.write_text(damage, encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"^megtrim/keepset\.json:"):
+        settle(now, made(now, 1))
+    assert path.is_dir() or path.read_text(encoding="utf-8") == damage

@@ -17,7 +17,7 @@ from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder
 from unit.stages.fake_device import GOOD, FakeDevice
 from unit.stages.fake_device import PROFILE as TRACES
-from unit.stages.results import SAMPLES, type_of
+from unit.stages.results import sample, type_of
 from unit.stages.support import changed, open_session
 
 CONFIG = """\
@@ -79,9 +79,16 @@ def built(
 
 
 def finish(
-    made: Session, task: str, files: Mapping[str, str], named: Mapping[str, str] | None = None
+    made: Session,
+    task: str,
+    files: Mapping[str, str],
+    named: Mapping[str, str] | None = None,
+    **found: Any,
 ) -> StageFolder:
-    """Let a task have left ``files``, name and text; ``named``: its inputs, else the files."""
+    """Let a task have left ``files``, name and text, and a result with these facts.
+
+    ``named`` are its inputs, else the files.
+    """
     stage, _, task_name = task.partition("/")
 
     def produce(folder: Path) -> StageResult:
@@ -89,7 +96,7 @@ def finish(
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return SAMPLES[kind]
+        return sample(kind, **found)
 
     kind = type_of(task)
     inputs = files if named is None else named

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from megtrim.config.load import load_config
+from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.console import Console
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
@@ -55,6 +56,12 @@ def changed(session: Session, **changes: Any) -> Session:
         own = {field.name for field in fields(part)} & changes.keys()
         parts[name] = replace(part, **{each: changes.pop(each) for each in own})
     return replace(session, **parts, **changes)
+
+
+def only_scenario(session: Session) -> Scenario:
+    """Return the scenario of a configuration that has one."""
+    [scenario] = all_scenarios(session.request.config)
+    return scenario
 
 
 def run(rc: int = 0, *, stderr: str = "", timed_out: bool = False) -> ProgramRun:

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import EngineLibrary, Linkage, Toolchain, Variant
-from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.console import Console
 from megtrim.device_jobs import worker
 from megtrim.device_jobs.pack import pack
-from megtrim.devices import Device
-from megtrim.engines.checkout import Checkout
-from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, BundleApplication, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.load_and_run.parity import EXACT
-from megtrim.midout.keepset import dump_keep_set
 from megtrim.midout.trace import Trace
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import UnfoldedLinksResult
@@ -34,73 +25,14 @@ from megtrim.pipeline.running.execution import RunSpec, run_on
 from megtrim.pipeline.running.scenario_runs import make_run_spec, record_of
 from megtrim.pipeline.running.verification import OutputComparison, VerificationCase, prove
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
+from megtrim.plan.graph import LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import device
 from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
-from unit.stages.support import changed, evidence, keep_set, open_session
-
-LIBRARY = "libengine.so"
-CONFIG = """\
-version: 1
-engine: {kind: sample}
-classes: [{name: any}]
-devices: [{name: board, kind: local, class: any, runner: true}]
-applications:
-- {name: classify, source: app, lto: full}
-- {name: served, source: app, library: shared}
-- {name: intree}
-models:
-- name: m
-  file: m.mge
-  scenarios:
-  - {name: s, application: classify, args: ["{model}", "{input:data}"], inputs: {data: d.npy}}
-  - {name: t, application: served, args: ["{model}", "--to={outputs}"]}
-"""
-TRACES = "trace 1\npromise 1\nprint cat\nwrite o cat\n"
-SAYS = {
-    PLAIN: "print cat\nwrite o cat\n",
-    PROFILE: TRACES,
-    REDUCED: "print cat\nwrite o cat\nstderr reduced\n",
-}
-
-
-class _Engine:
-    """An engine that only says what its libraries are."""
-
-    def identity(self) -> Any:
-        return SimpleNamespace(generation=20220507)
-
-    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
-        file = LIBRARY if linkage is Linkage.SHARED else "libengine.a"
-        return EngineLibrary(linkage=linkage, file=file, include=("include",))
-
-
-def built(folder: Path, config: str = CONFIG, says: Mapping[str, str] = SAYS) -> Session:
-    """Return a session whose programs are built."""
-    base, _ = open_session(folder)
-    (folder / "d.npy").write_bytes(b"numbers")
-    (folder / "app").mkdir()
-    (folder / "app/CMakeLists.txt").write_text("project(x)\n", encoding="utf-8")
-    (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
-    checkout = Checkout(root=folder / "app", files={"CMakeLists.txt": "a"}, commit="", dirty=())
-    made = changed(
-        base,
-        loaded=load_config(folder / "megtrim.yaml"),
-        engine=cast("Any", _Engine()),
-        toolchain=cast(
-            "Any", SimpleNamespace(machine="aarch64", sysroot=None, kind="ndk", link_flags=())
-        ),
-        devices={"any": cast("Device", FakeDevice("board"))},
-        applications={"classify": checkout, "served": checkout},
-    )
-    for task, text in says.items():
-        files = {"bin/classify": text, "bin/served": text, f"bin/{LIBRARY}": f"library of {task}"}
-        finish(made, task, files)
-    finish(made, HEADER, {"keepset.json": dump_keep_set(keep_set(1))})
-    return made
+from unit.stages.own_applications import CONFIG, LIBRARY, SAYS, TRACES, built
+from unit.stages.support import evidence, keep_set
 
 
 def sha(text: str) -> str:
@@ -162,59 +94,6 @@ def test_a_trace_is_bound_to_the_application(tmp_path: Path) -> None:
     record = record_of(scenarios(made)[1], made, Trace(regions=(), sha256="a"))
 
     assert record.arguments == ("served", "{model}", "--to={outputs}")
-
-
-def test_what_is_built(tmp_path: Path) -> None:
-    """Of the engine's tree: what is linked, and no program that nobody runs."""
-    made = built(tmp_path)
-
-    assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
-    assert programs.holders(made) == ("classify", "intree", LIBRARY)
-    specs = programs.list_specs(made, Variant.REDUCED)
-    assert [(each.name, each.library.file, each.lto) for each in specs] == [
-        ("classify", "libengine.a", True),
-        ("served", LIBRARY, False),
-    ]
-
-
-def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
-    """So their sizes compare; a trace says the same however it was linked."""
-    made = built(tmp_path)
-
-    assert programs.lto_flags(made.request, Variant.PLAIN) == ("-flto=full",)
-    assert programs.lto_flags(made.request, Variant.REDUCED) == ("-flto=full",)
-    assert programs.lto_flags(made.request, Variant.PROFILE) == ()
-    assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
-
-
-def test_a_shared_object_that_nobody_weighs_is_warned_of(tmp_path: Path) -> None:
-    """Its program alone would look small."""
-    warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
-    assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
-
-    (tmp_path / "told").mkdir()
-    told = built(tmp_path / "told", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
-    assert list(programs.warn_unweighed(told)) == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "link_flags", "said"),
-    [
-        ("zig", ("-static",), "application served: zig makes static programs"),
-        ("host", (), "application classify: lto: full needs clang, found g++ 12"),
-    ],
-)
-def test_what_a_toolchain_cannot_make_is_refused(
-    tmp_path: Path, kind: str, link_flags: tuple[str, ...], said: str
-) -> None:
-    """Before anything is built."""
-    toolchain = SimpleNamespace(kind=kind, link_flags=link_flags, version="g++ 12")
-    made = changed(built(tmp_path), toolchain=cast("Any", toolchain))
-
-    with pytest.raises(InputError) as caught:
-        programs.expect_buildable(made)
-
-    assert caught.value.message.startswith(said)
 
 
 def compared(plain: dict[str, bytes], reduced: dict[str, bytes]) -> OutputComparison:

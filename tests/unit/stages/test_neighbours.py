@@ -3,73 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 
-from megtrim.config.scenarios import all_scenarios
 from megtrim.devices import Device
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.load_and_run.dialects import LITE
-from megtrim.midout.keepset import dump_keep_set
-from megtrim.pipeline.results import NeighboursResult
-from megtrim.pipeline.running import neighbour_plan
-from megtrim.pipeline.session import Session
-from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, Stage, Task
+from megtrim.errors import InfrastructureFailure
+from megtrim.plan.graph import PROFILE
 from megtrim.stages import neighbours
-from megtrim.verdict.statuses import CheckStatus
-from unit.stages.built import built, finish
+from unit.stages.built import finish
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
 from unit.stages.fake_device import PROFILE as TRACES
-from unit.stages.support import changed, keep_set
+from unit.stages.neighbour_runs import opened, ran
+from unit.stages.support import changed
 
-CONFIG = """\
-version: 1
-engine: {kind: sample}
-models:
-- {name: m, file: m.mge, also: m.v2.mge, scenarios: [{name: s, inputs: {data: d.npy}}]}
-budgets:
-- artifact: load_and_run
-  neighbours: ASKED
-"""
 COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
-
-
-def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Session, Task, Fickle]:
-    """Return a session in which programs are built, the task, and a machine that plays in turn."""
-    (folder / "m.v2.mge").write_bytes(b"model")
-    device = Fickle(plays=list(plays))
-    made = built(
-        folder,
-        config=CONFIG.replace("ASKED", asked),
-        programs={PLAIN: GOOD, REDUCED: GOOD},
-        keep=dump_keep_set(keep_set(1)),
-        devices={"any": device},
-    )
-    made = changed(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))
-    np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
-    scenario = next(all_scenarios(made.request.config))
-    task = Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=(), scenario=scenario)
-    return made, task, device
-
-
-def ran(session: Session, task: Task) -> NeighboursResult:
-    """Do the task as the chain does, and keep its result."""
-    named = neighbours.inputs(task, session)
-    session.results.done[task.id], _ = session.services.store.ensure(
-        Stage.NEIGHBOURS,
-        task.name,
-        named,
-        lambda folder: neighbours.work(task, session, folder),
-        NeighboursResult,
-    )
-    return session.results.done[task.id].result_as(NeighboursResult)
 
 
 def test_those_that_a_budget_names_are_tried(tmp_path: Path) -> None:
@@ -161,43 +112,3 @@ def test_another_program_or_dump_is_another_result(tmp_path: Path) -> None:
     assert neighbours.inputs(loose, session)["tolerance"] != named["tolerance"]
     (tmp_path / "b/m.v2.mge").write_bytes(b"another")
     assert neighbours.inputs(task, other)["other dumps"] != named["other dumps"]
-
-
-def test_a_name_that_no_scenario_has_is_refused_by_line(tmp_path: Path) -> None:
-    """Before anything is built, with the nearest that there is."""
-    session, _, _ = opened(tmp_path, "[iter-1, thread-4]")
-    with pytest.raises(InputError) as caught:
-        neighbour_plan.expect_known(session)
-
-    assert caught.value.message == (
-        f"{tmp_path}/megtrim.yaml:7: budgets[0].neighbours: no scenario has a neighbour 'thread-4'"
-    )
-    assert caught.value.hint == "did you mean threads-4?"
-
-
-def test_a_verdict_tells_them_and_holds_the_budget(tmp_path: Path) -> None:
-    """With the line of its key, and what does not work."""
-    session, task, _ = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, TRAPS])
-    ran(session, task)
-    rows = neighbour_results(session)
-    [check] = neighbour_checks(session)
-
-    assert [(row.scenario, row.name, row.works) for row in rows] == [
-        *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False)),
-    ]
-    assert (check.id, check.status, check.line) == ("neighbours:load_and_run", CheckStatus.FAIL, 7)
-    assert check.text == "m/s@any: 1 of those asked for do not work: iter-3 trapped"
-    assert "iter-3 (--iter 3): trapped: it trapped" in check.detail
-    assert check.reproduce == "megtrim verify --config megtrim.yaml --neighbours"
-
-
-def test_a_machine_that_failed_leaves_the_budget_open(tmp_path: Path) -> None:
-    """Nothing is known of the product."""
-    session, task, _ = opened(tmp_path, "2")
-    session.results.failed[task.id] = InfrastructureFailure("the phone is gone\nfor good")
-    [check] = neighbour_checks(session)
-
-    assert neighbour_results(session) == ()
-    assert (check.status, check.text) == (
-        *(CheckStatus.INFRASTRUCTURE, "m/s@any: the phone is gone"),
-    )

@@ -38,7 +38,11 @@ _WORDING: tuple[tuple[str, str, str], ...] = (
     (r"expected ',' or '(.)'", "a list or mapping that is not closed", "',' or '{0}'"),
     (r"unexpected end of stream", "a quote that is not closed", "the same quote at the end"),
     (r"found unknown escape character", "an unknown escape in double quotes", "single quotes"),
-    (r"block sequence entr", "a '-' where no list can stand", "'- ' at the start of its own line"),
+    (
+        r"sequence entries are not allowed",
+        "a '-' where no list can stand",
+        "'- ' at the start of its own line",
+    ),
 )
 
 

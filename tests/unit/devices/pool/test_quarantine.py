@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from megtrim.devices.pool import state_dir
 from megtrim.devices.pool.quarantine import Author, Quarantine, Record, Records
-from megtrim.devices.pool.state_dir import VARIABLE, slug, state_folder
+from megtrim.devices.pool.state_dir import slug
 from megtrim.errors import InfrastructureFailure, InputError
 from unit.devices.machines import NOON, Clock
 
@@ -190,43 +190,6 @@ def test_a_record_is_one_line_per_value(records: Records, tmp_path: Path) -> Non
         "quarantine": {"reason": "no answer", "since": "2026-05-04T12:00:00Z", "by": "person"},
         "reboots": [],
     }
-
-
-def test_different_keys_have_different_files() -> None:
-    """Also where they look alike on a disk."""
-    assert slug("adb:1A2B") == "adb_1A2B-" + slug("adb:1A2B")[-8:]
-    assert slug("adb:a/b") != slug("adb:a_b")
-    assert not slug("../x").startswith(".")
-
-
-@pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({VARIABLE: "/srv/m", "HOME": "/home/a"}, "/srv/m"),
-        ({"XDG_STATE_HOME": "/x", "HOME": "/home/a"}, "/x/megtrim"),
-        ({"XDG_STATE_HOME": "relative", "HOME": "/home/a"}, "/home/a/.local/state/megtrim"),
-        ({"HOME": "/home/a"}, "/home/a/.local/state/megtrim"),
-    ],
-)
-def test_the_state_folder_comes_from_the_environment(env: dict[str, str], folder: str) -> None:
-    """One's own, the desktop's, the user's."""
-    assert state_folder(env) == Path(folder)
-
-
-def test_without_a_home_it_must_be_named() -> None:
-    """Rather than somewhere that no one looks."""
-    with pytest.raises(InputError, match="neither a home nor MEGTRIM_STATE"):
-        state_folder({})
-
-
-def test_a_state_folder_that_cannot_be_written_is_infrastructure(tmp_path: Path) -> None:
-    """The message names it, and how to choose another."""
-    (tmp_path / "file").touch()
-    records = Records(tmp_path / "file", Clock())
-
-    with pytest.raises(InfrastructureFailure, match="cannot be used") as refused:
-        records.quarantine(KEY, "p", "r", Author.PERSON)
-    assert VARIABLE in refused.value.hint
 
 
 def test_a_link_in_the_place_of_a_record_costs_that_machine_alone(

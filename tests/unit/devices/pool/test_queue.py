@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.devices.pool.queue import Queue, QueuePosition, QueueSlot, assign
-from megtrim.devices.pool.state_dir import lock_file, slug
+from megtrim.devices.pool.state_dir import lock_file
 from megtrim.errors import InfrastructureFailure, InputError
 from support.waiting import until
 from unit.devices.machines import NOON, Clock
@@ -253,19 +252,6 @@ def test_who_stopped_looking_keeps_a_place_and_is_passed_by(
     assert woken == ["A"]
 
 
-def test_a_ticket_without_an_owner_is_removed(queue: Queue, tmp_path: Path) -> None:
-    """Whatever it says: its owner is dead."""
-    tickets = tmp_path / "queue" / "tickets"
-    tickets.mkdir(parents=True)
-    (tickets / "0000000001.ticket").write_text("rubbish", encoding="utf-8")
-    (tickets / "notes").write_text("mine", encoding="utf-8")
-
-    with queue.acquire("a", wanting("A")) as slot:
-        assert slot.key == "A"
-
-    assert [path.name for path in tickets.iterdir()] == ["notes"]
-
-
 def test_a_ticket_that_a_person_removed_is_taken_again(queue: Queue, tmp_path: Path) -> None:
     """Cleaning up under a waiting job costs it its place at most."""
     holding = Job(queue, "A")
@@ -306,36 +292,6 @@ def test_a_living_ticket_that_is_damaged_is_named(queue: Queue, tmp_path: Path) 
 
     assert seen == [f"{spoiled[0]}: version: Input should be 1, expected what megtrim writes there"]
     holding.leave()
-
-
-def test_a_lock_whose_text_is_damaged_is_still_a_lock(queue: Queue, tmp_path: Path) -> None:
-    """The text is for people; whose it is cannot be shown then."""
-    lock = tmp_path / "queue" / "machines" / f"{slug('A')}.lock"
-    with queue.acquire("a", wanting("A")):
-        assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()
-        lock.write_text("rubbish", encoding="utf-8")
-        holder = queue.holder("A")
-        assert holder is not None
-        assert holder.pid == 0
-
-
-@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
-def test_what_is_no_plain_file_is_no_lock(queue: Queue, tmp_path: Path, kind: str) -> None:
-    """Nothing waits on a pipe, nothing is written through a link."""
-    order = tmp_path / "queue" / "order.lock"
-    order.parent.mkdir()
-    match kind:
-        case "pipe":
-            os.mkfifo(order)
-        case "link":
-            order.symlink_to(tmp_path / "elsewhere")
-        case _:
-            order.mkdir()
-
-    with pytest.raises(InfrastructureFailure, match=r"order\.lock cannot be used"):
-        queue.tickets()
-
-    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_queue_that_is_locked_for_ever_is_named(

@@ -1,0 +1,400 @@
+"""``megtrim ci evidence run``: a device job on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import platform
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from megtrim.config.device import DeviceSettings
+from megtrim.devices import DeviceSpec
+from megtrim.devices.local import Local
+from megtrim.errors import InfrastructureFailure
+from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import (
+    Evidence,
+    parse_set,
+)
+from megtrim.midout.keepset import dump_keep_set
+from megtrim.process import ProcessRunner
+from megtrim.verdict.model import ScenarioStatus
+from support.clock import clock_at
+from unit.cli.support import Shell
+from unit.evidence.support import (
+    DAY,
+    SCENARIO,
+    bundle,
+    device,
+    scenario,
+)
+from unit.stages.support import keep_set
+
+SECRET = "MEGTRIM_TEST_TOKEN"
+PROGRAM = f"""\
+#!/bin/sh
+test -z "${{{SECRET}}}" || exit 9
+printf '%s' "$PATH" > path
+exit 133
+"""
+"""It fails on plain by design: these tests are about the job, not the proof."""
+
+
+class Job:
+    """A bundle in a folder, and the command that runs it."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.folder = shell.folder / "bundle"
+        (self.folder / "files").mkdir(parents=True)
+        self.digest = ""
+
+    def put(self, text: str) -> str:
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        (self.folder / "files" / digest).write_text(text, encoding="utf-8")
+        return digest
+
+    def write(self, **changes: Any) -> Bundle:
+        program = self.put(PROGRAM)
+        values: dict[str, Any] = {
+            "machine": platform.machine(),
+            "programs": (("plain", program), ("reduced", program)),
+            "keep_set": self.put(dump_keep_set(keep_set(1))),
+            "scenarios": (scenario(model=self.put("model"), inputs=()),),
+        }
+        whole = bundle(**{**values, **changes})
+        text = dump_bundle(whole)
+        (self.folder / "bundle.json").write_text(text, encoding="utf-8")
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        return whole
+
+    def __call__(self, *more: str, cpu_class: str = "any") -> Any:
+        given = ("--sha256", self.digest, "--class", cpu_class, "--to", "out")
+        with clock_at(DAY):
+            return self.shell("ci", "evidence", "run", "bundle", *given, *more)
+
+    def evidence(self) -> Evidence:
+        text = (self.shell.folder / "out" / "evidence.json").read_text("utf-8")
+        (entry,) = parse_set(text, source="x").entries
+        return entry
+
+
+@pytest.fixture
+def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Job:
+    monkeypatch.delenv("MEGTRIM_HOST_RUNS_PROGRAMS", raising=False)
+    made = Job(shell)
+    made.write()
+    return made
+
+
+@pytest.fixture
+def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEGTRIM_HOST_RUNS_PROGRAMS", "yes")
+
+
+def test_a_job_runs_what_the_owner_of_the_host_allows(job: Job, allowed: None) -> None:
+    """What the program did is evidence: the exit status is 0."""
+    answer = job()
+
+    assert answer.status == 0
+    assert answer.out == "evidence: out/evidence.json\n"
+    assert job.evidence().device.name == "pixel-6"
+    assert job.evidence().day == DAY
+    (found,) = job.evidence().results
+    assert (found.scenario, found.status) == (SCENARIO, ScenarioStatus.ENGINE_ERROR)
+    assert found.text == "the plain build ended with 133 (trap)"
+    assert sorted(path.name for path in (job.shell.folder / "out").iterdir()) == ["evidence.json"]
+
+
+@pytest.mark.parametrize("kind", ["local", "qemu", "auto", "virtual-phone"])
+@pytest.mark.parametrize("value", ["", "no", "1", "YES"])
+def test_a_host_runs_nothing_unless_it_is_allowed(
+    job: Job, monkeypatch: pytest.MonkeyPatch, kind: str, value: str
+) -> None:
+    """A pull request's program on the machine itself is for its owner to decide."""
+    job.write(devices=(device(kind=kind),))
+    monkeypatch.setenv("MEGTRIM_HOST_RUNS_PROGRAMS", value)
+    answer = job()
+
+    assert answer.status == 2
+    assert answer.err == (
+        f"megtrim: device pixel-6 is of kind {kind}: the bundle's programs would run here\n"
+        "  if this machine may run them, set MEGTRIM_HOST_RUNS_PROGRAMS=yes "
+        "in the runner's environment\n"
+    )
+    assert not (job.shell.folder / "out").exists()
+
+
+def test_an_emulated_run_is_asked_for(job: Job) -> None:
+    """On a hosted runner nobody needs protection; the evidence says that it was no device."""
+    answer = job("--emulated")
+
+    assert answer.status == 0
+    assert job.evidence().device.name == "emulated-any"
+    assert job.evidence().device.kind == "local"
+
+
+def test_programs_see_no_token(job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the job's environment only what a program needs is passed on."""
+    monkeypatch.setenv(SECRET, "ghp_x")
+    job()
+
+    assert job.evidence().results[0].text == "the plain build ended with 133 (trap)"
+
+
+def test_another_digest_is_refused(job: Job, allowed: None) -> None:
+    """The bundle is not the one that the build job made."""
+    job.digest = "0" * 64
+    answer = job()
+
+    assert answer.status == 2
+    assert answer.err.startswith("megtrim: bundle/bundle.json: its sha256 is ")
+    assert not (job.shell.folder / "out").exists()
+
+
+def test_a_changed_file_is_refused_and_nothing_is_left(job: Job, allowed: None) -> None:
+    """No evidence, and no copies."""
+    whole = job.write()
+    (job.folder / "files" / whole.programs[0][1]).write_text("#!/bin/sh\nexit 0\n")
+    answer = job()
+
+    assert answer.status == 2
+    assert "expected that of its name" in answer.err
+    assert list((job.shell.folder / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("emulated", [True, False])
+def test_a_class_that_the_bundle_does_not_know_is_refused(job: Job, emulated: bool) -> None:
+    """With those that it knows."""
+    answer = job(*(["--emulated"] if emulated else []), cpu_class="other")
+
+    assert answer.status == 2
+    assert "its classes: any" in answer.err
+
+
+def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
+    """Its device hangs nowhere."""
+    hangs_nowhere = (device(name="auto-any", kind="auto", runner=False),)
+    program = job.put(PROGRAM)
+    programs = (("plain", program), ("profile", program))
+    job.write(purpose=JobPurpose.TRACE, programs=programs, devices=hangs_nowhere)
+
+    assert job().status == 2
+    assert job("--emulated").status == 0
+
+
+def test_a_kind_that_nobody_knows_is_refused(job: Job) -> None:
+    """The kit on the runner may be older than the build's."""
+    job.write(devices=(device(kind="telepathy"),))
+    answer = job()
+
+    assert answer.status == 2
+    assert "this megtrim knows no kind 'telepathy'" in answer.err
+
+
+class Pool:
+    """Machines that are given out in turn; those named ``dead`` fail."""
+
+    kind = "adb"
+    retries = 2
+
+    def __init__(self, requests: Sequence[DeviceSpec]) -> None:
+        self.name = requests[0].name
+        self.requests = requests
+        self._turn = itertools.cycle(requests)
+
+    @contextmanager
+    def reserve(self) -> Iterator[Local]:
+        request = next(self._turn)
+        if request.name.startswith("dead"):
+            msg = "link lost while pushing model.mge"
+            raise InfrastructureFailure(msg)
+        yield Local(request.name, ProcessRunner({"PATH": os.environ["PATH"]}), request.scratch)
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
+    """Take every pool that a job makes, by its kind."""
+    made: list[tuple[str, Pool]] = []
+
+    def make(kind: str, requests: Sequence[DeviceSpec], *, native: str) -> Pool:
+        made.append((kind, Pool(requests)))
+        return made[-1][1]
+
+    monkeypatch.setattr("megtrim.cli.ci.evidence.device_job.make", make)
+    return made
+
+
+def phone(name: str, **changes: Any) -> BundleDevice:
+    settings = DeviceSettings(serial=name)
+    return device(**{"name": name, "kind": "adb", "settings": settings, **changes})
+
+
+def test_phones_of_a_class_are_a_pool(job: Job, pools: list[tuple[str, Pool]]) -> None:
+    """A dead phone's job goes to another, and the evidence bears the one that ran it."""
+    job.write(devices=(phone("dead-1"), phone("pixel-7"), phone("away", runner=False)))
+
+    answer = job()
+
+    assert answer.status == 0
+    [(kind, pool)] = pools
+    assert kind == "adb"
+    assert [(request.name, request.settings.serial) for request in pool.requests] == [
+        ("dead-1", "dead-1"),
+        ("pixel-7", "pixel-7"),
+    ]
+    assert job.evidence().device.name == "pixel-7"
+    assert job.evidence().results[0].text == "the plain build ended with 133 (trap)"
+    assert "device     dead-1 (adb) for class any\n" in answer.err
+    assert "device     pixel-7 (adb) for class any\n" in answer.err
+
+
+def test_a_pool_is_of_one_kind(
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the first device of the class."""
+    monkeypatch.setenv("MEGTRIM_BOARDS", "a b")
+    board = device(name="board", kind="ssh", settings=DeviceSettings(host="b"))
+    job.write(devices=(phone("a", cpu_class="other"), board, phone("pixel-7")))
+    job()
+
+    [(kind, pool)] = pools
+    assert (kind, [request.name for request in pool.requests]) == ("ssh", ["board"])
+
+
+@pytest.mark.parametrize("known", ["", "bb c", "B"])
+def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    """The host comes from a pull request, and the keys are the runner's."""
+    monkeypatch.setenv("MEGTRIM_BOARDS", known)
+    job.write(devices=(device(name="board", kind="ssh", settings=DeviceSettings(host="b")),))
+    answer = job()
+
+    assert answer.status == 2
+    assert "device board: this runner may not log in to b" in answer.err
+    assert "names the boards in MEGTRIM_BOARDS" in answer.err
+    assert pools == []
+
+
+def test_what_every_phone_failed_at_is_told(job: Job, pools: list[tuple[str, Pool]]) -> None:
+    """All attempts, under the name of the first."""
+    job.write(devices=(phone("dead-1"), phone("dead-2")))
+    answer = job()
+
+    assert answer.status == 0
+    assert job.evidence().device.name == "dead-1"
+    (found,) = job.evidence().results
+    assert found.status is ScenarioStatus.INFRASTRUCTURE
+    assert len(found.attempts) == 3
+    assert all("link lost while pushing model.mge" in attempt for attempt in found.attempts)
+
+
+def test_the_way_to_a_phone_has_its_own_environment(
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adb and ssh need a home; no token of the job is among what is passed on."""
+    monkeypatch.setenv(SECRET, "ghp_x")
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("MEGTRIM_ADB", "/opt/adb")
+    job.write(devices=(phone("pixel-7"),))
+    job()
+
+    [(_, pool)] = pools
+    env = pool.requests[0].processes.env
+    assert (env["HOME"], env["MEGTRIM_ADB"]) == ("/home/me", "/opt/adb")
+    assert SECRET not in env
+
+
+def test_a_part_of_the_scenarios(job: Job, allowed: None) -> None:
+    """Each shard has its own, by id."""
+    model = job.put("model")
+    names = [f"m{number}/s@any" for number in (2, 0, 1)]
+    job.write(scenarios=tuple(scenario(id=name, model=model, inputs=()) for name in names))
+    job("--shard", "1/2")
+
+    assert [each.scenario for each in job.evidence().results] == ["m0/s@any", "m2/s@any"]
+    assert job("--shard", "3/2").status == 2
+
+
+def test_a_part_that_no_evidence_can_hold_is_refused(
+    job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything runs: all of it would be lost at the end."""
+    monkeypatch.setattr("megtrim.evidence.limits.MOST_RESULTS", 1)
+    model = job.put("model")
+    ids = ("m/s@any", "m/t@any")
+    job.write(scenarios=tuple(scenario(id=each, model=model, inputs=()) for each in ids))
+    answer = job()
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: --shard 1/1: found 2 scenarios in this part\n"
+        "  make more parts: a job runs at most 1\n"
+    )
+    assert not (job.shell.folder / "out").exists()
+    assert job("--shard", "2/2").status == 0
+
+
+def test_evidence_goes_into_a_folder_of_its_own(job: Job, allowed: None) -> None:
+    """What is there is not mixed with it."""
+    (job.shell.folder / "out").mkdir()
+    (job.shell.folder / "out" / "old").touch()
+    answer = job()
+
+    assert answer.status == 2
+    assert "--to out: found something there" in answer.err
+
+
+def test_a_dead_device_is_a_warning(
+    job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict judges what it means."""
+    monkeypatch.setattr("megtrim.devices.local.Local.open", full_disk)
+    answer = job()
+
+    assert answer.status == 0
+    assert "warning: the device failed: nothing is known about 1 of 1 scenarios\n" in answer.err
+    assert job.evidence().results[0].status is ScenarioStatus.INFRASTRUCTURE
+
+
+def full_disk(self: object) -> None:
+    msg = "runs cannot be used for runs: No space left on device"
+    raise InfrastructureFailure(msg)
+
+
+def test_ctrl_c_leaves_nothing(job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No copies, no half of evidence."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("megtrim.pipeline.running.verification.run_on", interrupt)
+    answer = job()
+
+    assert answer.status == 130
+    assert list((job.shell.folder / "out").iterdir()) == []
+
+
+def test_copies_of_the_bundle_are_private(
+    job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else may change a program between its check and its run."""
+    seen: list[int] = []
+
+    def look(*_: object) -> None:
+        (work,) = (job.shell.folder / "out").iterdir()
+        seen.append(stat.S_IMODE(work.stat().st_mode))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("megtrim.pipeline.running.verification.run_on", look)
+    job()
+
+    assert seen == [0o700]

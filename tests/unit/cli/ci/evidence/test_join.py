@@ -1,0 +1,286 @@
+"""``megtrim ci evidence join``: the final report, from what all jobs left."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from megtrim.cli.ci.evidence import join
+from megtrim.evidence.bundle import JobPurpose, dump_bundle
+from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.evidence.evidence import (
+    EvidenceSet,
+    dump_set,
+    parse_set,
+)
+from megtrim.report.comment import Links
+from megtrim.verdict.model import parse_verdict, to_json
+from support.clock import clock_at
+from unit.cli.support import Shell
+from unit.evidence.support import (
+    DAY,
+    SCENARIO,
+    bundle,
+    changed,
+    evidence,
+    proven,
+    put,
+    result,
+    write_evidence,
+    written,
+)
+from unit.verdict.examples import failing, passing
+
+
+class Final:
+    """The folders of a run's jobs, and the command that joins them."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.results = shell.folder / "results"
+        self.results.mkdir()
+
+    def bundle(self, **changes: Any) -> None:
+        folder = self.shell.folder / "bundle"
+        folder.mkdir()
+        (folder / "bundle.json").write_text(dump_bundle(bundle(**changes)), encoding="utf-8")
+
+    def verdict(self, text: str) -> None:
+        (self.results / "verdict.json").write_text(text, encoding="utf-8")
+
+    def __call__(self, *more: str) -> Any:
+        given = ("--verdict", "results/verdict.json", "--bundle", "bundle", "--to", "report")
+        with clock_at(DAY):
+            return self.shell("ci", "evidence", "join", *given, *more)
+
+    def read(self, name: str) -> str:
+        return (self.shell.folder / "report" / name).read_text("utf-8")
+
+    def checks(self) -> dict[str, str]:
+        verdict = parse_verdict(self.read("verdict.json"), source="x")
+        return {check.id: check.text for check in verdict.checks if check.kind == "device"}
+
+    def left(self) -> list[str]:
+        return sorted(path.name for path in (self.shell.folder / "report").iterdir())
+
+
+@pytest.fixture
+def final_(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Final:
+    for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    return Final(shell)
+
+
+def test_a_report_has_all_its_forms(final_: Final) -> None:
+    """And the sizes that the build left beside its verdict."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    (final_.results / "sizes.json").write_text("sizes", encoding="utf-8")
+    write_evidence(final_.shell.folder / "evidence" / "a", written(evidence()))
+    answer = final_("--evidence", "evidence", "--run-url", "https://ci.example/1")
+
+    assert answer.status == 0
+    assert answer.out.startswith("unverified: load_and_run: ")
+    assert answer.out.endswith(", 1 of 2 proven on devices\n")
+    assert final_.left() == [
+        *("comment.md", "evidence.json", "index.html", "junit.xml", "report.md"),
+        *("sizes.json", "verdict.json"),
+    ]
+    assert final_.read("sizes.json") == "sizes"
+    assert final_.read("comment.md") == final_.read("report.md")
+    assert "(https://ci.example/1)" in final_.read("comment.md")
+    assert "pixel-6" in final_.read("junit.xml")
+    assert parse_set(final_.read("evidence.json"), source="x").entries == (evidence(),)
+    assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
+
+
+def test_silence_has_its_reason(final_: Final) -> None:
+    """As the jobs before know it; an empty one is none."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+
+    assert final_("--pending", "fork", "--evidence", "gone").status == 0
+    assert "a pull request from a fork" in final_.checks()[f"device:{SCENARIO}"]
+    assert final_("--pending", "").status == 0
+    assert final_.checks()[f"device:{SCENARIO}"].endswith("the device job brought no result of it")
+    assert final_("--pending", "lazy").status == 2
+
+
+def test_proofs_of_before_are_used_and_handed_on(final_: Final) -> None:
+    """A pull request that touches nothing needs no device, and says why."""
+    final_.verdict(to_json(passing()))
+    final_.bundle(scenarios=(), proven=(proven(),))
+    before = dump_set(EvidenceSet(entries=(evidence(day="2027-01-28"),)))
+    (final_.shell.folder / "proofs.json").write_text(before, encoding="utf-8")
+
+    assert final_("--proofs", "proofs.json").status == 0
+    assert final_.checks()[f"device:{SCENARIO}"] == (
+        "pixel-6 proved this program 3 days ago, so no device was used"
+    )
+    assert final_.read("evidence.json") == before
+    assert "pixel-6 proved this program 3 days ago" in final_.read("comment.md")
+
+
+def test_proofs_that_nobody_kept_are_none(final_: Final) -> None:
+    """A first run has no baseline; a damaged file is bad input all the same."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    answer = final_("--proofs", "proofs.json")
+    (final_.shell.folder / "proofs.json").write_text("{", encoding="utf-8")
+
+    assert (answer.status, answer.err) == (
+        0,
+        "no earlier proofs: there is no proofs.json\n",
+    )
+    assert final_("--proofs", "proofs.json").status == 2
+
+
+def test_evidence_that_cannot_be_used_is_a_warning(final_: Final) -> None:
+    """Its scenarios stay unverified; what else came counts."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    write_evidence(final_.shell.folder / "evidence" / "a", "\x1b[31m{")
+    assert final_("--evidence", "evidence").status == 0
+
+    verdict = parse_verdict(final_.read("verdict.json"), source="x")
+    assert verdict.warnings[-1].startswith(
+        "evidence that cannot be used: evidence/a/evidence.json:1: found no JSON here"
+    )
+    assert verdict.verdict == "unverified"
+    write_evidence(final_.shell.folder / "evidence" / "b", written(evidence()))
+    final_("--evidence", "evidence")
+    assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
+
+
+def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None:
+    """It may hold a trap, so the gate is red, and says why; what cannot be read at all may not."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    path = ("entries", 0, "results", 0, "outputs", 0, "equal")
+    text = changed(written(evidence()), put(*path, value=False))
+    write_evidence(final_.shell.folder / "evidence" / "a", text)
+    answer = final_("--evidence", "evidence")
+
+    assert answer.status == 2
+    said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
+    assert answer.err.startswith(f"megtrim: evidence/a/evidence.json:1: {said}\n")
+    assert final_.shell("ci", "gate", "report").status == 2
+    assert said in final_.read("comment.md")
+
+
+def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
+    """Nobody knows which devices had to be asked; the gate says so as well."""
+    final_.verdict(to_json(passing()))
+    answer = final_()
+
+    assert answer.status == 3
+    assert "the build job left no bundle in bundle" in answer.err
+    assert "the build job left no bundle" in final_.read("comment.md")
+    assert final_.shell("ci", "gate", "report").status == 3
+
+
+def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
+    """What it found is told, and is enough."""
+    final_.verdict(to_json(failing()))
+
+    assert final_().status == 0
+    assert final_.checks() == {}
+    assert final_.shell("ci", "gate", "report").status == 1
+
+
+def test_a_build_that_ended_early_is_told(final_: Final) -> None:
+    """Why, as a comment, for the gate; a report of before is gone."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    final_()
+    (final_.results / "verdict.json").unlink()
+    ending = dump_ending(EarlyExit(exit=2, message="megtrim.yaml:3: @all no", hint="fix"))
+    (final_.results / "ending.json").write_text(ending, encoding="utf-8")
+    answer = final_("--run-url", "https://ci.example/1")
+
+    assert (answer.status, answer.out) == (0, "no verdict: megtrim.yaml:3: @all no\n")
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
+    assert final_.read("ending.json") == ending
+    assert final_.read("comment.md") == final_.read("report.md")
+    assert "megtrim.yaml:3: @all no" in final_.read("comment.md")
+    assert "[This run](https://ci.example/1)" in final_.read("comment.md")
+    assert 'message="megtrim.yaml:3: @all no"' in final_.read("junit.xml")
+    gate = final_.shell("ci", "gate", "report")
+    assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
+
+
+def test_a_build_that_left_nothing_is_told(final_: Final) -> None:
+    """Its job was cancelled, say."""
+    answer = final_()
+
+    assert (answer.status, answer.out) == (0, "no verdict: the build job left no result\n")
+    assert json.loads(final_.read("ending.json"))["exit"] == 3
+    assert final_.shell("ci", "gate", "report").status == 3
+
+
+def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
+    """With the ending looked for in it."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    answer = final_.shell("ci", "evidence", "join", "--verdict", "results", "--to", "report")
+
+    assert answer.status == 0
+    assert "verdict.json" in final_.left()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"version": 1}'])
+def test_a_verdict_that_is_none_is_refused(final_: Final, text: str) -> None:
+    """What is left says why, and no gate takes it for good."""
+    final_.verdict(text)
+    answer = final_()
+
+    assert answer.status == 2
+    assert final_.left() == ["comment.md", "ending.json", "junit.xml", "report.md"]
+    assert "verdict.json:1: " in json.loads(final_.read("ending.json"))["message"]
+    assert "verdict.json:1: " in final_.read("comment.md")
+    assert final_.shell("ci", "gate", "report").status == 2
+
+
+@pytest.mark.parametrize("left", ["verdict", "proofs", "evidence"])
+def test_a_report_does_not_go_where_its_sources_lie(final_: Final, left: str) -> None:
+    """The folder is cleared first: they would be lost, and the report would know nothing."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    (final_.shell.folder / "report").mkdir()
+    file = final_.shell.folder / "report" / {"verdict": "verdict.json"}.get(left, "evidence.json")
+    file.write_text(to_json(passing()), encoding="utf-8")
+    given = {"proofs": "report/evidence.json", "evidence": "report", "verdict": "report"}[left]
+    more = ("--to", "./report", f"--{left}", given)
+    answer = final_(*more)
+
+    assert answer.status == 2
+    assert answer.err.startswith("megtrim: --to report: found what the report is to be made from")
+    assert file.read_text("utf-8") == to_json(passing())
+
+
+def test_the_run_is_linked_from_its_environment() -> None:
+    """Where all three parts are known, and unless told otherwise."""
+    env = {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "team/app",
+        "GITHUB_RUN_ID": "17",
+    }
+    here = "https://github.com/team/app/actions/runs/17"
+
+    assert join.links(env, "", "report") == Links(run=here, artifact="report")
+    assert join.links(env, "https://ci/1", "") == Links(run="https://ci/1", artifact="")
+    for name in env:
+        assert join.links({**env, name: ""}, "", "") == Links(run="", artifact="")
+
+
+def test_a_trace_job_is_no_verification(final_: Final) -> None:
+    """Its evidence says nothing about the reduced program."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    traced = evidence(result(trace="a" * 64), purpose=JobPurpose.TRACE)
+    write_evidence(final_.shell.folder / "evidence" / "a", written(traced))
+    final_("--evidence", "evidence")
+
+    assert final_.checks()[f"device:{SCENARIO}"].endswith("brought no result of it")

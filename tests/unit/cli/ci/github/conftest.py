@@ -1,0 +1,38 @@
+"""A job whose GitHub is a server of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.github_double import GithubDouble
+from unit.cli.ci.github.job import Job
+from unit.cli.support import Shell
+
+
+@pytest.fixture
+def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
+    with GithubDouble() as github:
+        repository = github.repository("acme/phone", workflows={"megtrim.yml": {"pull-request"}})
+        base = repository.commit({"a": "1"}, branch="main")
+        head = repository.commit({"a": "2"}, parents=[base], branch="feature")
+        told = Job(shell, github, repository, base, head, monkeypatch)
+        ends = {
+            "head": {"sha": head, "ref": "feature", "repo": repository.brief()},
+            "base": {"sha": base, "ref": "main", "repo": repository.brief()},
+        }
+        told.event(
+            "pull_request",
+            {"pull_request": {"number": 7, **ends}, "repository": repository.brief()},
+            REPOSITORY="acme/phone",
+            SHA=head,
+            REF="refs/pull/7/merge",
+            RUN_ID="77",
+            RUN_ATTEMPT="1",
+            API_URL=github.url,
+            TOKEN=github.token,
+            OUTPUT=str(shell.folder / "outputs"),
+        )
+        yield told
+        github.check()

@@ -1,0 +1,55 @@
+"""A job of a pull request, whose GitHub is a server of the test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.github_double import GithubDouble
+from support.github_state import Repository
+from unit.cli.support import Answer, Shell
+
+
+@dataclass(slots=True)
+class Job:
+    """A job of a pull request in a team's repository."""
+
+    shell: Shell
+    github: GithubDouble
+    repository: Repository
+    base: str
+    head: str
+    env: pytest.MonkeyPatch
+
+    @property
+    def folder(self) -> Path:
+        return self.shell.folder
+
+    def __call__(self, *arguments: str) -> Answer:
+        (self.folder / "outputs").unlink(missing_ok=True)
+        return self.shell("ci", "github", *arguments)
+
+    def event(self, name: str, content: dict[str, Any], **variables: str) -> None:
+        """Set what the job runs for."""
+        path = self.folder / "event.json"
+        path.write_text(json.dumps(content), encoding="utf-8")
+        self.env.setenv("GITHUB_EVENT_NAME", name)
+        self.env.setenv("GITHUB_EVENT_PATH", str(path))
+        for key, value in variables.items():
+            self.env.setenv(f"GITHUB_{key}", value)
+
+    def outputs(self) -> dict[str, str]:
+        """Return the outputs of the step."""
+        lines = (self.folder / "outputs").read_text(encoding="utf-8").splitlines()
+        return {
+            lines[at].partition("<<")[0]: lines[at + 1]
+            for at in range(0, len(lines), 3)
+            if lines[at].partition("<<")[2] == lines[at + 2]
+        }
+
+    def baseline(self) -> Path:
+        return self.folder / "out" / "baseline"

@@ -1,0 +1,225 @@
+"""``megtrim ci github baseline``: found, rebuilt, or left out with a reason."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from megtrim.cli.ci.github import baseline as github_baseline
+from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
+from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
+from megtrim.size.baseline import dump_sizes, load_sizes
+from unit.cli.ci.github.job import Job
+from unit.cli.support import Answer
+
+SIZES = {("load_and_run", "plain"): 1000, ("load_and_run", "reduced"): 100}
+REBUILT = {("load_and_run", "plain"): 1500, ("load_and_run", "reduced"): 150}
+EMPTY = EvidenceSet(entries=())
+
+
+def find(job: Job) -> Answer:
+    """Run find as the workflow does."""
+    return job("baseline", "find", "--out", "out")
+
+
+def store(job: Job, *, sha: str = "") -> None:
+    """Let a run on main store a baseline."""
+    files = {"sizes.json": dump_sizes(SIZES), "evidence.json": dump_set(EMPTY)}
+    run = job.repository.run(sha or job.base)
+    job.repository.artifact(run, files)
+
+
+def source(job: Job) -> str:
+    """Return what a report will say of the baseline."""
+    return load_sizes(job.baseline() / "sizes.json", shown="").source
+
+
+def test_a_stored_baseline_is_written(job: Job) -> None:
+    """Sizes with their source, proofs, and which commit they are of."""
+    store(job)
+
+    answer = find(job)
+
+    assert answer.status == 0
+    assert job.outputs() == {"how": "merge-base", "rebuild": ""}
+    assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == SIZES
+    assert source(job).startswith(f"main at {job.base[:12]}, the merge base, stored ")
+    assert answer.out == f"baseline: {source(job)}\n"
+    assert load_proofs(job.baseline() / "evidence.json") == EMPTY
+    assert json.loads((job.baseline() / "wanted.json").read_text()) == {
+        "version": 1,
+        "sha": job.base,
+        "branch": "main",
+        "what": "the merge base",
+    }
+
+
+def test_the_name_of_the_artifact_can_be_another(job: Job) -> None:
+    """Each configuration stores under its own."""
+    run = job.repository.run(job.base)
+    job.repository.artifact(run, {"sizes.json": dump_sizes(SIZES)}, name="ios")
+
+    assert job("baseline", "find", "--out", "out", "--artifact", "ios").status == 0
+    assert job.outputs()["how"] == "merge-base"
+
+
+def test_no_baseline_is_written_too(job: Job) -> None:
+    """A report then says why there is none, and the merge base is built."""
+    assert find(job).status == 0
+
+    assert job.outputs() == {"how": "none", "rebuild": job.base}
+    assert source(job) == "none: no run on main has stored one yet"
+    assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == {}
+    assert load_proofs(job.baseline() / "evidence.json") == EMPTY
+
+
+def test_github_that_does_not_answer_blocks_nothing(job: Job) -> None:
+    """A warning, an empty baseline, and what an earlier run wanted is forgotten."""
+    find(job)
+    job.github.permissions["contents"] = "none"
+
+    answer = find(job)
+
+    assert answer.status == 0
+    assert "warning: no baseline: GET /repos/acme/phone/compare/" in answer.err
+    assert "permissions: contents: read" in answer.err
+    assert job.outputs() == {"how": "none", "rebuild": ""}
+    assert source(job).startswith("none: GitHub did not answer (")
+    assert not (job.baseline() / "wanted.json").exists()
+
+
+def test_the_first_run_of_all_may_get_no_answer(job: Job) -> None:
+    """There is nothing to forget then."""
+    job.github.fail("GET", "/compare/", status=404)
+
+    assert find(job).status == 0
+    assert sorted(path.name for path in job.baseline().iterdir()) == ["evidence.json", "sizes.json"]
+
+
+def test_outside_of_a_job_find_says_what_lacks(job: Job) -> None:
+    """A workflow that passes no token is wrong, and would find nothing for ever."""
+    job.env.setenv("GITHUB_TOKEN", "")
+
+    answer = find(job)
+
+    assert answer.status == 2
+    assert "env GITHUB_TOKEN" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("way", "quick"), [(("--quick",), True), (("--committed",), False), ((), False)]
+)
+def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
+    job: Job, way: tuple[str, ...], quick: bool
+) -> None:
+    """What `find` left says which."""
+    asked: list[Any] = []
+
+    def built(options: Any) -> Any:
+        asked.append((options.quick, options.committed))
+        return REBUILT
+
+    job.env.setattr(github_baseline, "_measure_variants", built)
+    job("baseline", "find", "--out", "out", *way)
+    left = load_sizes(job.baseline() / "sizes.json", shown="")
+    rebuild(job)
+    rebuilt = load_sizes(job.baseline() / "sizes.json", shown="")
+
+    assert asked == [(quick, not quick)]
+    assert (left.quick, rebuilt.quick, rebuilt.sizes) == (quick, quick, REBUILT)
+
+
+def rebuild(job: Job) -> Answer:
+    """Run rebuild as the workflow does."""
+    return job("baseline", "rebuild", "--config", "base/megtrim.yaml", "--out", "out")
+
+
+def test_a_rebuilt_baseline_says_so(job: Job) -> None:
+    """Its sizes are those of the merge base itself."""
+    store(job, sha=job.repository.commit({"b": "1"}, parents=[job.base], branch="main"))
+    find(job)
+    assert job.outputs() == {"how": "last-known", "rebuild": job.base}
+    asked: list[Any] = []
+
+    def built(options: Any) -> Any:
+        asked.append((str(options.config), str(options.out)))
+        return REBUILT
+
+    job.env.setattr(github_baseline, "_measure_variants", built)
+
+    assert rebuild(job).status == 0
+
+    assert asked == [("base/megtrim.yaml", "out")]
+    assert job.outputs() == {"how": "rebuilt"}
+    assert source(job) == f"main at {job.base[:12]}, the merge base, rebuilt"
+    assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == REBUILT
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ProductFailure("it does not compile"), InfrastructureFailure("it does not compile")],
+)
+def test_where_the_rebuild_fails_the_last_known_stays(job: Job, failure: Exception) -> None:
+    """And the reason is said."""
+    other = job.repository.commit({"b": "1"}, parents=[job.base], branch="main")
+    store(job, sha=other)
+    find(job)
+    known = source(job)
+
+    def fails(_options: Any) -> Any:
+        raise failure
+
+    job.env.setattr(github_baseline, "_measure_variants", fails)
+    answer = rebuild(job)
+
+    assert answer.status == 0
+    assert job.outputs() == {"how": "last-known"}
+    assert source(job) == f"{known}; the merge base cannot be rebuilt (it does not compile)"
+    assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == SIZES
+    assert answer.err == (
+        f"warning: main at {job.base[:12]} cannot be rebuilt: it does not compile\n"
+    )
+
+
+def test_a_merge_base_without_a_configuration_cannot_be_rebuilt(job: Job) -> None:
+    """The first pull request of a team brings the configuration."""
+    find(job)
+
+    assert rebuild(job).status == 0
+
+    assert job.outputs() == {"how": "none"}
+    assert source(job).startswith(
+        "none: no run on main has stored one yet; the merge base cannot be rebuilt ("
+    )
+    assert "base/megtrim.yaml" in source(job)
+
+
+def test_ctrl_c_ends_a_rebuild(job: Job) -> None:
+    """It is no reason to go on without a baseline."""
+    find(job)
+
+    answer_to_signal = "interrupted"
+
+    def interrupted(_options: Any) -> Any:
+        raise Interrupted(answer_to_signal)
+
+    job.env.setattr(github_baseline, "_measure_variants", interrupted)
+
+    assert rebuild(job).status == 130
+
+
+@pytest.mark.parametrize("text", [None, "{}", '{"version": 1, "sha": "x"}'])
+def test_rebuild_needs_what_find_left(job: Job, text: str | None) -> None:
+    """Which commit it builds is not guessed."""
+    find(job)
+    wanted = job.baseline() / "wanted.json"
+    wanted.unlink()
+    if text is not None:
+        wanted.write_text(text)
+
+    answer = rebuild(job)
+
+    assert answer.status == 2
+    assert "run `megtrim ci github baseline find` first" in answer.err

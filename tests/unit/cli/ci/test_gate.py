@@ -1,0 +1,60 @@
+"""``megtrim ci gate``: a job exits as the report says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.verdict.model import to_json
+from unit.cli.support import Shell
+from unit.verdict.examples import failing, passing, unverified
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"),
+    [(passing(), 0), (failing(), 1), (unverified(), 0), (unverified(expired=True), 1)],
+)
+def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: int) -> None:
+    """A sleeping phone blocks nobody; an expired proof does."""
+    (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
+    answer = shell("ci", "gate", ".")
+
+    assert answer.status == status
+    assert answer.out == f"{verdict.verdict}: {verdict.headline}\n"
+
+
+def test_a_verdict_beside_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
+    """One of them is of an earlier run."""
+    (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
+    text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))
+    (shell.folder / "ending.json").write_text(text, encoding="utf-8")
+    answer = shell("ci", "gate", ".")
+
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        "megtrim: .: found verdict.json and ending.json, expected one of them\n"
+        "  two runs wrote there: empty the folder, and run again\n"
+    )
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 70, 130])
+def test_the_gate_ends_as_the_build_did(shell: Shell, status: int) -> None:
+    """Where there is no verdict."""
+    text = dump_ending(EarlyExit(exit=status, message="it broke", hint=""))
+    (shell.folder / "ending.json").write_text(text, encoding="utf-8")
+
+    assert shell("ci", "gate", ".").status == status
+
+
+@pytest.mark.parametrize("name", ["verdict.json", "ending.json"])
+def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> None:
+    """Nothing at all is an infrastructure failure, a damaged file bad input."""
+    empty = shell("ci", "gate", ".")
+    (shell.folder / name).write_text("{}", encoding="utf-8")
+
+    assert (empty.status, shell("ci", "gate", ".").status) == (3, 2)
+    assert empty.err == (
+        "megtrim: .: the build job left no result\n  look at the build job, and run it again\n"
+    )

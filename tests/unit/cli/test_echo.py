@@ -1,0 +1,32 @@
+"""What is printed as a result, also where no one reads it to its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from megtrim.cli.echo import show
+from megtrim.process import Command, ProcessRunner
+
+PRINTS = (
+    "from megtrim.cli.echo import show\nfor _ in range(9999): show('x' * 99)\nraise SystemExit(3)"
+)
+
+
+def test_a_result_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    """With its line end."""
+    show("a result")
+
+    assert capsys.readouterr() == ("a result\n", "")
+
+
+def test_a_reader_that_ends_does_not_change_the_exit_status() -> None:
+    """``| head`` is no error of the command."""
+    script = f'{sys.executable} -c "$1" | head -n 1; exit ${{PIPESTATUS[0]}}'
+    outcome = ProcessRunner(os.environ).run(
+        Command(argv=("bash", "-c", script, "bash", PRINTS), timeout_s=60)
+    )
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (3, "x" * 99 + "\n", "")

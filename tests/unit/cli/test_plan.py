@@ -1,0 +1,48 @@
+"""``megtrim plan``: what would run, without running anything."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from unit.cli.support import Shell
+from unit.stages.support import CONFIG
+
+
+@pytest.fixture
+def team(shell: Shell) -> Shell:
+    (shell.folder / "m.mge").write_bytes(shell.model("resnet18-s.mge").read_bytes())
+    (shell.folder / "megtrim.yaml").write_text(
+        CONFIG + "toolchain: {kind: host}\ndevices: [{name: here, kind: local, class: any}]\n",
+        encoding="utf-8",
+    )
+    return shell
+
+
+def test_a_plan_lists_every_task_and_counts_them(team: Shell) -> None:
+    """Nothing is left in the folder of results."""
+    answer = team("plan", "--quiet")
+
+    assert answer.status == 0, answer.err
+    lines = answer.out.splitlines()
+    assert lines[-1] == f"{len(lines) - 1} of {len(lines) - 1} tasks to do"
+    assert any(line.endswith("build/plain") for line in lines)
+    assert not (team.folder / "megtrim-out").exists()
+
+
+def test_why_adds_a_reason_to_each(team: Shell) -> None:
+    """A first run has no result to compare with."""
+    plain, why = team("plan"), team("plan", "--why")
+
+    pairs = list(zip(plain.out.splitlines(), why.out.splitlines(), strict=True))[:-1]
+    assert all(long.startswith(short) and len(long) > len(short) + 2 for short, long in pairs)
+
+
+def test_a_plan_is_data_too(team: Shell) -> None:
+    """The same tasks in the same order."""
+    steps = json.loads(team("plan", "--json").out)
+    lines = team("plan").out.splitlines()[:-1]
+
+    assert [step["task"] for step in steps] == [line.split()[1] for line in lines]
+    assert {step["state"] for step in steps} == {line.split()[0] for line in lines}

@@ -1,0 +1,117 @@
+"""``megtrim probe``: which run is asked for, and what is said of one that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.cli import probe
+from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.errors import InputError
+from megtrim.pipeline.running.trap_diagnosis import Diagnosis
+from megtrim.pipeline.session import Session
+from megtrim.process import ProcessRunner
+from megtrim.verdict import next_step
+from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.statuses import ScenarioStatus
+from unit.cli.support import Shell
+from unit.stages.support import changed, open_session
+
+
+def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:
+    """A file's name may hold the sign again."""
+    request = probe.make_request("m.mge", ("data=a=b.npy", "x=y.npy"), ("--cpu",))
+
+    assert request == probe.ProbeRequest(
+        model="m.mge",
+        inputs={"data": Path("a=b.npy"), "x": Path("y.npy")},
+        arguments=("--cpu",),
+    )
+
+
+@pytest.mark.parametrize("text", ["data", "data=", "=a.npy", "", "="])
+def test_an_input_without_name_or_file_is_refused(shell: Shell, text: str) -> None:
+    """At once, before anything is built."""
+    answer = shell("probe", "m.mge", "--input", text)
+
+    assert answer.status == 2
+    assert f"--input: found {text!r}, expected NAME=FILE" in answer.err
+
+
+@pytest.fixture
+def known(processes: ProcessRunner, tmp_path: Path) -> Session:
+    """A session with the sample engine and the model ``m``."""
+    return changed(
+        open_session(tmp_path)[0], engine=SampleEngine(find_embedded_source(), processes)
+    )
+
+
+def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: Path) -> None:
+    """By the model's name, or the file's."""
+    other = tmp_path / "other.mge"
+    other.write_bytes(b"x")
+
+    by_name = probe._make_spec(probe.make_request("m", (), ("--cpu",)), known)
+    by_file = probe._make_spec(probe.make_request(str(other), (f"data={other}",), ()), known)
+
+    assert (by_name.model, by_name.arguments) == (tmp_path / "m.mge", ("--cpu",))
+    assert (by_file.model, dict(by_file.inputs)) == (other, {"data": other})
+
+
+@pytest.mark.parametrize(
+    ("found", "keeps"),
+    [
+        (Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", missing=("x<>",)), True),
+        (
+            Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", lacking_operators=("Pooling",)),
+            True,
+        ),
+        (Diagnosis(status=ScenarioStatus.TRAP, text="-", log="", function="ns::one()"), True),
+        (Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text="-", log=""), False),
+    ],
+)
+def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool) -> None:
+    """To the committed file, where a pull request looks; no trap has nothing to keep."""
+    asked = Invocation(config="a.yaml", committed=True)
+    *_, line = probe._render_outcome(
+        probe.make_request("m", (), ()), found, asked, as_json=False
+    ).splitlines()
+
+    assert line == (f"  what to do: {next_step.for_probe(asked)}" if keeps else "  arguments  ")
+    assert ("megtrim trim --config a.yaml --accept" in line) is keeps
+
+
+@pytest.mark.parametrize("model", ["m/s", "m/s@any"])
+def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
+    """Under its name only what it was traced with may run."""
+    with pytest.raises(InputError) as caught:
+        probe._make_spec(probe.make_request(model, (), ("--cpu",)), known)
+
+    assert caught.value.message == (
+        f"{model} is a traced scenario: it runs with what it was traced with"
+    )
+    assert caught.value.hint == "probe its model: megtrim probe m -- ARGUMENT..."
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "arguments", "said"),
+    [
+        ("gone.mge", (), (), "there is no file gone.mge to probe"),
+        ("m", ("data=gone.npy",), (), "there is no file gone.npy to probe"),
+        ("m", (), ("stray",), "probe: found the argument 'stray'"),
+        ("m", (), ("--fast-run",), "probe: the flag --fast_run is not allowed in args"),
+    ],
+)
+def test_a_probe_that_cannot_work_is_refused_before_building(
+    known: Session,
+    model: str,
+    inputs: tuple[str, ...],
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    """A missing file, a stray argument, a flag that megtrim sets itself."""
+    with pytest.raises(InputError) as caught:
+        probe._make_spec(probe.make_request(model, inputs, arguments), known)
+
+    assert caught.value.message.startswith(said)

@@ -1,0 +1,35 @@
+"""What the links of the base build depend on, where they lie, and which one a list belongs to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.build_spec import Link, Variant
+from megtrim.pipeline.building import links
+from megtrim.plan.graph import HEADER
+from unit.stages.built import LINK, linked
+from unit.stages.switch_builds import made
+
+
+def test_links_lie_by_label_and_target() -> None:
+    """What ships is stripped; the other keeps its symbols."""
+    assert links.locate_unstripped(Link.NAMED, "classify") == "links/named/classify"
+    assert links.locate_stripped(Link.SHIPPED, "classify") == "links/shipped/stripped/classify"
+    assert links.observables("classify") == "links/unfolded/classify.observables"
+
+
+def test_a_list_belongs_to_the_link_of_its_program(tmp_path: Path) -> None:
+    """By bytes and names of the unfolded one."""
+    assert links.identities(linked(tmp_path).results) == {"load_and_run": LINK}
+
+
+def test_the_base_build_is_reduced_or_plain(tmp_path: Path) -> None:
+    """The plain one does not depend on the header."""
+    reduced = made(tmp_path / "a", "{level: function}")
+    plain = made(tmp_path / "b", "{level: function, base: plain}")
+
+    assert links.make_base_spec(reduced).variant is Variant.REDUCED
+    assert links.make_base_spec(plain).variant is Variant.PLAIN
+    digest = reduced.results.done[HEADER].files["include/midout.h"]
+    assert links.base_inputs(reduced)["header midout.h"] == digest
+    assert not [label for label in links.base_inputs(plain) if label.startswith("header ")]

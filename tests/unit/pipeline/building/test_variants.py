@@ -1,0 +1,157 @@
+"""A variant as it is configured: its spec, what enters its build, and what is recorded of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from megtrim.build_spec import BuildScript, BuildSpec, Switch, Variant
+from megtrim.errors import ProductFailure
+from megtrim.pipeline.building import variants
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import HEADER
+from unit.stages.support import changed
+from unit.stages.switch_builds import Builder, made
+
+HEADERS = {"midout.h": "regions"}
+
+
+def reduced(session: Session, **changes: Any) -> dict[str, str]:
+    """Return the options of the reduced variant."""
+    return dict(variants.make_spec(session, Variant.REDUCED, HEADERS, **changes).options)
+
+
+def test_only_the_reduced_variant_has_the_switches(tmp_path: Path) -> None:
+    """The others are what the team ships today."""
+    session = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
+    plain = dict(variants.make_spec(session, Variant.PLAIN, {}).options)
+
+    assert reduced(session)["MGE_ENABLE_LOGGING"] == "OFF"
+    assert "MGE_ENABLE_LOGGING" not in plain
+    assert plain["MGE_WITH_MINIMUM_SIZE"] == "OFF"
+
+
+def test_switches_can_be_given_in_place_of_the_configured_ones(tmp_path: Path) -> None:
+    """As a measurement of each alone needs them."""
+    session = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
+    options = reduced(session, off=(Switch.RTTI,))
+
+    assert options["MGE_ENABLE_RTTI"] == "OFF"
+    assert "MGE_ENABLE_LOGGING" not in options
+
+
+def test_options_of_the_team_come_last(tmp_path: Path) -> None:
+    """They win over the engine's own, in every variant."""
+    session = made(tmp_path, "{level: region}")
+    config = session.request.config
+    engine = config.engine.model_copy(update={"cmake": {"CMAKE_BUILD_TYPE": "Debug"}})
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"engine": engine}))
+    own = changed(session, loaded=loaded)
+
+    for variant, header in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
+        options = dict(variants.make_spec(own, variant, header).options)
+        assert options["CMAKE_BUILD_TYPE"] == "Debug"
+
+
+def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
+    """Another header is another build; the plain variant has none."""
+    session = made(tmp_path, "{level: region}")
+    named = variants.region_inputs(session)
+
+    assert named["header midout.h"] == session.results.done[HEADER].files["include/midout.h"]
+    assert named["engine"] == session.services.engine.identity().digest
+    assert named["targets"] == "load_and_run"
+    assert "CMAKE_BUILD_TYPE=Release" in named["options"]
+    assert {label for label in named if label.startswith("toolchain ")} == {
+        f"toolchain {label}" for label in session.services.toolchain.identity()
+    }
+    assert variants.header_files(session.results) == HEADERS
+
+
+def test_flags_beyond_the_recipe_enter_only_where_there_are_any(tmp_path: Path) -> None:
+    """Keys of other builds stay what they were."""
+    session = made(tmp_path, "{level: region}")
+    spec = variants.make_spec(session, Variant.PLAIN, {})
+    own = variants.inputs(session, replace(spec, own_link_flags=("-Wl,--icf=all",)))
+
+    added = own.items() - variants.inputs(session, spec).items()
+    assert added == {("engine's own link flags", "-Wl,--icf=all")}
+
+
+def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> None:
+    """And with how it was built."""
+    session = made(tmp_path, "{level: region}")
+    folder = tmp_path / "result"
+    folder.mkdir()
+    summary = variants.work(session, variants.make_spec(session, Variant.PLAIN, {}), folder)
+
+    assert summary.artifacts == {"load_and_run": 300}
+    assert summary.built_by.startswith("a direct CMake call: ")
+    assert (summary.rebuilt.predicted, summary.rebuilt.files) == (None, ("log.cpp",))
+    assert summary.engine == session.services.engine.identity()
+
+
+def test_each_purpose_has_a_tree_of_its_own(tmp_path: Path) -> None:
+    """The tree of a variant is used again: the next build compiles what changed."""
+    builder = Builder()
+    session = made(tmp_path, "{level: region}", builder=builder)
+    spec = variants.make_spec(session, Variant.PLAIN, {})
+    for number, purpose in enumerate(("", "", "rtti-off")):
+        (tmp_path / str(number)).mkdir()
+        variants.work(session, spec, tmp_path / str(number), purpose=purpose)
+
+    first, again, other = [name for name, _ in builder.built]
+    assert first == again == "sample-host-aarch64-plain"
+    assert other == "sample-host-aarch64-rtti-off"
+
+
+def test_a_build_that_fails_frees_its_tree(tmp_path: Path) -> None:
+    """The next run does not wait for it."""
+    builder = Builder(fails_with="CMAKE_BUILD_TYPE=Release")
+    session = made(tmp_path, "{level: region}", builder=builder)
+    spec = variants.make_spec(session, Variant.PLAIN, {})
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ProductFailure):
+            variants.work(session, spec, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("script", "way"),
+    [
+        (None, "a direct CMake call: the engine's own script is used for Android alone"),
+        (
+            BuildScript(path="build.sh", arguments=("-a", "arm64"), why="the recipe", build="b"),
+            "build.sh -a arm64: the recipe",
+        ),
+    ],
+)
+def test_how_a_variant_is_built_has_a_reason(script: BuildScript | None, way: str) -> None:
+    """For the log and the report."""
+    spec = BuildSpec(variant=Variant.PLAIN, targets=(), options=(), script=script)
+
+    assert variants.way_of(spec) == way
+
+
+@pytest.mark.parametrize(
+    ("predicted", "said"),
+    [(None, "all"), (("a.cpp", "b.cpp"), "2"), ((), "no")],
+)
+def test_a_forecast_says_what_would_be_compiled(
+    tmp_path: Path, predicted: tuple[str, ...] | None, said: str
+) -> None:
+    """Without building."""
+    session = made(tmp_path, "{level: region}")
+
+    class Predicting(Builder):
+        def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
+            assert work.name == "sample-host-aarch64-reduced"
+            return predicted
+
+    session = changed(session, builder=cast(Any, Predicting()))
+    spec = variants.make_spec(session, Variant.REDUCED, HEADERS)
+
+    assert said in variants.forecast(session.services, spec)

@@ -1,0 +1,58 @@
+"""What the results of stages exit with, and that each is read back as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from megtrim.pipeline.results import (
+    NeighboursResult,
+    SizeResult,
+    SwitchBuildResult,
+    VerdictResult,
+    VerifyResult,
+)
+from megtrim.size.budgets import LimitStatus
+from megtrim.stage_result import StageResult, dump_result, parse_result
+from megtrim.verdict.model import ScenarioStatus, VerdictKind
+from unit.stages.results import BUDGET, OUTCOME, SAMPLES, sample
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=lambda each: each.__name__)
+def test_a_result_is_read_back_as_it_was_written(kind: type[StageResult]) -> None:
+    """Whatever its type holds."""
+    result = SAMPLES[kind]
+
+    assert parse_result(kind, dump_result(result)) == result
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "status"),
+    [
+        (VerifyResult, {}, 0),
+        (VerifyResult, {"outcome": replace(OUTCOME, status=ScenarioStatus.TRAP)}, 1),
+        (VerifyResult, {"outcome": replace(OUTCOME, status=ScenarioStatus.PARITY)}, 1),
+        (NeighboursResult, {}, 0),
+        (NeighboursResult, {"unmet": "1 of 2 works"}, 1),
+        (SizeResult, {}, 0),
+        (SizeResult, {"budgets": ()}, 0),
+        (SizeResult, {"budgets": (BUDGET, replace(BUDGET, status=LimitStatus.FAIL))}, 1),
+        (VerdictResult, {}, 0),
+        (VerdictResult, {"verdict": VerdictKind.FAIL}, 1),
+    ],
+)
+def test_a_result_that_is_a_product_failure_exits_with_1(
+    kind: type[StageResult], changes: dict[str, Any], status: int
+) -> None:
+    """The stage succeeded in finding it."""
+    assert sample(kind, **changes).exit_code == status
+
+
+def test_a_switch_without_a_build_has_no_artifacts() -> None:
+    """Its row of the table says why."""
+    built = sample(SwitchBuildResult)
+
+    assert built.artifacts == {"load_and_run": 900}
+    assert replace(built, build=None, note="it does not compile").artifacts == {}

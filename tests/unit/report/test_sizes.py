@@ -1,0 +1,123 @@
+"""Sizes in the comment: one line for each artifact, and the table of all variants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from megtrim.report import sizes
+from megtrim.verdict.join import join
+from megtrim.verdict.model import ArtifactSizes, BudgetRow, Verdict
+from megtrim.verdict.statuses import BudgetStatus
+from unit.verdict import examples
+from unit.verdict.examples import REDUCED_BYTES, budget, facts, hostile
+
+KIB = 1024
+BASELINE = "main at 2981d11, the merge base, stored today"
+
+
+def artifact(growth_bytes: int | None = None, name: str = "load_and_run") -> ArtifactSizes:
+    base = examples.sizes()
+    variants = (
+        replace(each, growth_bytes=growth_bytes) if each.variant == "reduced" else each
+        for each in base.sizes
+    )
+    return replace(base, name=name, sizes=tuple(variants))
+
+
+def verdict(
+    *artifacts: ArtifactSizes, budgets: tuple[BudgetRow, ...] = (), baseline: str = ""
+) -> Verdict:
+    return join(facts(artifacts=artifacts, budgets=budgets, baseline=baseline))
+
+
+def test_one_artifact_is_one_line_with_its_baseline() -> None:
+    """Size, change, and what is left of the budget."""
+    one = verdict(artifact(1 * KIB), budgets=(budget(),), baseline=BASELINE)
+
+    assert sizes.glance(one) == (
+        "✅ **`load_and_run` 2.5 MiB**, +1 KiB against main at 2981d11 "
+        "(the merge base, stored today), 236 KiB of its budget left"
+    )
+
+
+def test_several_artifacts_share_the_line_of_the_baseline() -> None:
+    """Ten of them have lines of their own."""
+    many = verdict(
+        *(artifact(0, name=f"lib{number}.so") for number in range(12)), baseline=BASELINE
+    )
+    lines = sizes.glance(many).split("\\\n")
+
+    assert len(lines) == 12
+    assert "**`lib0.so` 2.5 MiB**, no change" in lines[0]
+    assert lines[10] == "2 more artifacts"
+    assert lines[11] == f"Baseline: {BASELINE}."
+
+
+def test_without_a_baseline_no_change_is_known() -> None:
+    """Which is not the same as none."""
+    line, baseline = sizes.glance(verdict(artifact())).split("\\\n")
+
+    assert "change" not in line
+    assert baseline == "Baseline: none, so growth is not known."
+
+
+@pytest.mark.parametrize(
+    ("row", "growth_bytes", "said"),
+    [
+        (budget(), 0, ", no change, 236 KiB of its budget left"),
+        (
+            budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=BudgetStatus.FAIL),
+            0,
+            ", no change, 20 KiB over its budget of 2.5 MiB",
+        ),
+        (
+            budget(max_bytes=None, growth_max_bytes=16 * KIB, status=BudgetStatus.FAIL),
+            17 * KIB,
+            ", +17 KiB, 16 KiB allowed",
+        ),
+        (budget(max_bytes=REDUCED_BYTES), -KIB, ", -1 KiB, 0 B of its budget left"),
+        (budget(waiver="until May"), 0, ", 236 KiB of its budget left, waived"),
+    ],
+)
+def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: str) -> None:
+    """Its sign is the worst of all budgets of the artifact."""
+    line, _ = sizes.glance(verdict(artifact(growth_bytes), budgets=(row,))).split("\\\n")
+
+    assert line.endswith(said)
+    assert line[0] == ("❌" if row.status is BudgetStatus.FAIL else "✅")
+
+
+def test_the_sign_of_an_artifact_is_its_worst_budgets() -> None:
+    """Of whichever variant; the numbers are those of what ships."""
+    failed = budget(variant="plain", status=BudgetStatus.FAIL)
+
+    assert sizes.glance(verdict(artifact(), budgets=(budget(), failed))).startswith("❌")
+
+
+def test_the_table_has_a_row_for_each_variant() -> None:
+    """Only a row with a budget has a result."""
+    table = sizes.table(
+        verdict(artifact(1 * KIB), budgets=(budget(waiver="until May"),), baseline=BASELINE)
+    )
+    plain, profile, reduced = [line for line in table.splitlines() if "load_and_run" in line]
+
+    assert plain.startswith("| `load_and_run` `plain` | 39,300,016 | 37.5 MiB | 100.0% |")
+    assert plain.rstrip().endswith("|  |  |  |")
+    assert "`profile`" in profile
+    assert "+1 KiB (16 KiB allowed) | 236 KiB of 2.8 MiB |" in reduced
+    assert "waived: until May" in reduced
+
+
+def test_allowed_growth_without_a_baseline_is_shown() -> None:
+    """It was not checked."""
+    table = sizes.table(verdict(artifact(), budgets=(budget(),)))
+
+    assert "no baseline (16 KiB allowed)" in table
+
+
+def test_names_are_no_markup() -> None:
+    """An artifact's name or a waiver's reason may be anyone's."""
+    for text in (sizes.glance(hostile()), sizes.table(hostile())):
+        assert "<script>" not in text

@@ -1,0 +1,43 @@
+"""The stage report: every form of the verdict, and nothing else that it depends on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.pipeline.results import ReportResult
+from megtrim.plan.graph import VERDICT, Stage, Task
+from megtrim.stages import report
+from megtrim.verdict.model import to_json
+from unit.stages.built import finish
+from unit.stages.support import open_session
+from unit.verdict.examples import failing
+
+TASK = Task(stage=Stage.REPORT, name="report", needs=(VERDICT,))
+
+
+def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
+    """As tools, pull requests and people read it."""
+    session, _ = open_session(tmp_path)
+    folder = finish(session, VERDICT, {"verdict.json": to_json(failing())})
+    left = tmp_path / "left"
+    left.mkdir()
+
+    assert report.work(TASK, session, left) == ReportResult()
+    assert sorted(path.name for path in left.iterdir()) == ["index.html", "junit.xml", "report.md"]
+    assert int(ET.parse(left / "junit.xml").getroot().attrib["failures"]) > 0
+    for name in ("index.html", "report.md"):
+        assert "run0-var178 by up to 0.0125" in (left / name).read_text(encoding="utf-8")
+    assert report.inputs(TASK, session) == {"verdict": folder.files["verdict.json"]}
+
+
+def test_a_damaged_verdict_is_named(tmp_path: Path) -> None:
+    """By its path."""
+    session, _ = open_session(tmp_path)
+    folder = finish(session, VERDICT, {"verdict.json": "{}"})
+
+    with pytest.raises(InputError, match=str(folder.file("verdict.json"))):
+        report.work(TASK, session, tmp_path)
