@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from megtrim.config.pydantic_messages import problems_of
 from pydantic import ValidationError
 
 from megtrim.config.model import Config
-from megtrim.config.pydantic_messages import problems_of
 from megtrim.config.yaml.document import parse_document
 
 HEAD = "version: 1\nengine: {kind: sample}\n"

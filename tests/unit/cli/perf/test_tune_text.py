@@ -9,7 +9,8 @@ from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison
 from megtrim.perf.experiments.table import find_experiments
 from megtrim.perf.tuning.racing import RaceEnd, RaceResult, RaceStage, Standing
-from megtrim.pipeline.tuning.flag_race import LastHeat, NotStarted, TuneResult
+from megtrim.pipeline.tuning.field_runs import NotStarted
+from megtrim.pipeline.tuning.flag_race import LastHeat, TuneResult
 from megtrim.pipeline.tuning.tuned_scenario import TunedScenario
 
 
