@@ -73,4 +73,4 @@ class PerfConfig(ConfigSection):
         """What one comparison may take."""
         asked = self.budget
         rounds = ContestBudget().rounds if asked.rounds is None else asked.rounds
-        return ContestBudget(rounds=rounds, time_s=asked.time_s)
+        return ContestBudget(rounds=rounds, limit_s=asked.time_s)

@@ -53,15 +53,15 @@ class ContestBudget:
 
     rounds: int = LOOKS[-1]
     """Pairs of processes at most."""
-    time_s: float | None = None
+    limit_s: float | None = None
     """Seconds after which no round begins; None: as long as the rounds take."""
 
     def __post_init__(self) -> None:
         if not FEWEST_ROUNDS <= self.rounds <= MOST_ROUNDS:
             msg = f"found {self.rounds} rounds, expected {FEWEST_ROUNDS} to {MOST_ROUNDS}"
             raise ValueError(msg)
-        if self.time_s is not None and not self.time_s > 0:
-            msg = f"found a budget of {self.time_s} s, expected more than 0"
+        if self.limit_s is not None and not self.limit_s > 0:
+            msg = f"found a budget of {self.limit_s} s, expected more than 0"
             raise ValueError(msg)
 
     @property
@@ -75,10 +75,10 @@ class ContestBudget:
 class Contest:
     """What is measured, and when it is decided."""
 
-    criterion: Criterion
     reference: Contestant
     rival: Contestant | None = None
     """None: the reference alone is timed, and nothing is compared."""
+    criterion: Criterion
     budget: ContestBudget = ContestBudget()
     tolerance: Tolerance = EXACT
     """Largest difference of the rival's outputs from the reference's."""

@@ -52,6 +52,12 @@ def subject_of(task: Task) -> str:
     return task.name.partition(_SEPARATOR)[2]
 
 
+def trimmed_variant(task: Task) -> str:
+    """Return the variant that a task compares with plain; empty for an experiment's task."""
+    before, found, variant = subject_of(task).partition(TRIMMING_PREFIX)
+    return variant if found and not before else ""
+
+
 def select_measured(config: Config) -> Iterator[Scenario]:
     """Yield the scenarios whose times are measured."""
     perf = config.perf

@@ -14,12 +14,12 @@ from megtrim.devices.retry import run_with_retries
 from megtrim.perf.contest import METHOD, ContestResult
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import PerfResult
-from megtrim.pipeline.running.contest_plan import PlannedContest, plan_contest
+from megtrim.pipeline.running.contest_plan import find_files, plan_contest
 from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.session import Session, scenario_inputs
 from megtrim.plan.graph import PLAIN, Task
-from megtrim.plan.performance import TRIMMING_PREFIX, list_trimmed, subject_of
+from megtrim.plan.performance import list_trimmed, subject_of, trimmed_variant
 from megtrim.store import sha256_file
 from megtrim.strict_json import dump
 from megtrim.verdict.model import DeviceIdentity
@@ -30,15 +30,13 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     scenario = scenario_of(task)
     named = scenario_inputs(scenario, session)
     named |= programs.digests(scenario, session, PLAIN, "plain")
-    subject = subject_of(task)
-    if subject.startswith(TRIMMING_PREFIX):
-        variant = subject.removeprefix(TRIMMING_PREFIX)
+    if variant := trimmed_variant(task):
         build = dict(list_trimmed(session.request.config))[variant]
         named |= programs.digests(scenario, session, build, variant)
         if cache := cache_of(scenario, session):
             named["algorithm cache"] = sha256_file(cache)
-    planned = plan_contest(task, session)
-    named["contest"] = planned if isinstance(planned, str) else dump(planned.contest)
+    contest = plan_contest(task, session)
+    named["contest"] = contest if isinstance(contest, str) else dump(contest)
     return named | {"method": str(METHOD)}
 
 
@@ -50,27 +48,24 @@ def result_type(_task: Task) -> type[PerfResult]:
 def work(task: Task, session: Session, folder: Path) -> PerfResult:
     """Measure, on a machine that is tried again if it fails."""
     del folder  # the result says everything
-    planned = plan_contest(task, session)
+    contest = plan_contest(task, session)
     scenario, subject = scenario_of(task), subject_of(task)
-    if isinstance(planned, str):
-        session.services.console.say(f"  skip  {subject}: {planned}")
-        return PerfResult(scenario=scenario.id, subject=subject, skipped=planned)
-    device = session.services.device(scenario)
+    say = session.services.console.say
+    if isinstance(contest, str):
+        say(f"  skip  {subject}: {contest}")
+        return PerfResult(scenario=scenario.id, subject=subject, skipped=contest)
+    device, files = session.services.device(scenario), find_files(task, session)
 
     def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult]:
         who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
-        return who, _measure(planned, lease, session)
+        return who, measure(contest, files, lease, say=say)
 
-    who, measured = run_with_retries(device, attempt, say=session.services.console.say)
+    who, measured = run_with_retries(device, attempt, say=say)
     return PerfResult(
         scenario=scenario.id,
         subject=subject,
         device=who,
         emulated=who.kind in EMULATED,
-        contest=planned.contest,
+        contest=contest,
         measured=measured,
     )
-
-
-def _measure(planned: PlannedContest, lease: Lease, session: Session) -> ContestResult:
-    return measure(planned.contest, planned.files, lease, say=session.services.console.say)

@@ -20,7 +20,7 @@ def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
 
     assert perf.names == tuple(each.name for each in EXPERIMENTS)
     assert perf.criterion == Criterion(threshold=0.01, floor_ms=0.0)
-    assert perf.contest_budget == ContestBudget(rounds=40, time_s=None)
+    assert perf.contest_budget == ContestBudget(rounds=40, limit_s=None)
     assert not perf.trimming
     assert perf.inconclusive == "fail"
 
@@ -59,7 +59,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     perf = load(tmp_path, SMALL + text).config.perf
 
     assert perf.criterion == Criterion(threshold=0.025, floor_ms=0.05)
-    assert perf.contest_budget == ContestBudget(rounds=24, time_s=600.0)
+    assert perf.contest_budget == ContestBudget(rounds=24, limit_s=600.0)
     assert perf.history.branch == "perf/history"
     assert perf.history.folder is None
     assert (perf.scenarios, perf.classes, perf.inconclusive) == (("m/s",), ("any",), "warn")

@@ -69,11 +69,11 @@ def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int
     assert ContestBudget(rounds=rounds).plan.looks == looks
 
 
-@pytest.mark.parametrize(("rounds", "time_s"), [(7, None), (401, None), (40, 0.0), (40, -1.0)])
-def test_a_budget_that_decides_nothing_is_refused(rounds: int, time_s: float | None) -> None:
+@pytest.mark.parametrize(("rounds", "limit_s"), [(7, None), (401, None), (40, 0.0), (40, -1.0)])
+def test_a_budget_that_decides_nothing_is_refused(rounds: int, limit_s: float | None) -> None:
     """Fewer than eight pairs show nothing."""
     with pytest.raises(ValueError, match="found"):
-        ContestBudget(rounds=rounds, time_s=time_s)
+        ContestBudget(rounds=rounds, limit_s=limit_s)
 
 
 def test_two_sides_of_one_name_are_refused() -> None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.cpu_features import read_cpu_features
 from megtrim.errors import InputError
 from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
-from megtrim.load_and_run.parity import Tolerance
+from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.models.reader import read_model
-from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Contestant, ContestBudget, Side
+from megtrim.perf.contest import (
+    FEWEST_ROUNDS,
+    Contest,
+    Contestant,
+    ContestBudget,
+    Side,
+    name_files,
+)
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
 from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, Step
@@ -31,32 +38,39 @@ from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing_runs import ContestFiles
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, Task
-from megtrim.plan.performance import TRIMMING_PREFIX, list_trimmed, subject_of
+from megtrim.plan.performance import list_trimmed, subject_of, trimmed_variant
 
 _SEED_BYTES = 4
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedContest:
-    """A contest, and its files on this machine."""
-
-    contest: Contest
-    files: ContestFiles
-
-
-def plan_contest(task: Task, session: Session) -> PlannedContest | str:
+def plan_contest(task: Task, session: Session) -> Contest | str:
     """Return the contest of a task, or the reason why it cannot be held."""
     scenario = scenario_of(task)
     if scenario.settings.application is not None:
         return _OF_APPLICATION
-    subject = subject_of(task)
-    if subject.startswith(TRIMMING_PREFIX):
-        return _plan_trimming(scenario, subject.removeprefix(TRIMMING_PREFIX), session)
-    experiment = find_experiments([subject])[0]
+    if variant := trimmed_variant(task):
+        return _plan_trimming(scenario, variant, session)
+    experiment = find_experiments([subject_of(task)])[0]
     situation = look_at(scenario, session)
     reason = why_not(experiment, situation)
     return reason or _plan_experiment(experiment, scenario, situation, session)
+
+
+def find_files(task: Task, session: Session) -> ContestFiles:
+    """Return the files of a task's contest: what its builds left, and what is configured."""
+    scenario, variant = scenario_of(task), trimmed_variant(task)
+    rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
+    inputs = scenario.settings.inputs
+    return ContestFiles(
+        programs={
+            side: programs.program(scenario, session.request, session.results.done[build])
+            for side, build in ((Side.REFERENCE, PLAIN), (Side.RIVAL, rival))
+        },
+        model=session.request.path(scenario.model.file),
+        inputs={name: session.request.path(path) for name, path in inputs.items()},
+        cache=cache_of(scenario, session) if variant else None,
+    )
 
 
 def look_at(scenario: Scenario, session: Session) -> Situation:
@@ -81,15 +95,13 @@ def _find_data_type(model: Path) -> DataType | None:
 
 def _plan_experiment(
     experiment: Experiment, scenario: Scenario, situation: Situation, session: Session
-) -> PlannedContest:
-    program = programs.program(scenario, session.request, session.results.done[PLAIN])
-    files = _files(scenario, session, {Side.REFERENCE: program, Side.RIVAL: program}, cache=None)
+) -> Contest:
     kept = keep_for_experiments(own_flags(scenario, session))
 
     def make(side: Side, chosen: Experiment) -> Contestant:
         commands = make_commands(
             chosen,
-            files.names_of(side),
+            _name_files(scenario, side),
             dialect=situation.dialect,
             backend=choose_backend(chosen, situation),
             architecture=situation.architecture,
@@ -99,41 +111,24 @@ def _plan_experiment(
         return Contestant(name=chosen.name, commands=commands)
 
     alone = experiment.name == BASELINE
-    return PlannedContest(
-        contest=_make_contest(
-            scenario,
-            session,
-            make(Side.REFERENCE, find_experiments([BASELINE])[0]),
-            None if alone else make(Side.RIVAL, experiment),
-            loosen(scenario.settings.allowed, experiment.tolerance),
-        ),
-        files=files,
+    return _make_contest(
+        scenario,
+        session,
+        make(Side.REFERENCE, find_experiments([BASELINE])[0]),
+        None if alone else make(Side.RIVAL, experiment),
+        EXACT if alone else loosen(scenario.settings.allowed, experiment.tolerance),
     )
 
 
-def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> PlannedContest:
-    build = session.results.done[dict(list_trimmed(session.request.config))[variant]]
-    found = {
-        Side.REFERENCE: programs.program(scenario, session.request, session.results.done[PLAIN]),
-        Side.RIVAL: programs.program(scenario, session.request, build),
-    }
-    files = _files(scenario, session, found, cache=cache_of(scenario, session))
-    names = {Side.REFERENCE: PLAIN.partition("/")[2], Side.RIVAL: variant}
+def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contest:
+    cached = scenario.settings.algo_cache is not None or scenario.searches
 
-    def make(side: Side) -> Contestant:
-        command = _own_command(scenario, session, files.names_of(side), cached=bool(files.cache))
-        return Contestant(name=names[side], commands=(command,))
+    def make(side: Side, name: str) -> Contestant:
+        command = _own_command(scenario, session, _name_files(scenario, side), cached=cached)
+        return Contestant(name=name, commands=(command,))
 
-    return PlannedContest(
-        contest=_make_contest(
-            scenario,
-            session,
-            make(Side.REFERENCE),
-            make(Side.RIVAL),
-            scenario.settings.allowed,
-        ),
-        files=files,
-    )
+    reference, rival = make(Side.REFERENCE, Variant.PLAIN), make(Side.RIVAL, variant)
+    return _make_contest(scenario, session, reference, rival, scenario.settings.allowed)
 
 
 def _own_command(
@@ -160,16 +155,9 @@ def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
     return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
 
-def _files(
-    scenario: Scenario, session: Session, found: dict[Side, Path], *, cache: Path | None
-) -> ContestFiles:
+def _name_files(scenario: Scenario, side: Side) -> StepFiles:
     inputs = scenario.settings.inputs
-    return ContestFiles(
-        programs=found,
-        model=session.request.path(scenario.model.file),
-        inputs={name: session.request.path(path) for name, path in inputs.items()},
-        cache=cache,
-    )
+    return name_files(side, inputs={name: path.suffix for name, path in inputs.items()})
 
 
 def _make_contest(
@@ -182,7 +170,7 @@ def _make_contest(
     perf = session.request.config.perf
     budget, criterion = perf.contest_budget, perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again
-        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, time_s=budget.time_s), Criterion()
+        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s), Criterion()
     named = f"{scenario.id} {(rival or reference).name}"
     digest = hashlib.sha256(named.encode()).digest()
     return Contest(

@@ -172,7 +172,7 @@ class _Measurement:
             seed=self._contest.seed,
         )
         for number, of_round in groupby(turns, key=lambda turn: turn.round_number):
-            if budget.time_s is not None and time.monotonic() - self._began_s > budget.time_s:
+            if budget.limit_s is not None and time.monotonic() - self._began_s > budget.limit_s:
                 return
             for turn in of_round:
                 self._samples.append(self._take(turn))

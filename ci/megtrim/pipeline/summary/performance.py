@@ -25,10 +25,10 @@ from megtrim.pipeline.summary.contest_times import (
 from megtrim.plan.graph import PLAIN, Stage, Task
 from megtrim.plan.performance import (
     TRIMMING,
-    TRIMMING_PREFIX,
     list_trimmed,
     perf_tasks,
     subject_of,
+    trimmed_variant,
 )
 from megtrim.verdict.model import DeviceIdentity
 from megtrim.verdict.performance import (
@@ -62,7 +62,7 @@ def summarize_performance(wants: Iterable[str], session: Session) -> Performance
     if not tasks:
         return None
     adjusted = _adjust(tasks, session)
-    trimming = [each for each in tasks if subject_of(each).startswith(TRIMMING_PREFIX)]
+    trimming = [each for each in tasks if trimmed_variant(each)]
     rows = [_row(each, session, adjusted) for each in tasks if each not in trimming]
     return Performance(
         threshold=config.perf.threshold,
@@ -240,7 +240,6 @@ def _device_name(result: PerfResult | None) -> str:
 
 
 def _reproduce(task: Task, session: Session) -> str:
-    subject = subject_of(task)
-    asked = TRIMMING if subject.startswith(TRIMMING_PREFIX) else subject
+    asked = TRIMMING if trimmed_variant(task) else subject_of(task)
     words = ("--experiment", asked, "--scenario", scenario_of(task).id, "--again")
     return session.request.invocation.again(Stage.PERF.verb, *words)

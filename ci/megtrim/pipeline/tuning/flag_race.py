@@ -79,10 +79,8 @@ def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], N
             goes_on=lambda: time.monotonic() < ends_s,
             report=lambda stage: say(_describe(stage)),
         )
-        rivals = ({BASELINE, *RECIPES, runs.fitting} & set(started)) - {found.winner}
-        samples = run_last_heat(
-            found.winner, sorted(rivals), runs, seed=field.seed + 1, terms=terms
-        )
+        rivals = sorted(({BASELINE, *RECIPES, runs.fitting} & set(started)) - {found.winner})
+        samples = run_last_heat(found.winner, rivals, runs, seed=field.seed + 1, terms=terms)
         dumped, cache = runs.read_made(found.winner)
         return TuneResult(
             winner=field.find(found.winner).experiment,

@@ -41,7 +41,7 @@ def test_rounds_leave_the_rest_of_the_budget() -> None:
     """A configured time still ends it."""
     found = ask(CONFIGURED, (), 12).contest_budget
 
-    assert (found.rounds, found.time_s) == (12, 60.0)
+    assert (found.rounds, found.limit_s) == (12, 60.0)
 
 
 def test_an_unknown_experiment_is_refused() -> None:

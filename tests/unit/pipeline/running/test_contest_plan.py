@@ -15,7 +15,7 @@ from megtrim.load_and_run.parity import Tolerance
 from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Side
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.experiment import REORDERED
-from megtrim.pipeline.running.contest_plan import PlannedContest, plan_contest
+from megtrim.pipeline.running.contest_plan import find_files, plan_contest
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
 from megtrim.plan.performance import perf_tasks
@@ -68,10 +68,10 @@ def find_task(session: Session, name: str) -> Task:
     return next(task for task in every if task.stage is Stage.PERF and task.name == name)
 
 
-def plan(session: Session, name: str) -> PlannedContest:
+def plan(session: Session, name: str) -> Contest:
     """Return the contest of a task that has one."""
     planned = plan_contest(find_task(session, name), session)
-    assert isinstance(planned, PlannedContest), planned
+    assert isinstance(planned, Contest), planned
     return planned
 
 
@@ -83,8 +83,8 @@ def last_words(contest: Contest, side: Side) -> tuple[str, ...]:
 def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None:
     """With what the model needs, and without the scenario's own optimisations."""
     session = open_session(tmp_path)
-    planned = plan(session, "m/s@any#record-1")
-    contest = planned.contest
+    contest = plan(session, "m/s@any#record-1")
+    files = find_files(find_task(session, "m/s@any#record-1"), session)
 
     assert last_words(contest, Side.REFERENCE) == (
         *("a-program", "model.mge", "--verbose", "--cpu", "--warmup-iter", "1", "--iter", "10"),
@@ -92,10 +92,10 @@ def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None
     )
     assert "--record-comp-seq" in last_words(contest, Side.RIVAL)
     assert "--weight-preprocess" not in last_words(contest, Side.RIVAL)
-    assert len(set(planned.files.programs.values())) == 1
-    assert planned.files.inputs == {"data": tmp_path / "d.npy"}
+    assert len(set(files.programs.values())) == 1
+    assert files.inputs == {"data": tmp_path / "d.npy"}
     assert contest.criterion == Criterion(threshold=0.03)
-    assert (contest.budget.rounds, contest.budget.time_s) == (16, 300.0)
+    assert (contest.budget.rounds, contest.budget.limit_s) == (16, 300.0)
     assert contest.timeout_s == 90.0
 
 
@@ -110,25 +110,25 @@ def test_outputs_may_differ_as_experiment_or_scenario_allows(
     tmp_path: Path, experiment: str, tolerance: Tolerance
 ) -> None:
     """Whichever allows more."""
-    assert plan(open_session(tmp_path), f"m/s@any#{experiment}").contest.tolerance == tolerance
+    assert plan(open_session(tmp_path), f"m/s@any#{experiment}").tolerance == tolerance
 
 
 def test_the_baseline_is_timed_alone(tmp_path: Path) -> None:
     """Nothing is decided by it, so no setting is a reason to time it again."""
     strict = CONFIG.replace("3%", "1%").replace("rounds: 16", "rounds: 40")
     (tmp_path / "other").mkdir()
-    contest = plan(open_session(tmp_path), "m/s@any#baseline").contest
+    contest = plan(open_session(tmp_path), "m/s@any#baseline")
 
     assert contest.rival is None
     assert contest.budget.rounds == FEWEST_ROUNDS
-    assert contest == plan(open_session(tmp_path / "other", strict), "m/s@any#baseline").contest
+    assert contest == plan(open_session(tmp_path / "other", strict), "m/s@any#baseline")
 
 
 def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:
     """It lacks the kernels of everything else; only the counts are those of a measured run."""
     session = open_session(tmp_path)
-    planned = plan(session, "m/s@any#trimming-reduced")
-    contest = planned.contest
+    contest = plan(session, "m/s@any#trimming-reduced")
+    files = find_files(find_task(session, "m/s@any#trimming-reduced"), session)
 
     assert [each.name for _, each in contest.sides] == ["plain", "reduced"]
     assert last_words(contest, Side.RIVAL) == (
@@ -136,7 +136,7 @@ def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:
         *("--warmup-iter", "3", "--iter", "10", "--input", "data:input0.npy"),
     )
     assert contest.tolerance == Tolerance(absolute=0.5)
-    assert len(set(planned.files.programs.values())) == 2
+    assert len(set(files.programs.values())) == 2
 
 
 def test_what_cannot_run_says_why(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_each_contest_has_an_order_of_its_own(tmp_path: Path) -> None:
     """The same at every run."""
     session = open_session(tmp_path)
     names = ("m/s@any#fast-run", "m/s@any#full-run", "m/s@any#fast-run")
-    first, second, again = (plan(session, name).contest.seed for name in names)
+    first, second, again = (plan(session, name).seed for name in names)
 
     assert first == again != second
 
@@ -168,7 +168,7 @@ def test_each_contest_has_an_order_of_its_own(tmp_path: Path) -> None:
 def test_several_threads_reach_the_contest(tmp_path: Path) -> None:
     """It does not bind such a program to one CPU."""
     session = open_session(tmp_path, CONFIG.replace("tolerance: 0.5", "threads: 4"))
-    contest = plan(session, "m/s@any#fast-run").contest
+    contest = plan(session, "m/s@any#fast-run")
 
     assert contest.threads == 4
     assert "--multithread" in last_words(contest, Side.RIVAL)
