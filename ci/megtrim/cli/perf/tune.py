@@ -102,7 +102,7 @@ def tune_flags(
     else:
         show(describe_result(chosen.id, result, tuned))
     if write and result.winner.name != BASELINE:
-        _write(file, add(raw, tuned, file=str(file)), tuned, result)
+        keep_winner(file, add(raw, tuned, file=str(file)), tuned, result)
         session.services.console.say(f"added to {file}: trace and verify it with megtrim trim")
     return EXIT_PASS
 
@@ -136,7 +136,7 @@ def _choose(text: str, session: Session) -> Scenario:
     return found[0]
 
 
-def _write(file: Path, edited: bytes, tuned: TunedScenario, result: TuneResult) -> None:
+def keep_winner(file: Path, edited: bytes, tuned: TunedScenario, result: TuneResult) -> None:
     """Write the files, then the configuration that names them; a mistake leaves it as it was."""
     before = file.read_bytes()
     made = ((tuned.dumped_model, result.dumped_model), (tuned.algo_cache, result.algo_cache))

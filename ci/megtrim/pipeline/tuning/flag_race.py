@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.devices import Lease
+from megtrim.errors import InputError
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import ContestBudget
@@ -21,7 +22,7 @@ from megtrim.perf.experiments.table import BASELINE
 from megtrim.perf.samples import Sample, SampleStage
 from megtrim.perf.schedule import plan_turns
 from megtrim.perf.tuning.candidates import RECIPES
-from megtrim.perf.tuning.racing import RaceResult, RaceStage, race
+from megtrim.perf.tuning.racing import STAGES, RaceResult, RaceStage, race
 from megtrim.pipeline.tuning.field import Field
 from megtrim.pipeline.tuning.field_runs import FieldRuns, NotStarted, open_runs
 
@@ -66,7 +67,8 @@ class TuneTerms:
 def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], None]) -> TuneResult:
     """Race on a machine; ``say`` gets a line on its progress now and then.
 
-    Raises what the machine raises, and ProductFailure if the baseline does not run.
+    Raises what the machine raises, ProductFailure if the baseline does not run, and InputError if
+    the budget is too short to compare anything.
     """
     ends_s = time.monotonic() + terms.budget_s
     with open_runs(field, lease, say=say) as runs:
@@ -79,6 +81,9 @@ def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], N
             goes_on=lambda: time.monotonic() < ends_s,
             report=lambda stage: say(_describe(stage)),
         )
+        if found.stages[-1].rounds < STAGES[0]:
+            msg = f"the budget ended after {found.stages[-1].rounds} rounds, before any comparison"
+            raise InputError(msg, hint=f"{len(started)} contestants were prepared: give more time")
         rivals = sorted(({BASELINE, *RECIPES, runs.fitting} & set(started)) - {found.winner})
         samples = run_last_heat(found.winner, rivals, runs, seed=field.seed + 1, terms=terms)
         dumped, cache = runs.read_made(found.winner)

@@ -18,7 +18,7 @@ def stand(name: str, ratio: float, reason: str = "") -> Standing:
     return Standing(contestant=name, ratio=ratio, lower=ratio - 0.1, reason=reason)
 
 
-def make_result(winner: str) -> TuneResult:
+def make_result(winner: str, algo_cache: bytes | None = None) -> TuneResult:
     """Return a race of ten in which eight left, one of them because it crashed."""
     gone = float("nan")
     left = (*(stand(f"c{number}", 1.2 + number) for number in range(7)), stand("c7", gone, "crash"))
@@ -46,7 +46,7 @@ def make_result(winner: str) -> TuneResult:
         ),
         last_runs=48,
         dumped_model=None,
-        algo_cache=None,
+        algo_cache=algo_cache,
     )
 
 

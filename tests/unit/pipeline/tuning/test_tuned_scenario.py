@@ -7,40 +7,22 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from megtrim.config.load import load_config
-from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InputError
 from megtrim.load_and_run.arguments import Flag
-from megtrim.load_and_run.dialects import LITE
-from megtrim.perf.experiments.situation import Situation
 from megtrim.perf.tuning.candidates import list_candidates
-from megtrim.pipeline.tuning.field import Field, RaceFiles
+from megtrim.pipeline.tuning.field import Field
 from megtrim.pipeline.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
+from unit.pipeline.tuning.scripted import CONFIG, X86, make_field
 
-CONFIG = """\
-version: 1
-engine: {kind: sample}
-models:
-  - name: net
-    file: net.mge
-    scenarios:
-      # as we ship it
-      - {name: default, args: [--cpu, --iter, 3], threads: 2, inputs: {data: in.npy}}
-"""
-X86 = Situation(dialect=LITE, architecture="x86_64")
 OWN = (Flag("cpu", None), Flag("iter", "3"))
 
 
 @pytest.fixture
 def field(tmp_path: Path) -> Field:
     """Return the race of the scenario, without its files."""
-    for name in ("net.mge", "in.npy"):
-        (tmp_path / name).write_bytes(b"")
-    config = tmp_path / "megtrim.yaml"
-    config.write_text(CONFIG, encoding="utf-8")
-    (scenario,) = all_scenarios(load_config(config).config)
-    files = RaceFiles(program=tmp_path, model=tmp_path, inputs={})
-    return Field(scenario=scenario, situation=X86, kept=(Flag("const_shape", None),), files=files)
+    made = make_field(tmp_path)
+    made.kept = (Flag("const_shape", None),)
+    return made
 
 
 def make(field: Field, winner: str) -> TunedScenario:
@@ -54,7 +36,7 @@ def read(raw: bytes) -> list[dict[str, object]]:
 
 
 def test_flags_become_a_scenario(field: Field) -> None:
-    """With the flags that the model needs, its counts, threads and inputs."""
+    """With the flags that the model needs, its counts and inputs."""
     tuned = make(field, "nchw88-weight-preprocess")
     assert (tuned.dumped_model, tuned.algo_cache) == (None, None)
     (model,) = read(add(CONFIG.encode(), tuned, file="f.yaml"))
@@ -65,7 +47,6 @@ def test_flags_become_a_scenario(field: Field) -> None:
         "args": [
             *("--cpu", "--enable-nchw88", "--weight-preprocess", "--const-shape", "--iter", "3"),
         ],
-        "threads": 2,
         "inputs": {"data": "in.npy"},
     }
 
