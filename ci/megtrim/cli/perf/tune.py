@@ -83,7 +83,7 @@ def tune_flags(
     meets the baseline, the recipes and that choice once more.
     """
     session = open_session(Options(**options))
-    chosen = _choose(scenario, session)
+    chosen = choose_scenario(scenario, session)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
     _, codes = runner.run(with_dependencies({PLAIN}, every), session)
@@ -118,7 +118,7 @@ def _race(field: Field, budget_s: float, session: Session) -> TuneResult:
     return run_with_retries(session.services.device(field.scenario), attempt, say=say)
 
 
-def _choose(text: str, session: Session) -> Scenario:
+def choose_scenario(text: str, session: Session) -> Scenario:
     """Return the scenario that a person means. Raises InputError."""
     every = tuple(all_scenarios(session.request.config))
     found = [each for each in every if text in (each.id, each.id.partition("@")[0])]
