@@ -22,11 +22,11 @@ import click
 import yaml
 
 from megtrim.build_spec import Switch
+from megtrim.cli.ci.schema import json_schema
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, starter
 from megtrim.config.load import load_config
-from megtrim.config.schema import json_schema
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
 from virtual_phone.cli import main as phone_command_line

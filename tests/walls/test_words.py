@@ -99,6 +99,13 @@ def test_functions_are_verbs() -> None:
     assert [each for each in found if _is_participle(each[1])] == []
 
 
+def test_a_public_function_that_raises_expects() -> None:
+    """One word for a function that raises unless something holds; it returns nothing else."""
+    others = re.compile(r"(?:refuse|validate|assert|reject)_")
+
+    assert [each for each in definitions() if each[2] and others.match(each[1])] == []
+
+
 def test_names_use_the_words_of_the_glossary() -> None:
     """Of functions, classes and modules."""
     names = {(file, name) for file, name, _ in definitions()}

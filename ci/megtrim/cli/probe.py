@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, json_option, open_session, trimming
+from megtrim.cli.session.setup import Options, describe, json_option, open_session, running
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import run_with_retries
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
@@ -54,7 +54,7 @@ Examples:
   megtrim probe resnet50 --application classify -- {model} --top 5
 """
 )
-@trimming
+@running
 @json_option
 @click.option("--input", "inputs", multiple=True, metavar="NAME=FILE", help="An input; repeatable.")
 @click.option(

@@ -20,10 +20,10 @@ from megtrim.config.checks.levels import COMPILED, level_problems
 from megtrim.config.checks.neighbours import neighbour_problems
 from megtrim.config.checks.performance import performance_problems
 from megtrim.config.checks.references import reference_problems
+from megtrim.config.checks.size_flags import means_problems
 from megtrim.config.checks.toolchain import toolchain_problems
 from megtrim.config.model import Config
 from megtrim.config.scenarios import runners_alone, without_device
-from megtrim.config.size_flags import means_problems
 from megtrim.config.switches import switch_problems
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, Document, nearest_line, parse_document
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem

@@ -34,7 +34,7 @@ def options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]
     return {OPTIONS[each]: True for each in on} | without
 
 
-def refuse_unknown(requested: Mapping[Switch, str], checkout: Checkout) -> None:
+def expect_known(requested: Mapping[Switch, str], checkout: Checkout) -> None:
     """Raise InputError for a switch that the tree has no option for; CMake would ignore it.
 
     ``requested`` maps switches to where each is requested, ``FILE:LINE: KEY``.

@@ -59,8 +59,6 @@ class BuildResult(StageResult):
     """Of the stage `build`: one variant."""
 
     build: BuildSummary
-    regions_held: int | None
-    """By the profile variant; None: another variant, where none are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,13 +32,12 @@ def work(task: Task, session: Session, folder: Path) -> BuildResult:
     if wanted.variant is Variant.PLAIN and trims_functions(session.request.config):
         # All builds are linked alike: said now, it spares the others.
         variants.expect_linkable(session, wanted, folder)
-    profiled = wanted.variant is Variant.PROFILE
-    return BuildResult(
-        build=build, regions_held=_list_regions(session, folder) if profiled else None
-    )
+    if wanted.variant is Variant.PROFILE:
+        _list_regions(session, folder)
+    return BuildResult(build=build)
 
 
-def _list_regions(session: Session, folder: Path) -> int:
+def _list_regions(session: Session, folder: Path) -> None:
     found: set[Region] = set()
     for name in programs.holders(session):
         regions = regions_in_binary((folder / "bin" / name).read_bytes())
@@ -48,4 +47,3 @@ def _list_regions(session: Session, folder: Path) -> int:
         found |= set(regions)
     text = "".join(f"{region}\n" for region in sorted(found))
     (folder / REGIONS_FILE).write_text(text, encoding="utf-8")
-    return len(found)

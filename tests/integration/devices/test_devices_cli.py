@@ -186,15 +186,15 @@ def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
     assert desk.state("pixel") == "free"
 
 
-def test_a_killed_phone_comes_back_by_healing(desk: Desk, phone: ConnectedPhone) -> None:
+def test_a_killed_phone_comes_back_by_recovery(desk: Desk, phone: ConnectedPhone) -> None:
     """Its daemon was restarted, and adb reconnects."""
     phone.control.fault("kill")
     until(lambda: desk.state("pixel") in ("offline", "not found"), "the phone is away")
     phone.control.fault("revive")
 
-    healed = desk.megtrim("devices", "heal", "pixel", timeout_s=400)
-    assert healed.rc == 0, healed.stdout + healed.stderr
-    assert healed.stdout.startswith("ok  pixel: ")
+    recovered = desk.megtrim("devices", "recover", "pixel", timeout_s=400)
+    assert recovered.rc == 0, recovered.stdout + recovered.stderr
+    assert recovered.stdout.startswith("ok  pixel: ")
     assert desk.state("pixel") == "free"
 
 

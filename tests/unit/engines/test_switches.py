@@ -51,14 +51,14 @@ def test_a_switch_that_the_tree_lacks_is_refused(tmp_path: Path, processes: Proc
     )
     checkout = take(tmp_path, processes)
 
-    switches.refuse_unknown({RTTI: "a:1", LOGGING: "a:2"}, checkout)
-    switches.refuse_unknown({}, checkout)
+    switches.expect_known({RTTI: "a:1", LOGGING: "a:2"}, checkout)
+    switches.expect_known({}, checkout)
     for switch, option in (
         (EXCEPTIONS, "MGE_ENABLE_EXCEPTIONS"),
         (FLATBUFFERS, "MGB_WITH_FLATBUFFERS"),
     ):
         with pytest.raises(InputError) as caught:
-            switches.refuse_unknown({RTTI: "a:1", switch: "megtrim.yaml:7: trim.x"}, checkout)
+            switches.expect_known({RTTI: "a:1", switch: "megtrim.yaml:7: trim.x"}, checkout)
         assert caught.value.message == (
             f"megtrim.yaml:7: trim.x: the engine at {tmp_path} has no option {option}"
         )

@@ -9,7 +9,8 @@ import pytest
 
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.event import Event
-from megtrim.github.jobs import PollingLimits, WaitResult, wait
+from megtrim.github.job_watch import PollingLimits, WaitResult
+from megtrim.github.jobs import wait
 from support.github_double import GithubDouble
 from unit.github.support import asking
 

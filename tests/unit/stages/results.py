@@ -110,7 +110,7 @@ SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms
 SAMPLES: Mapping[type[StageResult], StageResult] = {
     type(each): each
     for each in (
-        BuildResult(build=BUILD, regions_held=7),
+        BuildResult(build=BUILD),
         SearchResult(time_s=1.5),
         TraceResult(regions=2, trace_sha256="b" * 64, device=DEVICE, time_s=1.5),
         HeaderResult(regions=2, operators=1, warnings=("a warning",)),

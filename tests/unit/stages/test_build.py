@@ -54,7 +54,6 @@ def test_the_plain_build_counts_no_regions(tmp_path: Path) -> None:
     ready = session(tmp_path, b"\x7fELF")
     found = build.work(task(Variant.PLAIN), ready, tmp_path / "left")
 
-    assert found.regions_held is None
     assert found.build.artifacts == {"load_and_run": 4}
     assert not (tmp_path / "left/regions.txt").exists()
 
@@ -70,9 +69,8 @@ def test_the_profile_build_lists_the_regions_that_it_holds(tmp_path: Path) -> No
     """By the names in the program, sorted, each once."""
     names = trace(7, 1, 7).splitlines()[1:]
     ready = session(tmp_path, b"\x7fELF\0" + b"\0".join(names) + b"\0")
-    found = build.work(task(Variant.PROFILE), ready, tmp_path / "left")
+    build.work(task(Variant.PROFILE), ready, tmp_path / "left")
 
-    assert found.regions_held == 2
     assert (tmp_path / "left/regions.txt").read_text(encoding="utf-8") == "kern<1>\nkern<7>\n"
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.config.schema import json_schema
+from megtrim.config.model import Config
 from megtrim.errors import EXIT_PASS
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @click.command(
@@ -21,3 +24,12 @@ def schema() -> int:
     """Print the JSON Schema of megtrim.yaml, for editors and linters."""
     show(json.dumps(json_schema(), indent=1))
     return EXIT_PASS
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema as plain data, made from the model.
+
+    What a schema cannot express (names that must exist, files that must be there) is checked when
+    the file is loaded.
+    """
+    return {"$schema": DIALECT} | Config.model_json_schema(by_alias=True)

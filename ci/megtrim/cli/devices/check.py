@@ -1,4 +1,4 @@
-"""``megtrim devices check`` and ``heal``: check devices, and recover those that fail."""
+"""``megtrim devices check`` and ``recover``: check devices, and recover those that fail."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check(chosen: Sequence[InventoryRow], stock: Inventory, *, wait: bool, as_js
     return _print([_check_machine(each, stock.room, wait=wait) for each in chosen], as_json=as_json)
 
 
-def heal(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_json: bool) -> int:
+def recover(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_json: bool) -> int:
     """Recover each device that is not free, or every one, and print the results."""
     machines = [each for each in chosen if each.pool is not None]
     if every and not machines:
@@ -63,7 +63,7 @@ def heal(chosen: Sequence[InventoryRow], stock: Inventory, *, every: bool, as_js
         raise InputError(msg, hint="`megtrim devices list` shows what there is")
     fine = (MachineState.FREE, MachineState.HELD)
     wanted = [each for each in machines if every or each.standing.state not in fine]
-    return _print([_heal_machine(each, stock.room) for each in wanted], as_json=as_json)
+    return _print([_recover_machine(each, stock.room) for each in wanted], as_json=as_json)
 
 
 def _print(reports: Sequence[CheckReport], *, as_json: bool) -> int:
@@ -96,17 +96,17 @@ def _check_machine(listed: InventoryRow, room: PoolState, *, wait: bool) -> Chec
     return report
 
 
-def _heal_machine(listed: InventoryRow, room: PoolState) -> CheckReport:
+def _recover_machine(listed: InventoryRow, room: PoolState) -> CheckReport:
     report = CheckReport(name=listed.standing.name, kind=listed.standing.kind)
     pool = listed.pool
     if pool is None:
         return report
     try:
         with pool.hold(listed.standing) as machine:
-            healing = pool.recover(machine, "")
-            report.steps += healing.steps
-            if not healing.healthy:
-                report.steps.append(healing.verdict)
+            result = pool.recover(machine, "")
+            report.steps += result.steps
+            if not result.healthy:
+                report.steps.append(result.verdict)
                 return report
             _try_out(machine, report)
             _restore(listed, room, report)
@@ -137,7 +137,7 @@ def _lease(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lea
         raise InfrastructureFailure(msg)
     with listed.pool.hold(standing, wait=wait) as machine:
         if not machine.alive():
-            why = trouble(machine) or "`megtrim devices heal` tries to recover it"
+            why = trouble(machine) or "`megtrim devices recover` tries to recover it"
             msg = f"it is attached and does not answer: {why}"
             raise InfrastructureFailure(msg)
         yield machine

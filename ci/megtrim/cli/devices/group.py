@@ -23,7 +23,20 @@ from megtrim.errors import EXIT_PASS, InputError
 _NAMES = click.argument("names", nargs=-1, metavar="[NAME]...")
 
 
-@click.group()
+class _Devices(click.Group):
+    """Names the verb that recovers devices to people who look for it under its old name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb of a call."""
+        if args[0] == "heal":
+            msg = "No such command 'heal'. Did you mean `megtrim devices recover`?"
+            raise click.UsageError(msg, ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Devices)
 def devices() -> None:
     """List devices, check them, run programs on them, and look after them."""
 
@@ -139,13 +152,13 @@ def check(asked: DeviceSelector, names: tuple[str, ...], no_wait: bool, as_json:
 @devices.command(
     epilog="""\b
 Examples:
-  megtrim devices heal pixel-6
-  megtrim devices heal --class armv82-dotprod
+  megtrim devices recover pixel-6
+  megtrim devices recover --class armv82-dotprod
 """
 )
 @_NAMES
 @asking
-def heal(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
+def recover(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
     """Recover devices: reconnect, wait, switch power, reboot; then check them.
 
     Power is switched if `power` is configured. A device is rebooted once, and at most three times
@@ -153,7 +166,7 @@ def heal(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int:
     """
     stock = asked.stock()
     chosen = asked.select_rows(stock, names)
-    return devices_check.heal(chosen, stock, every=bool(names), as_json=as_json)
+    return devices_check.recover(chosen, stock, every=bool(names), as_json=as_json)
 
 
 @devices.command(

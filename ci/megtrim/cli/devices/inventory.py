@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from megtrim import devices, toolchains
-from megtrim.build_spec import ToolchainSpec
+from megtrim import devices
 from megtrim.cli.session.device_specs import DeviceDefaults, make_device_specs
-from megtrim.cli.session.setup import make_toolchain_spec
+from megtrim.cli.session.setup import find_toolchain
 from megtrim.config.device import DeviceSettings
-from megtrim.config.load import load_config
+from megtrim.config.load import LoadedConfig, load_config
 from megtrim.console import Console
-from megtrim.devices import Device, DeviceSpec, adb, qemu
+from megtrim.devices import Device, DeviceSpec, adb
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.device_pool import Pool
 from megtrim.devices.pool.host_state import PoolState, open_pool_state
@@ -103,7 +102,7 @@ def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> lis
         console.warn(warning)
     entries = loaded.config.devices
     if any(each.kind in _EMULATED_OR_HERE for each in entries):
-        around = _with_toolchain(around, make_toolchain_spec(loaded))
+        around = _with_toolchain(around, loaded)
     return [
         InventoryEntry(
             name=each.name, kind=each.kind, cpu_class=each.class_, spec=spec, configured=True
@@ -112,13 +111,12 @@ def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> lis
     ]
 
 
-def _with_toolchain(around: DeviceDefaults, wanted: ToolchainSpec) -> DeviceDefaults:
+def _with_toolchain(around: DeviceDefaults, loaded: LoadedConfig) -> DeviceDefaults:
     """Learn from the toolchain what its programs need; a listing needs no compiler, though."""
-    emulated = qemu.program(around.processes) is not None
     try:
-        found = toolchains.find(wanted, around.processes, emulated=emulated)
+        found = find_toolchain(loaded, around.processes)
     except (InputError, InfrastructureFailure):
-        here = wanted.kind == "host"
+        here = loaded.config.toolchain.kind == "host"
         return replace(around, machine=platform.machine() if here else _ARM64)
     return replace(around, machine=found.machine, sysroot=found.sysroot)
 

@@ -7,18 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim import toolchains
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import make_toolchain_spec, open_engine
+from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices import qemu
 from megtrim.devices.cpu_features import read_cpu_features
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
 from megtrim.perf.experiments.experiment import DataType
 from megtrim.perf.experiments.situation import Situation, find_data_type
-from megtrim.process import ProcessRunner
 
 _HERE = ("auto", "local")
 """Kinds of devices that run programs on this machine's own CPU, if it is their architecture."""
@@ -45,7 +42,7 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
     notes = []
     machine = None
     try:
-        machine = _find_machine(loaded, processes)
+        machine = find_toolchain(loaded, processes).machine
     except (InputError, InfrastructureFailure) as problem:
         notes.append(f"the architecture is not known: {problem.message}")
     usual = Situation(
@@ -62,11 +59,6 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
             notes.append(f"the data type of {model.name} is not known: {problem.message}")
         situations[model.name] = replace(usual, data_type=data_type)
     return Surroundings(usual=usual, situations=situations, notes=tuple(notes))
-
-
-def _find_machine(loaded: LoadedConfig, processes: ProcessRunner) -> str:
-    emulated = qemu.program(processes) is not None
-    return toolchains.find(make_toolchain_spec(loaded), processes, emulated=emulated).machine
 
 
 def _read_data_type(model: Path, *, shown: str) -> DataType | None:

@@ -22,7 +22,7 @@ from megtrim.strict_json import show_path
 _Read = Callable[[Path, str], None]
 
 
-def refuse_unknown(loaded: LoadedConfig, engine: Engine) -> None:
+def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     """Refuse options and flags that this engine would ignore, or end on after the build."""
     problems = tuple(_option_problems(loaded, engine))
     if problems:
@@ -54,7 +54,7 @@ def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
         )
 
 
-def refuse_damaged(loaded: LoadedConfig) -> None:
+def expect_usable_files(loaded: LoadedConfig) -> None:
     """Refuse files that are named and of no use: no plain files, pointers, models that are cut off.
 
     What only the engine can read passes. All problems are reported at once.
@@ -98,7 +98,7 @@ def _open(path: Path, shown: str) -> None:
         pass
 
 
-def refuse_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
+def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
     """Refuse folders of ``trim.keep`` that none of the trees has: the last link is late for that.
 
     One that CMake files speak of may be a build's own, and one that begins with / is elsewhere.

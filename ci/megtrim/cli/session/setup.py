@@ -29,7 +29,11 @@ from megtrim.cli.session.device_specs import (
 )
 from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import invocation_of
-from megtrim.cli.session.preflight import refuse_damaged, refuse_folders, refuse_unknown
+from megtrim.cli.session.preflight import (
+    expect_known_folders,
+    expect_known_options,
+    expect_usable_files,
+)
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError
@@ -171,13 +175,18 @@ device_option = click.option(
 
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those that say what a trim depends on."""
-    baseline = click.option(
+    baseline_option = click.option(
         "--baseline",
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="A sizes.json to measure growth against, instead of `baseline`.",
     )
-    return common(committed_option(quick_option(baseline(device_option(command)))))
+    return running(baseline_option(command))
+
+
+def running(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add :func:`common` options and those of a run on a trimmed build."""
+    return common(committed_option(quick_option(device_option(command))))
 
 
 def open_console(*, quiet: bool) -> Console:
@@ -197,24 +206,21 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
-    refuse_damaged(loaded)
+    expect_usable_files(loaded)
     if not (accept or options.quick or options.committed):
         committed_keepset.expect_readable(loaded)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
     engine = open_engine(loaded, processes)
-    refuse_unknown(loaded, engine)
+    expect_known_options(loaded, engine)
     if options.committed:
         _check_committed(loaded)
         committed_keepset.read_committed(
             loaded, engine
         )  # refused now, not after an hour of building
     place = _place(loaded, processes, options)
-    emulated = qemu.program(place) is not None
-    toolchain = attach_image(
-        toolchains.find(make_toolchain_spec(loaded), place, emulated=emulated), place
-    )
+    toolchain = attach_image(find_toolchain(loaded, place), place)
     out = options.results
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
@@ -253,7 +259,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
         },
     )
     session = Session(request=request, services=services)
-    refuse_folders(loaded, (engine.checkout, *session.services.applications.values()))
+    expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     programs.expect_buildable(session)
     programs.expect_trimmable(session.request)
     for warning in programs.warn_unweighed(session):
@@ -279,7 +285,16 @@ def _refuse_contradictions(options: Options, *, accept: bool) -> None:
         raise InputError(msg)
 
 
-def make_toolchain_spec(loaded: LoadedConfig) -> ToolchainSpec:
+def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
+    """Return the configured toolchain; where qemu is missing, ``auto`` takes one for this machine.
+
+    Raises InputError for one that is not installed.
+    """
+    emulated = qemu.program(processes) is not None
+    return toolchains.find(_make_toolchain_spec(loaded), processes, emulated=emulated)
+
+
+def _make_toolchain_spec(loaded: LoadedConfig) -> ToolchainSpec:
     """Return what the configuration asks of a toolchain."""
     wanted = loaded.config.toolchain
     return ToolchainSpec(

@@ -187,13 +187,14 @@ class Pool:
             asking = answers(machine, self.shared.timeouts.call_s * _QUICK)
             if asking is None:
                 return machine
-            self.shared.say(f"  heal  {machine.name}: it is {seen}; another one is used meanwhile")
+            why = f"it is {seen}; another one is used meanwhile"
+            self.shared.say(f"  recover  {machine.name}: {why}")
             search.recovering.add(machine.key)
             self._recover_in_background(machine, slot, f"found {seen}", search.unfit, asking)
             return None
         if presence is ConnectionState.READY and machine.alive():
             return machine
-        self.shared.say(f"  heal  {machine.name}: it is {seen}")
+        self.shared.say(f"  recover  {machine.name}: it is {seen}")
         recovered = self._recover_or_skip(machine, f"found {seen}", search.unfit, self.shared)
         return machine if recovered else None
 
@@ -244,7 +245,7 @@ class Pool:
                 self._recover_or_skip(machine, reason, unfit, shared)
             except (InfrastructureFailure, InputError) as error:
                 unfit.add(machine.key)
-                say(f"  heal  {machine.name}: not possible: {error.message}")
+                say(f"  recover  {machine.name}: not possible: {error.message}")
             finally:
                 lock.release()
 
@@ -274,7 +275,7 @@ class Pool:
                 self.recover(machine, failure.message)
         except InfrastructureFailure as error:
             # The job's own failure is the one to raise.
-            self.shared.say(f"  heal  {machine.name}: not possible: {error.message}")
+            self.shared.say(f"  recover  {machine.name}: not possible: {error.message}")
 
     def _names(self) -> str:
         return ", ".join(sorted({entry.name for entry in self.entries}))

@@ -63,7 +63,7 @@ class WaitReporter:
     def _describe_holders(self, wait: QueuePosition) -> str:
         now = self._shared.now()
         held = [
-            f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.healing}"
+            f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.recovering}"
             for each in wait.holders
             if each.pid
         ]

@@ -133,7 +133,7 @@ class Queue:
 
     def mark_recovering(self, key: str, lock: MachineLock) -> None:
         """Show people that we hold the machine only to recover it."""
-        holder = LockOwner(pid=os.getpid(), since=self._now(), key=key, healing=True)
+        holder = LockOwner(pid=os.getpid(), since=self._now(), key=key, recovering=True)
         with lock_file(self._order):
             rewrite(lock.descriptor, holder, self._lock_path(key))
 

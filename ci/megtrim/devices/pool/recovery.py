@@ -79,12 +79,12 @@ class RecoveryPolicy:
             step = next(rungs, None)
             if step is None:
                 break
-            self.say(f"  heal  {machine.name}: {step}")
+            self.say(f"  recover  {machine.name}: {step}")
             steps.append(step)
             presence = machine.presence()
             healthy = presence is not ConnectionState.UNAUTHORIZED and machine.alive()
         if healthy and steps:
-            self.say(f"  heal  {machine.name}: it answers again")
+            self.say(f"  recover  {machine.name}: it answers again")
         return RecoveryResult(
             healthy=healthy,
             presence=presence,
@@ -173,7 +173,7 @@ class BackgroundRecovery:
         # interpreter then fails to end.
         atexit.register(self._end)
         self._keys.add(key)
-        threading.Thread(target=run_recovery, name=f"heal {key}", daemon=True).start()
+        threading.Thread(target=run_recovery, name=f"recover {key}", daemon=True).start()
 
     def say(self, text: str) -> None:
         """Print a line, unless the process is ending."""

@@ -70,7 +70,7 @@ class MachineStatus:
             parts.append(f"since {since} by {_by(put)} because {put.reason}")
         if self.holder is not None:
             who = f"by pid {self.holder.pid}" if self.holder.pid else "by an unknown process"
-            why = ", being brought back" if self.holder.healing else ""
+            why = ", being brought back" if self.holder.recovering else ""
             parts.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
         if self.waiting:
             parts.append(f"{self.waiting} waiting")

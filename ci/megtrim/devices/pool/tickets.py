@@ -50,7 +50,7 @@ class LockOwner(StateFile):
     pid: int
     since: AwareDatetime
     key: _Key
-    healing: bool = False
+    recovering: bool = False
     """Whether it holds the machine only to recover it, while its job runs elsewhere."""
 
 

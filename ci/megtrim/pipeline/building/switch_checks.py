@@ -15,7 +15,7 @@ from megtrim.pipeline.session import Session, TrimRequest
 def expect_switchable(session: Session) -> None:
     """Refuse a switch that the tree does not have or cannot turn on, or a model needs."""
     said = dict(_locate_switches(session.request, (True, False)))
-    switches.refuse_unknown(said, session.services.engine.checkout)
+    switches.expect_known(said, session.services.engine.checkout)
     if session.request.config.trim.switches.rtti:
         _refuse_forced(Switch.RTTI, said[Switch.RTTI], session)
     without = dict(_locate_switches(session.request, (False,))).get(Switch.FLATBUFFERS)

@@ -70,20 +70,20 @@ def test_a_failed_check_is_infrastructure(
     assert answer.out.startswith(said)
 
 
-def test_healing_climbs_the_ladder_and_checks(bench: Bench) -> None:
+def test_recovery_takes_its_steps_and_checks(bench: Bench) -> None:
     """Without names it takes those that are not well."""
     bench.phone.attached, bench.phone.cured_by = ConnectionState.OFFLINE, "reconnect"
-    answer = bench("heal")
+    answer = bench("recover")
 
     assert answer.status == 0
     assert answer.out.startswith("ok  pixel: reconnected; answers; stores a file; ")
-    assert bench("heal").out == "nothing to do: every device is free or running a job\n"
+    assert bench("recover").out == "nothing to do: every device is free or running a job\n"
 
 
 def test_what_stays_away_is_put_aside(bench: Bench) -> None:
     """With every step that was tried."""
     bench.phone.answers = False
-    answer = bench("heal", "pixel")
+    answer = bench("recover", "pixel")
 
     assert answer.status == 3
     tried = "reconnected; waited 0 s; rebooted; waited 0 s; does not answer"

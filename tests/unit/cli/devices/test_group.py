@@ -21,7 +21,8 @@ from unit.cli.devices.bench import Bench
         (("quarantine", "here", "--reason", "x"), "here is of kind local"),
         (("quarantine", "pixel", "--reason", " "), "--reason: found nothing"),
         (("quarantine", "pixel"), "Missing option '--reason'"),
-        (("heal", "here"), "here: found no phone and no board"),
+        (("recover", "here"), "here: found no phone and no board"),
+        (("heal", "pixel"), "Did you mean `megtrim devices recover`?"),
         (("list", "--config", "other.yaml"), "other.yaml"),
     ],
 )

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.cli.session.preflight import refuse_damaged, refuse_folders, refuse_unknown
+from megtrim.cli.session.preflight import (
+    expect_known_folders,
+    expect_known_options,
+    expect_usable_files,
+)
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.engines.checkout import Checkout, take
 from megtrim.engines.megengine.engine import MegEngine
@@ -54,13 +58,13 @@ def oldest(processes: ProcessRunner, tmp_path: Path) -> MegEngine:
 
 def test_what_the_tree_has_passes(newest: MegEngine, tmp_path: Path) -> None:
     """CMake's own options too."""
-    refuse_unknown(configured(tmp_path), newest)
+    expect_known_options(configured(tmp_path), newest)
 
 
 def test_an_unknown_option_is_refused_with_its_line(newest: MegEngine, tmp_path: Path) -> None:
     """And with the one that was meant; the list is in the tree's own files."""
     with pytest.raises(InputError) as caught:
-        refuse_unknown(configured(tmp_path, "MGE_WITH_TSET: true"), newest)
+        expect_known_options(configured(tmp_path, "MGE_WITH_TSET: true"), newest)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:7: engine.cmake.MGE_WITH_TSET: found an option that no CMake "
@@ -85,7 +89,7 @@ def test_what_megtrim_sets_is_refused(
 ) -> None:
     """Although the tree has it: it tells the variants apart."""
     with pytest.raises(InputError) as caught:
-        refuse_unknown(configured(tmp_path, option), oldest)
+        expect_known_options(configured(tmp_path, option), oldest)
 
     name = option.partition(":")[0]
     assert caught.value.message == (
@@ -99,10 +103,10 @@ def test_flags_are_those_of_the_generation(
 ) -> None:
     """The same arguments pass with one tree and not with another."""
     loaded = configured(tmp_path, args="--fuse-grain")
-    refuse_unknown(loaded, newest)
+    expect_known_options(loaded, newest)
     older = MegEngine(write(tmp_path / "older", OLDEST), processes)
     with pytest.raises(InputError) as caught:
-        refuse_unknown(loaded, older)
+        expect_known_options(loaded, older)
 
     assert caught.value.message == (
         f"{tmp_path}/megtrim.yaml:12: m/s@any: the flag --fuse-grain is unknown to this engine"
@@ -116,9 +120,9 @@ def test_flags_are_those_of_the_tree(processes: ProcessRunner, tmp_path: Path) -
     }
     engine = MegEngine(write(tmp_path / "engine", {**NEWEST, **source}), processes)
 
-    refuse_unknown(configured(tmp_path, args="--cpu, --our-own"), engine)
+    expect_known_options(configured(tmp_path, args="--cpu, --our-own"), engine)
     with pytest.raises(InputError, match="the flag --fitting is unknown to this engine"):
-        refuse_unknown(configured(tmp_path, args="--fitting"), engine)
+        expect_known_options(configured(tmp_path, args="--fitting"), engine)
 
 
 KEEPING = """\
@@ -165,7 +169,7 @@ def test_what_a_build_may_have_is_not_refused(
     processes: ProcessRunner, tmp_path: Path, pattern: str
 ) -> None:
     """Folders of the tree, one that its CMake files name, one elsewhere; and names of functions."""
-    refuse_folders(keeping(tmp_path, pattern), [tree(processes, tmp_path / "engine")])
+    expect_known_folders(keeping(tmp_path, pattern), [tree(processes, tmp_path / "engine")])
 
 
 def test_folders_that_no_tree_has_are_refused_together(
@@ -179,7 +183,7 @@ def test_folders_that_no_tree_has_are_refused_together(
     ]
 
     with pytest.raises(InputError) as caught:
-        refuse_folders(loaded, trees)
+        expect_known_folders(loaded, trees)
 
     told = [
         (5, 0, "'src/bse/', no such folder", "src/base/"),
@@ -199,7 +203,7 @@ def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
     cut = struct.pack("<I", 1000) + b"\0\0\0\0mgv2" + bytes(20)
 
     with pytest.raises(InputError) as caught:
-        refuse_damaged(keeping(tmp_path, "x", models=(b"", cut)))
+        expect_usable_files(keeping(tmp_path, "x", models=(b"", cut)))
 
     file = f"{tmp_path}/megtrim.yaml"
     assert caught.value.message.splitlines() == [
@@ -211,4 +215,4 @@ def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
 
 def test_models_of_formats_of_their_own_pass(tmp_path: Path) -> None:
     """An encrypted or packed one, which the engine reads."""
-    refuse_damaged(keeping(tmp_path, "x", models=(b"packed", b"M")))
+    expect_usable_files(keeping(tmp_path, "x", models=(b"packed", b"M")))

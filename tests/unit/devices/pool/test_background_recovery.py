@@ -104,7 +104,7 @@ def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
     assert put.reason.startswith("found attached and does not answer; does not answer (reconn")
     until(lambda: lab.pool().read_statuses()[0].holder is None, "its lock")
     assert lab.said[0] == (
-        "  heal  one: it is attached and does not answer; another one is used meanwhile"
+        "  recover  one: it is attached and does not answer; another one is used meanwhile"
     )
     assert lab.said.count(lab.said[0]) == 1
     assert lab.one.most == 1
@@ -207,7 +207,7 @@ def test_where_no_machine_is_left_the_care_is_waited_for(lab: Lab) -> None:
     lab.one.gate.set()
     waiting.join(10)
 
-    assert "  heal  two: it is attached and does not answer" in lab.said
+    assert "  recover  two: it is attached and does not answer" in lab.said
     assert "one: quarantined" in failures[0].message
     assert "two: quarantined" in failures[0].message
 
@@ -228,7 +228,7 @@ def test_a_job_gets_the_last_machine_when_its_care_helped(lab: Lab) -> None:
     lab.one.gate.set()
     waiting.join(10)
     assert got == [lab.one]
-    assert "  heal  one: it answers again" in lab.said
+    assert "  recover  one: it answers again" in lab.said
 
 
 def test_the_only_machine_is_cared_for_in_the_foreground(lab: Lab) -> None:
@@ -240,7 +240,7 @@ def test_the_only_machine_is_cared_for_in_the_foreground(lab: Lab) -> None:
         pass
     assert pool.background.keys == frozenset()
     assert lab.states() == {"one": MachineState.QUARANTINED}
-    assert lab.said[0] == "  heal  one: it is attached and does not answer"
+    assert lab.said[0] == "  recover  one: it is attached and does not answer"
 
 
 def test_care_that_is_not_possible_frees_the_machine(lab: Lab) -> None:
@@ -255,7 +255,7 @@ def test_care_that_is_not_possible_frees_the_machine(lab: Lab) -> None:
 
         lab.one.presence = gone  # type: ignore[method-assign]
         lab.one.gate.set()
-        until(lambda: "  heal  one: not possible: no adb server" in lab.said, "the news")
+        until(lambda: "  recover  one: not possible: no adb server" in lab.said, "the news")
     del lab.one.presence
     until(lambda: lab.states() == {"one": MachineState.FREE, "two": MachineState.FREE}, "its lock")
 

@@ -126,9 +126,9 @@ def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
         assert lease is lab.one
 
     assert lab.said == [
-        "  heal  one: it is offline",
-        "  heal  one: reconnected",
-        "  heal  one: it answers again",
+        "  recover  one: it is offline",
+        "  recover  one: reconnected",
+        "  recover  one: it answers again",
     ]
 
 
@@ -286,7 +286,7 @@ def test_what_the_job_failed_of_is_what_counts(lab: Lab) -> None:
     with pytest.raises(InfrastructureFailure, match="link lost"), lab.pool().reserve() as lease:
         lab.one.presence = gone  # type: ignore[method-assign]
         failing(lease)
-    assert lab.said == ["  heal  one: not possible: no adb server"]
+    assert lab.said == ["  recover  one: not possible: no adb server"]
 
 
 def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:

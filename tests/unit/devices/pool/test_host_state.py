@@ -56,7 +56,7 @@ def test_a_wait_names_who_holds_the_machines(shared: PoolState, said: list[str])
     """Those that are known, and since when."""
     since = NOON - timedelta(minutes=3)
     holders = (
-        LockOwner(pid=7, since=since, key="A", healing=True),
+        LockOwner(pid=7, since=since, key="A", recovering=True),
         LockOwner(pid=0, since=since, key="B"),
         LockOwner(pid=8, since=since, key="C"),
     )

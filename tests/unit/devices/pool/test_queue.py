@@ -74,14 +74,14 @@ def test_a_machine_can_be_kept_when_the_block_is_left(queue: Queue) -> None:
     queue.mark_recovering("A", lock)
     holder = queue.holder("A")
     assert holder is not None
-    assert (holder.pid, holder.healing) == (os.getpid(), True)
+    assert (holder.pid, holder.recovering) == (os.getpid(), True)
 
     lock.release()
     lock.release()
     assert queue.holder("A") is None
     with queue.acquire("a phone", wanting("A")):
         assert (mine := queue.holder("A")) is not None
-        assert not mine.healing
+        assert not mine.recovering
 
 
 def test_a_machine_is_held_until_the_block_is_left(queue: Queue) -> None:

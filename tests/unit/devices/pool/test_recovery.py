@@ -71,9 +71,9 @@ def uhubctl(tmp_path: Path, rc: int = 0) -> Path:
 def test_a_machine_that_answers_is_left_alone(scene: Scene) -> None:
     """The failure was not its own."""
     scene.machine.answers = True
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert (healing.healthy, healing.steps, healing.text) == (True, (), "answers")
+    assert (result.healthy, result.steps, result.text) == (True, (), "answers")
     assert scene.machine.calls == ["alive"]
     assert scene.said == []
 
@@ -81,19 +81,19 @@ def test_a_machine_that_answers_is_left_alone(scene: Scene) -> None:
 def test_reconnecting_is_the_first_step(scene: Scene) -> None:
     """And the last where it helps."""
     scene.machine.cured_by = "reconnect"
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert (healing.healthy, healing.text) == (True, "answers (reconnected)")
+    assert (result.healthy, result.text) == (True, "answers (reconnected)")
     assert scene.machine.calls == ["alive", "reconnect", "alive"]
-    assert scene.said == ["  heal  pixel-6: reconnected", "  heal  pixel-6: it answers again"]
+    assert scene.said == ["  recover  pixel-6: reconnected", "  recover  pixel-6: it answers again"]
 
 
 def test_a_link_that_is_lost_for_half_a_minute_comes_back_by_itself(scene: Scene) -> None:
     """No one has to do anything, and nothing is rebooted."""
     scene.time.at[30.0] = lambda: setattr(scene.machine, "answers", True)
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert (healing.healthy, healing.steps) == (True, ("reconnected", "waited 30 s"))
+    assert (result.healthy, result.steps) == (True, ("reconnected", "waited 30 s"))
     assert "reboot" not in scene.machine.calls
     assert scene.machine.calls.count("reconnect") == 3
 
@@ -106,20 +106,20 @@ def test_a_reboot_is_the_last_step_and_happens_once(scene: Scene) -> None:
         scene.time.at[scene.time.now_s + 100] = lambda: setattr(scene.machine, "answers", True)
 
     scene.machine.reboot = reboot  # type: ignore[method-assign]
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert healing.healthy
-    assert healing.steps == ("reconnected", "waited 40 s", "rebooted", "waited 100 s")
+    assert result.healthy
+    assert result.steps == ("reconnected", "waited 40 s", "rebooted", "waited 100 s")
     assert scene.machine.calls.count("reboot") == 1
     assert len(scene.recovery.records.read("fake:pixel-6").reboots) == 1
 
 
 def test_it_gives_up_within_bounds(scene: Scene) -> None:
     """Each step has an end, so their sum has one."""
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert not healing.healthy
-    assert healing.text == "does not answer (reconnected; waited 40 s; rebooted; waited 180 s)"
+    assert not result.healthy
+    assert result.text == "does not answer (reconnected; waited 40 s; rebooted; waited 180 s)"
     assert scene.time.now_s == TIMEOUTS.reconnect_s + TIMEOUTS.boot_s
 
 
@@ -127,29 +127,29 @@ def test_the_day_has_three_reboots(scene: Scene) -> None:
     """However many jobs fail on it."""
     for _ in range(3):
         scene.recovery.recover(scene.machine)
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
     assert scene.machine.calls.count("reboot") == 3
-    assert healing.steps[-1] == "not rebooted: it was 3 times within a day"
+    assert result.steps[-1] == "not rebooted: it was 3 times within a day"
 
 
 @pytest.mark.parametrize("attached", [ConnectionState.ABSENT, ConnectionState.OFFLINE])
 def test_without_a_way_to_it_no_reboot_is_spent(scene: Scene, attached: ConnectionState) -> None:
     """It could not be asked to reboot."""
     scene.machine.attached = attached
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert healing.steps == ("reconnected", "waited 40 s")
-    assert healing.presence is attached
+    assert result.steps == ("reconnected", "waited 40 s")
+    assert result.presence is attached
     assert scene.recovery.records.read("fake:pixel-6").reboots == ()
 
 
 def test_a_step_that_cannot_be_tried_is_reported_and_passed(scene: Scene) -> None:
     """With the reason; a reboot that was not begun is not waited for."""
     scene.machine.broken = frozenset({"reconnect", "reboot"})
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert healing.steps == (
+    assert result.steps == (
         "not reconnected: no way to reconnect",
         "waited 40 s",
         "not rebooted: no way to reboot",
@@ -160,10 +160,10 @@ def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) 
     """Before a reboot, at the port that was named."""
     power = uhubctl(tmp_path)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
     assert power.read_text(encoding="utf-8") == "-l 1-1.4 -p 2 -a cycle -d 5\n"
-    assert healing.steps[:4] == (
+    assert result.steps[:4] == (
         "reconnected",
         "waited 40 s",
         "power switched off and on",
@@ -175,28 +175,28 @@ def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path)
     """The ladder goes on."""
     uhubctl(tmp_path, rc=1)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert healing.steps[2].startswith("not power switched off and on: uhubctl -l 1-1.4")
-    assert "rebooted" in healing.steps
+    assert result.steps[2].startswith("not power switched off and on: uhubctl -l 1-1.4")
+    assert "rebooted" in result.steps
 
 
 def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
     """A person must tap."""
     scene.machine.attached = ConnectionState.UNAUTHORIZED
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert (healing.healthy, healing.text, healing.steps) == (False, UNAUTHORIZED, ())
+    assert (result.healthy, result.text, result.steps) == (False, UNAUTHORIZED, ())
     assert scene.machine.calls == []
 
 
 def test_a_phone_that_comes_back_unauthorized_ends_the_ladder(scene: Scene) -> None:
     """As after a reset: waiting on changes nothing."""
     scene.time.at[10.0] = lambda: setattr(scene.machine, "attached", ConnectionState.UNAUTHORIZED)
-    healing = scene.recovery.recover(scene.machine)
+    result = scene.recovery.recover(scene.machine)
 
-    assert healing.verdict == UNAUTHORIZED
-    assert healing.steps == ("reconnected", "waited 10 s")
+    assert result.verdict == UNAUTHORIZED
+    assert result.steps == ("reconnected", "waited 10 s")
 
 
 def test_what_its_kind_knows_of_the_trouble_is_reported(scene: Scene) -> None:

@@ -52,7 +52,7 @@ def test_the_most_important_comes_first(changes: dict[str, Any], state: MachineS
         ({"waiting": 2}, "free: 2 waiting"),
         ({"holder": OWNER, "waiting": 1}, "held: by pid 12 since 12:00:00 UTC, 1 waiting"),
         (
-            {"holder": LockOwner(pid=0, since=NOON, key="adb:A1", healing=True)},
+            {"holder": LockOwner(pid=0, since=NOON, key="adb:A1", recovering=True)},
             "held: by an unknown process since 12:00:00 UTC, being brought back",
         ),
         (

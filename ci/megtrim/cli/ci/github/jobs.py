@@ -16,7 +16,7 @@ from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.event import Event
-from megtrim.github.jobs import PollingLimits, WaitResult
+from megtrim.github.job_watch import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.log_text import one_line
 from megtrim.github.proposal import (
