@@ -18,7 +18,7 @@ from megtrim.errors import InputError
 from megtrim.strict_json import show_path
 
 _WIDEST = 1000
-"""Longer lines are folded, which nobody writes by hand."""
+"""Longer lines are folded, as no one writes them by hand."""
 
 
 def append_item(raw: bytes, path: KeyPath, item: Mapping[str, object], *, file: str) -> bytes:

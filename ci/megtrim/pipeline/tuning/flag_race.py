@@ -103,7 +103,7 @@ def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], N
 def run_last_heat(
     winner: str, rivals: Sequence[str], runs: FieldRuns, *, seed: int, terms: TuneTerms
 ) -> list[Sample]:
-    """Run rounds until the winner is told from each rival, or the last look."""
+    """Run rounds until the answer on each rival is clear, or the last look."""
     looks = ContestBudget().plan.looks
     samples: list[Sample] = []
     turns = plan_turns([winner, *rivals], looks[-1] if rivals else 0, cpus=runs.cpus, seed=seed)

@@ -23,7 +23,7 @@ from megtrim.perf.experiments.situation import choose_backend
 from megtrim.pipeline.tuning.field import Field
 
 FOLDER = PurePosixPath("megtrim/tuned")
-"""Of models and caches, beside the configuration."""
+"""Of models and caches, next to the configuration."""
 _REPLACED = ("name", "args", "fast_run", "algo_cache")
 _COUNTS = ("iter", "warmup_iter")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from megtrim.config.pydantic_messages import problems_of
 from pydantic import ValidationError
 
 from megtrim.config.model import Config
