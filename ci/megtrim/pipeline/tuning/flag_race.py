@@ -6,13 +6,14 @@ rounds of their own: times that chose the winner flatter it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.devices import Lease
-from megtrim.errors import InputError
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import ContestBudget
@@ -67,8 +68,8 @@ class TuneTerms:
 def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], None]) -> TuneResult:
     """Race on a machine; ``say`` gets a line on its progress now and then.
 
-    Raises what the machine raises, ProductFailure if the baseline does not run, and InputError if
-    the budget is too short to compare anything.
+    Raises what the machine raises, ProductFailure if the baseline does not run, InputError if the
+    budget is too short to compare anything, and InfrastructureFailure if no times count.
     """
     ends_s = time.monotonic() + terms.budget_s
     with open_runs(field, lease, say=say) as runs:
@@ -81,9 +82,7 @@ def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], N
             goes_on=lambda: time.monotonic() < ends_s,
             report=lambda stage: say(_describe(stage)),
         )
-        if found.stages[-1].rounds < STAGES[0]:
-            msg = f"the budget ended after {found.stages[-1].rounds} rounds, before any comparison"
-            raise InputError(msg, hint=f"{len(started)} contestants were prepared: give more time")
+        _expect_winner(found, len(started))
         rivals = sorted(({BASELINE, *RECIPES, runs.fitting} & set(started)) - {found.winner})
         samples = run_last_heat(found.winner, rivals, runs, seed=field.seed + 1, terms=terms)
         dumped, cache = runs.read_made(found.winner)
@@ -98,6 +97,20 @@ def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], N
             dumped_model=dumped,
             algo_cache=cache,
         )
+
+
+def _expect_winner(found: RaceResult, started: int) -> None:
+    """Raise the reason why nothing is known of whoever leads."""
+    last = found.stages[-1]
+    if not found.winner:
+        msg = f"no contestant ran to the end: {last.left[-1].reason}"
+        raise ProductFailure(msg)
+    if last.rounds < STAGES[0]:
+        msg = f"the budget ended after {last.rounds} rounds, before any comparison"
+        raise InputError(msg, hint=f"{started} contestants were prepared: give more time")
+    if math.isinf(last.remaining[0].ratio):
+        msg = f"no process of {found.winner} counts, the fastest that is left"
+        raise InfrastructureFailure(msg, hint="look at the machine's temperature and battery")
 
 
 def run_last_heat(

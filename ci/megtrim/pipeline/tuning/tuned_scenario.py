@@ -15,7 +15,7 @@ from megtrim.config.yaml.document import parse_document
 from megtrim.config.yaml.edit import append_item
 from megtrim.config.yaml.problems import KeyPath
 from megtrim.errors import InputError
-from megtrim.load_and_run.argument_mutation import render_flags
+from megtrim.load_and_run.argument_mutation import render_flags, without
 from megtrim.load_and_run.arguments import Flag
 from megtrim.perf.experiments.commands import list_flags
 from megtrim.perf.experiments.experiment import CacheUse, Experiment, ModelFile
@@ -60,6 +60,8 @@ def make_tuned(
         field.situation.architecture,
         threads=scenario.settings.threads,
     )
+    # It changes the first warm-up alone, and the engine cannot dump outputs with it.
+    flags = without(flags, "fake_first")
     counts = tuple(each for each in own if each.name in _COUNTS)
     item: dict[str, object] = {
         "name": name,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.tuning.racing import RaceEnd
 from megtrim.pipeline.tuning.flag_race import TuneTerms, tune
@@ -38,3 +38,23 @@ def test_a_budget_that_compares_nothing_is_too_short(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="after 0 rounds") as caught:
         tune(make_field(tmp_path), terms, find_machine(tmp_path), say=lambda _: None)
     assert caught.value.hint == "4 contestants were prepared: give more time"
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "said"),
+    [
+        ("if [ -e FOLDER/timed ]; then exit 3; fi", ProductFailure, "no contestant ran to the end"),
+        ("if [ -e FOLDER/timed ]; then echo torn; exit; fi", InfrastructureFailure, "no process"),
+    ],
+)
+def test_without_any_time_there_is_no_winner(
+    tmp_path: Path, script: str, error: type[MegtrimError], said: str
+) -> None:
+    """Programs that all fail after they started, and logs that are all damaged."""
+    field = make_field(tmp_path)
+    program = field.files.program
+    begun = f'{script}\ncase "$*" in *nchw88*) touch FOLDER/timed ;; esac\n'
+    lines = program.read_text("utf-8").partition("\n")
+    program.write_text(f"{lines[0]}\n{begun.replace('FOLDER', str(tmp_path))}{lines[2]}", "utf-8")
+    with pytest.raises(error, match=said):
+        tune(field, TERMS, find_machine(tmp_path), say=lambda _: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
+from typing import cast
 
 import pytest
 import yaml
@@ -67,6 +68,13 @@ def test_a_dumped_model_is_a_model_of_its_own(field: Field) -> None:
     assert first["name"] == "net"
     assert (second["name"], second["file"]) == ("net-fast", "megtrim/tuned/net-fast.mge")
     assert set(second) == {"name", "file", "scenarios"}
+
+
+def test_a_recipe_is_kept_without_fake_first(field: Field) -> None:
+    """It changes the first warm-up alone, and a scenario's outputs are dumped."""
+    tuned = make(field, "recipe-x86")
+    (scenario,) = cast("list[dict[str, object]]", tuned.item["scenarios"])
+    assert scenario["args"] == ["--cpu", "--weight-preprocess", "--const-shape", "--iter", "3"]
 
 
 def test_a_name_that_is_taken_is_refused_first(field: Field) -> None:
