@@ -1,14 +1,20 @@
 """How often comparisons of times call a change that is not there, and find one that is.
 
     python benchmarks/perf_statistics.py                      resample the recorded rounds
+    python benchmarks/perf_statistics.py --simulate           draw times of known spread
     python benchmarks/perf_statistics.py --record ROUNDS      record them again
     python benchmarks/perf_statistics.py --live COUNT --slower PERCENT --load
 
 Recorded rounds are processes of one program, two a round. A resampled comparison draws blocks of
-four neighbouring rounds, so that drift of the machine is kept, no round twice, and turns the two
-sides of each block by a coin. A planted slowdown multiplies the second side. Live comparisons run
-real processes until the plan stops; the load is a process that keeps one CPU busy half the time.
-Recording and live runs need g++ and taskset.
+four neighbouring rounds, so that drift of the machine is kept, no round twice. As the two processes
+of a round ran the same program, which of them is called the first is open: a coin says so for each
+round, as it orders each round of a schedule. `--turn block` throws it once for each block; the
+shares then depend on how alike the four rounds happen to be, which few recorded rounds do not tell.
+A planted slowdown multiplies the second side.
+
+Simulated times are log-normal, or Student's t with 4 degrees of freedom, and independent. Live
+comparisons run real processes until the plan stops; the load is a process that keeps one CPU busy
+half the time. Recording and live runs need g++ and taskset.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ from pathlib import Path
 from statistics import mean, median, quantiles
 
 import click
+import numpy as np
 from scipy import stats
 
 from megtrim.perf.answer import Answer
@@ -64,15 +71,27 @@ while os.getppid() == parent:
 @click.option("--live", "count", type=int, help="Compare real processes this often.")
 @click.option("--slower", type=float, default=0.0, help="Planted slowdown of live runs, percent.")
 @click.option("--load", is_flag=True, help="Keep CPU 1 busy half the time during live runs.")
-@click.option("--draws", default=10_000, show_default=True, help="Resampled comparisons a row.")
-def main(rounds: int | None, count: int | None, slower: float, load: bool, draws: int) -> None:
+@click.option("--draws", default=10_000, show_default=True, help="Comparisons a row.")
+@click.option("--turn", type=click.Choice(["round", "block"]), default="round", show_default=True)
+@click.option("--simulate", "simulated", is_flag=True, help="Draw times; read no recorded ones.")
+def main(
+    rounds: int | None,
+    count: int | None,
+    slower: float,
+    load: bool,
+    draws: int,
+    turn: str,
+    simulated: bool,
+) -> None:
     """Print how often comparisons of times call a change."""
-    if rounds:
+    if simulated:
+        simulate(draws)
+    elif rounds:
         record(rounds)
     elif count:
         compare_live(count, slower, load=load)
     else:
-        resample(draws)
+        resample(draws, coin=1 if turn == "round" else BLOCK)
 
 
 def record(rounds: int) -> None:
@@ -96,8 +115,8 @@ def record(rounds: int) -> None:
     DATA.write_text(json.dumps(document) + "\n", "utf-8")
 
 
-def resample(draws: int) -> None:
-    """Print the shares of answers, without a slowdown and with planted ones."""
+def resample(draws: int, *, coin: int) -> None:
+    """Print the shares of answers; one coin turns so many rounds."""
     document = json.loads(DATA.read_text("utf-8"))
     for name, recorded in document["blocks"].items():
         rounds = [Pair(first_ms=a, second_ms=b) for a, b in recorded]
@@ -105,23 +124,56 @@ def resample(draws: int) -> None:
         for percent in (0, 3, 5):
             generator = random.Random(percent)
             results = [
-                compare_at_looks(draw(rounds, percent, generator), CRITERION, PLAN)
+                compare_at_looks(draw(rounds, percent, generator, coin), CRITERION, PLAN)
                 for _ in range(draws)
             ]
             print_shares(f"  +{percent}%", [result for result in results if result])
 
 
-def draw(rounds: list[Pair], percent: float, generator: random.Random) -> list[Pair]:
+def draw(rounds: list[Pair], percent: float, generator: random.Random, coin: int) -> list[Pair]:
     """Draw the rounds of one comparison in blocks, none twice."""
-    drawn: list[Pair] = []
-    for block in generator.sample(range(len(rounds) // BLOCK), PLAN.looks[-1] // BLOCK):
-        turned = generator.random() < 0.5
-        for pair in rounds[block * BLOCK : (block + 1) * BLOCK]:
-            first, second = pair.first_ms, pair.second_ms
-            if turned:
-                first, second = second, first
-            drawn.append(Pair(first_ms=first, second_ms=second * (1 + percent / 100)))
+    blocks = generator.sample(range(len(rounds) // BLOCK), PLAN.looks[-1] // BLOCK)
+    chosen = [pair for block in blocks for pair in rounds[block * BLOCK : (block + 1) * BLOCK]]
+    drawn = []
+    turned = False
+    for number, pair in enumerate(chosen):
+        if number % coin == 0:
+            turned = generator.random() < 0.5
+        first, second = pair.first_ms, pair.second_ms
+        if turned:
+            first, second = second, first
+        drawn.append(Pair(first_ms=first, second_ms=second * (1 + percent / 100)))
     return drawn
+
+
+def simulate(draws: int) -> None:
+    """Print the shares of answers for processes that differ by a known share."""
+    generator = np.random.default_rng(1)
+    for heavy in (False, True):
+        for spread_percent in (1, 2, 3):
+            for percent in (0, 1, 2, 3, 5):
+                results = [
+                    compare_at_looks(
+                        make_pairs(generator, spread_percent, percent, heavy=heavy), CRITERION, PLAN
+                    )
+                    for _ in range(draws)
+                ]
+                label = f"{'t' if heavy else 'normal'}, spread {spread_percent}%, +{percent}%"
+                print_shares(label, [result for result in results if result])
+
+
+def make_pairs(
+    generator: np.random.Generator, spread_percent: float, percent: float, *, heavy: bool
+) -> list[Pair]:
+    """Draw the pairs of one comparison; with heavy tails by Student's t."""
+    shape = (2, PLAN.looks[-1])
+    # The standard deviation of t with 4 degrees of freedom is the root of 2.
+    noise = (
+        generator.standard_t(4, shape) / math.sqrt(2) if heavy else generator.standard_normal(shape)
+    )
+    first, second = np.exp(noise * spread_percent / 100)
+    slowed = second * (1 + percent / 100)
+    return [Pair(first_ms=a, second_ms=b) for a, b in zip(first, slowed, strict=True)]
 
 
 def compare_live(count: int, slower: float, *, load: bool) -> None:

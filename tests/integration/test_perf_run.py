@@ -18,7 +18,7 @@ from support.megtrim_cli import Project
 pytestmark = pytest.mark.chain
 
 SCENARIO = "tiny-vgg/default@any"
-QUICK = ("--scenario", SCENARIO, "--rounds", "8")
+QUICK = ("--scenario", SCENARIO, "--rounds", "12")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_what_is_configured_is_measured_once(project: Project) -> None:
 
     assert second.rc == 0, second.stderr
     assert "everything is up to date: nothing was built or measured" in second.stderr
-    assert "round 8 of 8" not in second.stderr
+    assert "round 12 of 12" not in second.stderr
     assert "模型推理 inference (ms)" in second.stdout
 
 
@@ -79,7 +79,7 @@ def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> N
 
     assert again.rc == 0, again.stderr
     assert f"run   perf/{SCENARIO}#fake-first" in again.stderr
-    assert "round 8 of 8, ratio " in again.stderr
+    assert "round 12 of 12, ratio " in again.stderr
 
 
 def test_a_program_that_takes_too_long_costs_its_row(project: Project) -> None:
@@ -116,7 +116,7 @@ def test_what_trimming_does_to_speed(project: Project) -> None:
     [
         (("--experiment", "nchw99"), "there is no experiment 'nchw99'"),
         (("--scenario", "tiny-vgg/defualt"), "expected one of tiny-vgg/default@any"),
-        (("--rounds", "3"), "8<=x<=400"),
+        (("--rounds", "3"), "12<=x<=400"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(
@@ -147,7 +147,7 @@ def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> N
             stderr=stream,
         )
     deadline = time.monotonic() + 300
-    while "round 8 of 400" not in log.read_text("utf-8", "replace"):
+    while "round 12 of 400" not in log.read_text("utf-8", "replace"):
         assert time.monotonic() < deadline, log.read_text("utf-8", "replace")
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)

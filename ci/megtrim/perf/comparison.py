@@ -3,6 +3,10 @@
 The ratio is time of the second contestant over time of the first: above 1 is slower. Its interval
 inverts the exact signed-rank test, so that "the interval excludes 1" and "the test rejects" are
 the same statement. The test assumes log ratios that are symmetric around their median.
+
+"More than the threshold" is decided by two tests of one side each, as in tests of equivalence: each
+takes the whole error rate that "different" divides between its two sides. What exceeds must also
+be different, so that an equal program exceeds no more often than it is called different.
 """
 
 from __future__ import annotations
@@ -19,6 +23,12 @@ from megtrim.perf.answer import Answer
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.samples import Sample, SampleStage
 from megtrim.perf.sequential import SamplingPlan
+
+MARGIN = 3.0
+"""Thresholds that a change surely stays below where the answer to "more than one?" is no.
+
+An answer of no that promised to be within one threshold would need intervals far shorter than it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +52,10 @@ class TimeComparison:
     different: bool
     """Whether the interval excludes 1 and the difference reaches the floor."""
     exceeds: Answer
-    """Whether the change is more than threshold and floor, in either direction."""
+    """Whether the change is more than threshold and floor, in either direction.
+
+    No: it is surely less than :data:`MARGIN` thresholds, and not proven to be more than one.
+    """
 
 
 def match_pairs(
@@ -68,24 +81,36 @@ def match_pairs(
 
 
 def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> TimeComparison:
-    """Compare at one look; level is the two-sided error rate of the interval."""
+    """Compare at one look; level is the two-sided error rate of the interval.
+
+    It is also that of each of the two one-sided answers of `exceeds`.
+    """
     if not pairs:
         msg = "a comparison takes at least one pair"
         raise ValueError(msg)
     first = np.array([pair.first_ms for pair in pairs])
     second = np.array([pair.second_ms for pair in pairs])
-    center, lower, upper = (math.exp(x) for x in estimate_shift(np.log(second / first), level))
+    logs = np.log(second / first)
+    center, lower, upper = (math.exp(x) for x in estimate_shift(logs, level))
+    _, lowest, highest = (math.exp(x) for x in estimate_shift(logs, 2 * level))
     typical_ms = float(np.median(first))
     difference_ms = typical_ms * (center - 1)
-    least = max(criterion.threshold, criterion.floor_ms / typical_ms)
+    floor = criterion.floor_ms / typical_ms
+    excludes_one = not lower <= 1 <= upper
     return TimeComparison(
         pairs=len(pairs),
         ratio=center,
         lower=lower,
         upper=upper,
         difference_ms=difference_ms,
-        different=abs(difference_ms) >= criterion.floor_ms and not lower <= 1 <= upper,
-        exceeds=_exceeds(lower, upper, least),
+        different=excludes_one and abs(difference_ms) >= criterion.floor_ms,
+        exceeds=_exceeds(
+            lowest,
+            highest,
+            threshold=max(criterion.threshold, floor),
+            margin=max(MARGIN * criterion.threshold, floor),
+            different=excludes_one,
+        ),
     )
 
 
@@ -170,11 +195,12 @@ def _p_value(count: int, rank_sum: int) -> float:
     return float(stats.wilcoxon(values, method="exact").pvalue)
 
 
-def _exceeds(lower: float, upper: float, threshold: float) -> Answer:
+def _exceeds(
+    lower: float, upper: float, *, threshold: float, margin: float, different: bool
+) -> Answer:
     """Decide by where the interval of the ratio lies; the way back from slower is its inverse."""
-    slower, faster = 1 + threshold, 1 / (1 + threshold)
-    if lower > slower or upper < faster:
+    if different and (lower > 1 + threshold or upper < 1 / (1 + threshold)):
         return Answer.YES
-    if faster <= lower and upper <= slower:
+    if 1 / (1 + margin) <= lower and upper <= 1 + margin:
         return Answer.NO
     return Answer.INCONCLUSIVE

@@ -130,7 +130,7 @@ class ContestResult:
     """Wall time of the programs alone, the steps before the measured one included."""
 
 
-def name_files(side: Side, *, inputs: Mapping[str, str]) -> StepFiles:
+def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
     """Return the names that one side's files have in the run directory.
 
     ``inputs``: the suffix of each input's file, by the input's name. Models and inputs are shared.

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-LOOKS = (8, 12, 16, 24, 32, 40)
-"""Numbers of pairs after which a comparison is looked at."""
+LOOKS = (12, 16, 24, 40)
+"""Numbers of pairs after which a comparison is looked at; each look costs the last one power."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

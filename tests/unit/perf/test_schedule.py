@@ -1,31 +1,44 @@
 """Schedules are balanced and repeatable."""
 
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.perf.comparison import Pair, compare
+from megtrim.perf.criterion import Criterion
 from megtrim.perf.schedule import plan_turns
 
 
 @given(st.integers(2, 8), st.integers(0, 2**32))
-def test_positions_and_neighbours_are_balanced(count: int, seed: int) -> None:
-    """Over one cycle each contestant is equally often in each place and after each other one."""
+def test_a_round_has_each_contestant_once(count: int, seed: int) -> None:
+    """Rounds are complete, and places are counted from 0."""
     names = [f"c{index}" for index in range(count)]
-    rounds = count if count % 2 == 0 else 2 * count
-    turns = plan_turns(names, rounds, cpus=[0, 1], seed=seed)
-    places = Counter((turn.contestant, turn.position) for turn in turns)
-    followers = Counter(
-        (before.contestant, after.contestant)
-        for before, after in pairwise(turns)
-        if before.round_number == after.round_number
-    )
-    assert len(places) == count * count
-    assert len(set(places.values())) == 1
-    assert len(followers) == count * (count - 1)
-    assert len(set(followers.values())) == 1
+    turns = plan_turns(names, 3, cpus=[0, 1], seed=seed)
+    for number in range(3):
+        row = [turn for turn in turns if turn.round_number == number]
+        assert sorted(turn.contestant for turn in row) == names
+        assert [turn.position for turn in row] == list(range(count))
+
+
+def test_what_a_place_costs_makes_no_difference() -> None:
+    """An equal program whose time depends on round, place and CPU is seldom called different.
+
+    The first process after a change of CPU is a tenth slower, and the machine drifts. In a design
+    that repeats, one of the two would bear all of it.
+    """
+    called = 0
+    for seed in range(300):
+        times: dict[int, dict[str, float]] = {}
+        last_cpu = -1
+        for turn in plan_turns(["a", "b"], 24, cpus=[0, 1], seed=seed):
+            costs = (1.1 if turn.cpu != last_cpu else 1.0) * (1 + 0.001 * turn.round_number**2)
+            times.setdefault(turn.round_number, {})[turn.contestant] = 10 * costs
+            last_cpu = turn.cpu
+        pairs = [Pair(first_ms=each["a"], second_ms=each["b"]) for each in times.values()]
+        called += compare(pairs, Criterion(), level=0.02).different
+    assert called <= 12  # of 300, at 2%: 6; more than 12 in 1 of 100 seeds
 
 
 def test_equal_seeds_give_equal_turns() -> None:

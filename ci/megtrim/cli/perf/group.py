@@ -16,6 +16,7 @@ from megtrim.cli.lazy_group import LazyGroup
         "history": "megtrim.cli.perf.history:history",
         "append": "megtrim.cli.perf.append:append",
         "export": "megtrim.cli.perf.export:export",
+        "tune": "megtrim.cli.perf.tune:tune_flags",
     },
     epilog="""\b
 Examples:

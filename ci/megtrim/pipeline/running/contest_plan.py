@@ -58,9 +58,7 @@ _OF_APPLICATION = "the scenario runs an application, which prints no times that 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:
     """Return the contest of a task, or the reason why it cannot be held here."""
-    machine, device = session.services.toolchain.machine, session.services.device(scenario_of(task))
-    own = device.kind == "local" and machine == platform.machine()
-    return _plan(task, session, read_cpu_features() if own else None)
+    return _plan(task, session, _read_features_here(scenario_of(task), session))
 
 
 def plan_for_runner(task: Task, session: Session) -> Contest | str:
@@ -82,6 +80,11 @@ def list_needed_features(task: Task) -> tuple[str, ...]:
     return find_experiments([experiment_of(task)])[0].needs.cpu_features
 
 
+def look_at(scenario: Scenario, session: Session) -> Situation:
+    """Return what a scenario's experiments have here."""
+    return _look_at(scenario, session, _read_features_here(scenario, session))
+
+
 def find_files(task: Task, session: Session) -> ContestFiles:
     """Return the files of a task's contest: what its builds left, and what is configured."""
     scenario, variant = scenario_of(task), trimmed_variant(task)
@@ -99,6 +102,13 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     )
 
 
+def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
+    """Return the features of this machine's CPU if it runs the scenario; None: not known."""
+    machine, device = session.services.toolchain.machine, session.services.device(scenario)
+    own = device.kind == "local" and machine == platform.machine()
+    return read_cpu_features() if own else None
+
+
 def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
     """Plan for a CPU with these features; None: not known, and taken to be enough."""
     scenario = scenario_of(task)
@@ -107,16 +117,21 @@ def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> 
     if variant := trimmed_variant(task):
         return _plan_trimming(scenario, variant, session)
     experiment = find_experiments([experiment_of(task)])[0]
-    situation = Situation(
+    situation = _look_at(scenario, session, cpu_features)
+    if reason := why_not(experiment, situation):
+        return reason
+    since_base = compares_with_base(task)
+    return _plan_experiment(experiment, scenario, situation, session, since_base=since_base)
+
+
+def _look_at(
+    scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
+) -> Situation:
+    return Situation(
         dialect=session.services.engine.dialect(),
         architecture=session.services.toolchain.machine,
         cpu_features=cpu_features,
         data_type=_find_data_type(session.request.path(scenario.model.file)),
-    )
-    reason = why_not(experiment, situation)
-    since_base = compares_with_base(task)
-    return reason or _plan_experiment(
-        experiment, scenario, situation, session, since_base=since_base
     )
 
 
@@ -137,7 +152,7 @@ def _plan_experiment(
     since_base: bool,
 ) -> Contest:
     """Return the contest of an experiment with the baseline, or with itself by the base."""
-    kept = keep_for_experiments(_own_flags(scenario, session))
+    kept = keep_for_experiments(own_flags(scenario, session))
 
     def make(side: Side, chosen: Experiment, name: str) -> Contestant:
         commands = make_commands(
@@ -159,7 +174,7 @@ def _plan_experiment(
         session,
         make(Side.REFERENCE, other, name),
         None if alone else make(Side.RIVAL, experiment, experiment.name),
-        EXACT if alone else _looser(scenario.settings.allowed, experiment.tolerance),
+        EXACT if alone else loosen(scenario.settings.allowed, experiment.tolerance),
     )
 
 
@@ -179,7 +194,7 @@ def _own_command(
 ) -> StepCommand:
     """Return the scenario's own command line, with the counts of a measured run."""
     dialect = session.services.engine.dialect()
-    own, warmups = drop_counts(_own_flags(scenario, session))
+    own, warmups = drop_counts(own_flags(scenario, session))
     counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
     arguments = ProgramArguments(
         program=names.program,
@@ -193,7 +208,7 @@ def _own_command(
     return StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
 
 
-def _own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
+def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
     dialect = session.services.engine.dialect()
     return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
@@ -228,7 +243,7 @@ def _make_contest(
     )
 
 
-def _looser(first: Tolerance, second: Tolerance) -> Tolerance:
+def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
     """Return what either allows: a scenario's own may cover what an experiment's does not."""
     return Tolerance(
         absolute=max(first.absolute, second.absolute),

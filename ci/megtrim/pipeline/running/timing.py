@@ -69,7 +69,14 @@ def measure(
     """
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="megtrim-") as scratch, lease.open() as directory:
-        runs = ContestRuns(contest, files, directory, machine=lease.name, scratch=Path(scratch))
+        runs = ContestRuns(
+            tuple(side for side, _ in contest.sides),
+            files,
+            directory,
+            machine=lease.name,
+            scratch=Path(scratch),
+            timeout_s=contest.timeout_s,
+        )
         session = _Measurement(contest, runs, cpus=directory.cpus(), began_s=began_s, say=say)
         return session.measure()
 
@@ -134,28 +141,13 @@ class _Measurement:
         for side, contestant in self._contest.sides:
             count = contestant.commands[-1].iterations
             run = self._runs.run_measured(side, contestant, iterations=count)
-            iterations_ms.append(self._read_iteration_ms(contestant, run))
+            iterations_ms.append(read_iteration_ms(contestant, run))
         known = [each for each in iterations_ms if each is not None]
         if len(known) < len(iterations_ms):
             self._lengths = self._find_lengths()
             return
         least = max(each.commands[-1].iterations for _, each in self._contest.sides)
-        wanted = math.ceil(_TIMED_MS / max(*known, _TIMED_MS / _MOST_ITERATIONS))
-        self._lengths = _Lengths(short=max(least, wanted))
-
-    def _read_iteration_ms(self, contestant: Contestant, run: ProgramRun) -> float | None:
-        """Return how long an iteration took, None if the program logs nothing."""
-        command = contestant.commands[-1]
-        try:
-            log = read_times(
-                run,
-                source=contestant.name,
-                iterations=command.iterations,
-                warmups=command.step.warmups,
-            )
-        except DamagedLog as damage:
-            raise ContestEnded(ContestStatus.FAILED, damage.message) from None
-        return None if log is None else max(statistics.median(test.whole_ms) for test in log.tests)
+        self._lengths = _Lengths(short=max(least, count_iterations(max(known))))
 
     def _find_lengths(self) -> _Lengths:
         """Try longer runs of the reference until iterations take most of the time."""
@@ -241,6 +233,29 @@ class _Measurement:
         self._said_s = now_s
         so_far = "" if seen is None else f", ratio {seen.ratio:.3f} so far"
         self._say(f"    time  round {rounds} of {wanted}{so_far}")
+
+
+def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
+    """Return how long an iteration took in a run of the contestant's own number of iterations.
+
+    None if the program logs nothing. Raises ContestEnded for a damaged log.
+    """
+    command = contestant.commands[-1]
+    try:
+        log = read_times(
+            run,
+            source=contestant.name,
+            iterations=command.iterations,
+            warmups=command.step.warmups,
+        )
+    except DamagedLog as damage:
+        raise ContestEnded(ContestStatus.FAILED, damage.message) from None
+    return None if log is None else max(statistics.median(test.whole_ms) for test in log.tests)
+
+
+def count_iterations(iteration_ms: float) -> int:
+    """Return how many iterations a process makes at least."""
+    return math.ceil(_TIMED_MS / max(iteration_ms, _TIMED_MS / _MOST_ITERATIONS))
 
 
 def compare_in_order(

@@ -1,15 +1,18 @@
-"""The processes of one contest: files put once, steps prepared once, then one process at a time.
+"""The processes of contestants: files put once, steps prepared once, then one process at a time.
 
-Both sides share one run directory, because a machine has one at a time. Each run that reads an
-algorithm cache gets a copy of its own: the engine writes the file back at the end.
+All sides share one run directory, because a machine has one at a time. A side is whoever shares the
+files that steps make: one contestant in a contest, those with equal preparation in a race. Each
+run that reads an algorithm cache gets a copy of its own: the engine writes the file back at the
+end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from megtrim.devices import RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
@@ -17,13 +20,27 @@ from megtrim.errors import ProductFailure
 from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
-from megtrim.perf.contest import Contest, Contestant, ContestStatus, Side, name_files
+from megtrim.perf.contest import Contestant, ContestStatus, Side, name_files
 from megtrim.perf.experiments.commands import StepCommand, StepFiles, make_dumping
 from megtrim.perf.experiments.experiment import CacheUse
 
 _PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
 _LONGEST_REASON = 300
+
+
+class TimedFiles(Protocol):
+    """The files of some sides on this machine."""
+
+    @property
+    def cache(self) -> Path | None:
+        """Recorded algorithm cache, for steps that read one which no step before them wrote."""
+
+    def names_of(self, side: str) -> StepFiles:
+        """Return the names that a side's files have in the run directory."""
+
+    def list_files(self, sides: Iterable[str]) -> Mapping[str, Path]:
+        """Return what the sides need, by its name in the run directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +54,18 @@ class ContestFiles:
     cache: Path | None = None
     """Recorded algorithm cache, for steps that read one which no step before them wrote."""
 
-    def names_of(self, side: Side) -> StepFiles:
+    def names_of(self, side: str) -> StepFiles:
         """Return the names that a side's files have in the run directory."""
         return name_files(side, inputs={name: path.suffix for name, path in self.inputs.items()})
+
+    def list_files(self, sides: Iterable[str]) -> Mapping[str, Path]:
+        """Return what the sides need, by its name in the run directory."""
+        found: dict[str, Path] = {}
+        for side in sides:
+            names = self.names_of(side)
+            found |= {names.program: self.programs[Side(side)], names.model: self.model}
+            found |= {file: self.inputs[name] for name, file in names.inputs}
+        return found
 
 
 class ContestEnded(ProductFailure):
@@ -51,33 +77,31 @@ class ContestEnded(ProductFailure):
 
 
 class ContestRuns:
-    """The runs of one contest in one run directory."""
+    """The runs of some sides in one run directory."""
 
     def __init__(
         self,
-        contest: Contest,
-        files: ContestFiles,
+        sides: tuple[str, ...],
+        files: TimedFiles,
         directory: RunDirectory,
         *,
         machine: str,
         scratch: Path,
+        timeout_s: float,
     ) -> None:
-        self._contest = contest
         self._files = files
         self._directory = directory
         self._machine = machine
         self._scratch = scratch
-        self._caches = dict.fromkeys(Side, files.cache) if files.cache else {}
+        self._timeout_s = timeout_s
+        self._caches: dict[str, Path] = dict.fromkeys(sides, files.cache) if files.cache else {}
+        self._dumps = 0
         self.program_time_s = 0.0
         """Wall time of all programs so far."""
-        for side, _ in contest.sides:
-            names = files.names_of(side)
-            directory.put(files.programs[side], names.program)
-            directory.put(files.model, names.model)
-            for name, file in names.inputs:
-                directory.put(files.inputs[name], file)
+        for name, path in files.list_files(sides).items():
+            directory.put(path, name)
 
-    def prepare(self, side: Side, contestant: Contestant) -> None:
+    def prepare(self, side: str, contestant: Contestant) -> None:
         """Do the steps before the measured one. Raises ContestEnded if one fails."""
         for command in contestant.commands[:-1]:
             self._run(side, contestant, command)
@@ -86,7 +110,7 @@ class ContestRuns:
 
     def run_measured(
         self,
-        side: Side,
+        side: str,
         contestant: Contestant,
         *,
         iterations: int,
@@ -98,15 +122,30 @@ class ContestRuns:
         env = {_PADDING: "x" * padding_bytes}
         return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpu=cpu)
 
-    def run_for_outputs(self, side: Side, contestant: Contestant) -> tuple[bytes, ...]:
+    def run_for_outputs(self, side: str, contestant: Contestant) -> tuple[bytes, ...]:
         """Run the measured step once, and return its outputs in their order.
 
         Their names are those of variables, which other layouts and fusions number differently.
         """
-        folder = f"{side}-outputs"
+        self._dumps += 1
+        folder = f"outputs{self._dumps}"
         self._directory.make(folder)
         self._run(side, contestant, make_dumping(contestant.commands[-1], folder))
         return tuple(self._fetch_outputs(folder, contestant))
+
+    def run_apart(self, argv: tuple[str, ...]) -> ProgramRun:
+        """Run a command that is no step. Raises ContestEnded if it fails."""
+        return self._finish(argv[0], argv)
+
+    def read_made(self, side: str, contestant: Contestant) -> tuple[bytes | None, bytes | None]:
+        """Return the dumped model and the algorithm cache that the steps of a side left."""
+        steps = [command.step for command in contestant.commands]
+        dumped = any(step.dumps for step in steps)
+        cached = any(step.cache is CacheUse.WRITES for step in steps)
+        return (
+            self._directory.get(self._files.names_of(side).dumped_model) if dumped else None,
+            self._caches[side].read_bytes() if cached else None,
+        )
 
     def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
         """Return the outputs of the last run; earlier ones were warm-ups."""
@@ -126,7 +165,7 @@ class ContestRuns:
             raise ContestEnded(ContestStatus.FAILED, msg)
         return [data for data in found if data is not None]
 
-    def _keep_cache(self, side: Side, contestant: Contestant) -> None:
+    def _keep_cache(self, side: str, contestant: Contestant) -> None:
         data = self._directory.get(self._files.names_of(side).algo_cache)
         if data is None:
             msg = f"{contestant.name}: the search left no algorithm cache"
@@ -136,7 +175,7 @@ class ContestRuns:
 
     def _run(
         self,
-        side: Side,
+        side: str,
         contestant: Contestant,
         command: StepCommand,
         more: tuple[str, ...] = (),
@@ -146,19 +185,27 @@ class ContestRuns:
     ) -> ProgramRun:
         if command.step.cache is CacheUse.READS:
             self._directory.put(self._caches[side], self._files.names_of(side).algo_cache)
-        run = self._directory.run(
-            (*command.argv, *more), timeout_s=self._contest.timeout_s, env=env, cpu=cpu
-        )
+        return self._finish(contestant.name, (*command.argv, *more), env=env, cpu=cpu)
+
+    def _finish(
+        self,
+        name: str,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str] | None = None,
+        cpu: int | None = None,
+    ) -> ProgramRun:
+        run = self._directory.run(argv, timeout_s=self._timeout_s, env=env, cpu=cpu)
         self.program_time_s += run.wall_s
         relocation_support.expect_loaded(self._machine, run)
         expect_not_killed(self._machine, run)
         if ending(run) is not RunOutcome.PASSED:
-            raise ContestEnded(ContestStatus.FAILED, self._describe_failure(contestant, run))
+            raise ContestEnded(ContestStatus.FAILED, self._describe_failure(name, run))
         return run
 
-    def _describe_failure(self, contestant: Contestant, run: ProgramRun) -> str:
+    def _describe_failure(self, name: str, run: ProgramRun) -> str:
         if run.timed_out:
-            return f"{contestant.name}: it did not end within {self._contest.timeout_s:g} s"
+            return f"{name}: it did not end within {self._timeout_s:g} s"
         said = error_message(run.stderr) or error_message(run.stdout)
-        ended = f"{contestant.name}: it ended with {run.rc} ({ending(run)})"
+        ended = f"{name}: it ended with {run.rc} ({ending(run)})"
         return f"{ended}: {said}" if said else ended

@@ -33,7 +33,11 @@ def open_runs(folder: Path, script: str, contest: Contest = CONTEST) -> Iterator
     data.write_bytes(b"numbers")
     files = ContestFiles(programs=dict.fromkeys(Side, program), model=data, inputs={"data": data})
     with Local("here", ProcessRunner(os.environ), folder / "runs").open() as directory:
-        yield ContestRuns(contest, files, directory, machine="here", scratch=folder)
+        sides = tuple(side for side, _ in contest.sides)
+        timeout_s = contest.timeout_s
+        yield ContestRuns(
+            sides, files, directory, machine="here", scratch=folder, timeout_s=timeout_s
+        )
 
 
 def test_each_run_reads_a_cache_of_its_own(tmp_path: Path) -> None:
@@ -67,7 +71,7 @@ def test_a_process_gets_its_cpu_and_its_padding(tmp_path: Path) -> None:
 
 def test_outputs_are_those_of_the_last_run_in_their_order(tmp_path: Path) -> None:
     """Earlier runs are warm-ups, and numbers sort as numbers."""
-    script = "cd a-outputs; for n in run0-var2 run1-var10 run1-var9; do echo $n >$n; done"
+    script = "cd outputs1; for n in run0-var2 run1-var10 run1-var9; do echo $n >$n; done"
     with open_runs(tmp_path, script) as runs:
         found = runs.run_for_outputs(Side.REFERENCE, CONTEST.reference)
 

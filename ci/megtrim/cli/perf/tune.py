@@ -1,0 +1,153 @@
+"""``megtrim perf tune``: race for the fastest flags of a scenario, and keep them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.perf.tune_text import describe_result, list_facts
+from megtrim.cli.session.setup import (
+    Options,
+    common,
+    describe,
+    device_option,
+    json_option,
+    open_session,
+)
+from megtrim.config.load import load_config
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.config.units import parse_duration
+from megtrim.config.yaml.problems import closest
+from megtrim.devices import Lease
+from megtrim.devices.retry import run_with_retries
+from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.perf.experiments.table import BASELINE
+from megtrim.pipeline.running.contest_plan import own_flags
+from megtrim.pipeline.session import Session
+from megtrim.pipeline.tuning.field import Field, make_field
+from megtrim.pipeline.tuning.flag_race import TuneResult, TuneTerms, tune
+from megtrim.pipeline.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
+from megtrim.plan.graph import PLAIN, tasks, with_dependencies
+from megtrim.stages import runner
+from megtrim.store import write_atomically
+
+
+def _read_budget(_ctx: click.Context, _param: click.Parameter, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except InputError as error:
+        raise click.BadParameter(error.message) from None
+
+
+@click.command(
+    "tune",
+    epilog="""\b
+Examples:
+  megtrim perf tune resnet50/default
+  megtrim perf tune resnet50/default --device pixel-6 --budget "30 min"
+  megtrim perf tune resnet50/default --write --name fastest
+""",
+)
+@common
+@device_option
+@click.argument("scenario", metavar="MODEL/SCENARIO")
+@click.option(
+    "--budget",
+    "budget_s",
+    callback=_read_budget,
+    default="1 hour",
+    show_default=True,
+    metavar="TIME",
+    help="Begin no round of the race after this time; the last heat comes on top.",
+)
+@click.option("--write", is_flag=True, help="Add the winner to the configuration as a scenario.")
+@click.option("--name", metavar="NAME", help="Of that scenario. [default: SCENARIO-tuned]")
+@json_option
+def tune_flags(
+    scenario: str,
+    budget_s: float,
+    write: bool,
+    name: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Find the fastest flags of a scenario on its device.
+
+    Combinations of layouts, weight pre-processing, fusions, recorded kernels and searched
+    algorithms race in interleaved rounds, with the recipes and the choice of the engine's own
+    --fitting. Who is surely slower leaves; who computes something else does not start. The winner
+    meets the baseline, the recipes and that choice once more.
+    """
+    session = open_session(Options(**options))
+    chosen = choose_scenario(scenario, session)
+    describe(session)
+    every = tasks(session.request.config, committed=session.request.committed)
+    _, codes = runner.run(with_dependencies({PLAIN}, every), session)
+    if PLAIN not in session.results.done:
+        return worst_exit_code(codes)
+    field = make_field(chosen, session)
+    name = name or f"{chosen.settings.name}-tuned"
+    file = session.request.loaded.path
+    raw = file.read_bytes()
+    if write:
+        expect_free(raw, field, name, file=str(file))
+    result = _race(field, budget_s, session)
+    tuned = make_tuned(result.winner, field, own_flags(chosen, session), raw, name)
+    if as_json:
+        show(json.dumps(list_facts(chosen.id, result, tuned), indent=1))
+    else:
+        show(describe_result(chosen.id, result, tuned))
+    if write and result.winner.name != BASELINE:
+        keep_winner(file, add(raw, tuned, file=str(file)), tuned, result)
+        session.services.console.say(f"added to {file}: trace and verify it with megtrim trim")
+    return EXIT_PASS
+
+
+def _race(field: Field, budget_s: float, session: Session) -> TuneResult:
+    terms = TuneTerms(budget_s=budget_s, criterion=session.request.config.perf.criterion)
+    say = session.services.console.say
+    say(f"  tune  {field.scenario.id}: {len(field.entrants)} contestants")
+
+    def attempt(lease: Lease) -> TuneResult:
+        return tune(field, terms, lease, say=say)
+
+    return run_with_retries(session.services.device(field.scenario), attempt, say=say)
+
+
+def choose_scenario(text: str, session: Session) -> Scenario:
+    """Return the scenario that a person means. Raises InputError."""
+    every = tuple(all_scenarios(session.request.config))
+    found = [each for each in every if text in (each.id, each.id.partition("@")[0])]
+    known = [each.id for each in every]
+    if not found:
+        msg = f"found {text[:80]!r}, expected one of {', '.join(known)}"
+        likely = closest(text, known)
+        raise InputError(msg, hint=f"did you mean {likely}?" if likely else "")
+    if len(found) > 1:
+        msg = f"{text} has several CPU classes: {', '.join(each.id for each in found)}"
+        raise InputError(msg, hint="name one of these; each class may have other fastest flags")
+    if found[0].settings.application is not None:
+        msg = f"{text} runs an application, whose flags megtrim does not know"
+        raise InputError(msg, hint="name a scenario of the engine's own program")
+    return found[0]
+
+
+def keep_winner(file: Path, edited: bytes, tuned: TunedScenario, result: TuneResult) -> None:
+    """Write the files, then the configuration that names them; a mistake leaves it as it was."""
+    before = file.read_bytes()
+    made = ((tuned.dumped_model, result.dumped_model), (tuned.algo_cache, result.algo_cache))
+    for relative, data in made:
+        if relative is not None and data is not None:
+            path = file.absolute().parent / relative
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    write_atomically(file, edited.decode())
+    try:
+        load_config(file)
+    except InputError:
+        write_atomically(file, before.decode())
+        raise

@@ -1,0 +1,47 @@
+"""What the verb refuses, and how it keeps a winner."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+from click.testing import CliRunner
+
+from megtrim.cli.perf.tune import keep_winner, tune_flags
+from megtrim.errors import InputError
+from megtrim.pipeline.tuning.tuned_scenario import TunedScenario
+from unit.cli.perf.test_tune_text import make_result
+from unit.pipeline.tuning.scripted import CONFIG, make_field
+
+CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
+TUNED = TunedScenario(
+    place=("models", 0, "scenarios"), item={"name": "fast"}, dumped_model=None, algo_cache=CACHE
+)
+
+
+@pytest.mark.parametrize("text", ["soon", "9 moons", "-1 min"])
+def test_a_budget_is_a_duration(text: str) -> None:
+    done = CliRunner().invoke(tune_flags, ["net/default", "--budget", text])
+    assert done.exit_code == 2
+    assert "a duration such as" in done.output
+
+
+def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
+    """Both are written, and the configuration is read again."""
+    make_field(tmp_path)
+    file = tmp_path / "megtrim.yaml"
+    edited = f"{CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"
+    result = make_result("nchw88", algo_cache=b"found")
+    keep_winner(file, edited.encode(), TUNED, result)
+    assert file.read_text("utf-8") == edited
+    assert (tmp_path / CACHE).read_bytes() == b"found"
+
+
+def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
+    """A mistake of ours costs nobody their configuration."""
+    make_field(tmp_path)
+    file = tmp_path / "megtrim.yaml"
+    wrong = f"{CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
+    with pytest.raises(InputError, match="arg"):
+        keep_winner(file, wrong.encode(), TUNED, make_result("nchw88"))
+    assert file.read_text("utf-8") == CONFIG

@@ -1,0 +1,88 @@
+"""The winner as an entry: flags, cache, model, and what the scenario had."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+import pytest
+import yaml
+
+from megtrim.errors import InputError
+from megtrim.load_and_run.arguments import Flag
+from megtrim.perf.tuning.candidates import list_candidates
+from megtrim.pipeline.tuning.field import Field
+from megtrim.pipeline.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
+from unit.pipeline.tuning.scripted import CONFIG, X86, make_field
+
+OWN = (Flag("cpu", None), Flag("iter", "3"))
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Field:
+    """Return the race of the scenario, without its files."""
+    made = make_field(tmp_path)
+    made.kept = (Flag("const_shape", None),)
+    return made
+
+
+def make(field: Field, winner: str) -> TunedScenario:
+    (found,) = (each for each in list_candidates(X86) if each.name == winner)
+    return make_tuned(found, field, OWN, CONFIG.encode(), "fast")
+
+
+def read(raw: bytes) -> list[dict[str, object]]:
+    models: list[dict[str, object]] = yaml.safe_load(raw)["models"]
+    return models
+
+
+def test_flags_become_a_scenario(field: Field) -> None:
+    """With the flags that the model needs, its counts and inputs."""
+    tuned = make(field, "nchw88-weight-preprocess")
+    assert (tuned.dumped_model, tuned.algo_cache) == (None, None)
+    (model,) = read(add(CONFIG.encode(), tuned, file="f.yaml"))
+    scenarios = model["scenarios"]
+    assert isinstance(scenarios, list)
+    assert scenarios[1] == {
+        "name": "fast",
+        "args": [
+            *("--cpu", "--enable-nchw88", "--weight-preprocess", "--const-shape", "--iter", "3"),
+        ],
+        "inputs": {"data": "in.npy"},
+    }
+
+
+def test_a_cache_is_recorded(field: Field) -> None:
+    """The search is not repeated: what it found is kept beside the configuration."""
+    tuned = make(field, "fuse-cache")
+    assert tuned.algo_cache == PurePosixPath("megtrim/tuned/net-fast.algo.cache")
+    assert tuned.item["fast_run"] is True
+    assert tuned.item["algo_cache"] == str(tuned.algo_cache)
+
+
+def test_a_dumped_model_is_a_model_of_its_own(field: Field) -> None:
+    """Its section has the scenario, and no operator JSON of another file."""
+    tuned = make(field, "layout-dumped-cache")
+    assert tuned.place == ("models",)
+    first, second = read(add(CONFIG.encode(), tuned, file="f.yaml"))
+    assert first["name"] == "net"
+    assert (second["name"], second["file"]) == ("net-fast", "megtrim/tuned/net-fast.mge")
+    assert set(second) == {"name", "file", "scenarios"}
+
+
+def test_a_recipe_is_kept_without_fake_first(field: Field) -> None:
+    """It changes the first warm-up alone, and a scenario's outputs are dumped."""
+    tuned = make(field, "recipe-x86")
+    (scenario,) = cast("list[dict[str, object]]", tuned.item["scenarios"])
+    assert scenario["args"] == ["--cpu", "--weight-preprocess", "--const-shape", "--iter", "3"]
+
+
+def test_a_name_that_is_taken_is_refused_first(field: Field) -> None:
+    """And a file that cannot be edited, before an hour of racing."""
+    expect_free(CONFIG.encode(), field, "fast", file="f.yaml")
+    with pytest.raises(InputError, match="has a scenario default already"):
+        expect_free(CONFIG.encode(), field, "default", file="f.yaml")
+    flow = CONFIG.replace("    scenarios:\n", "    scenarios: [{name: default}]\n", 1)
+    flow = flow[: flow.index("      # as we")]
+    with pytest.raises(InputError, match="not a list with one dash a line"):
+        expect_free(flow.encode(), field, "fast", file="f.yaml")
