@@ -292,8 +292,8 @@ def get_commit(asked: Asked, sha: str) -> Response:
     commit = asked.repository.resolve(sha)
     parents = [{"sha": parent} for parent in commit.parents]
     tree = {"sha": commit.tree}
-    told = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
-    return as_json(told)
+    reported = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
+    return as_json(reported)
 
 
 def create_commit(asked: Asked) -> Response:

@@ -292,7 +292,7 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 
 
 def test_exit_statuses_are_unique() -> None:
-    """Two kinds of failure with one exit status could not be told apart by a script."""
+    """Two kinds of failure with one exit status could not be distinguished by a script."""
     kinds = errors.MegtrimError.__subclasses__()
     codes = [kind.exit_code for kind in kinds]
 

@@ -21,7 +21,7 @@ def text(trim: str, more: str = "") -> str:
 
 
 def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
-    """Beside optimize: none as well; what is left out is left to optimize."""
+    """Next to optimize: none as well; what is left out is left to optimize."""
     means = "  means: {unwind_tables: false, small_code: Os, lto: full, fold: none}\n"
 
     trim = load(tmp_path, text(means)).config.trim
@@ -38,7 +38,7 @@ def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trim", "more", "told"),
+    ("trim", "more", "reported"),
     [
         (
             "  minimum_size: false\n  means:\n    lto: full\n    unwind_tables: false\n",
@@ -94,15 +94,15 @@ def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_told_with_its_line(
-    tmp_path: Path, trim: str, more: str, told: str
+def test_what_cannot_be_is_shown_with_its_line(
+    tmp_path: Path, trim: str, more: str, reported: str
 ) -> None:
     """And with what to write in its place."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, text(trim, more))
 
     assert len(caught.value.problems) == 1
-    assert str(caught.value.problems[0]).endswith(told)
+    assert str(caught.value.problems[0]).endswith(reported)
 
 
 @pytest.mark.parametrize(
