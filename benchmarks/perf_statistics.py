@@ -31,12 +31,12 @@ from scipy import stats
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
-    Criterion,
     Pair,
     TimeComparison,
     compare_at_looks,
     match_pairs,
 )
+from megtrim.perf.criterion import Criterion
 from megtrim.perf.samples import Sample, SampleStage
 from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.perf.sequential import SamplingPlan

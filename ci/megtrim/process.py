@@ -67,6 +67,8 @@ class Command:
     """File that the program reads; None: its input is empty."""
     stdout_to: Path | None = None
     """File that receives its output unchanged, in place of :attr:`CompletedCommand.stdout`."""
+    cpu: int | None = None
+    """The CPU that it is bound to; None: any."""
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
@@ -325,7 +327,7 @@ def _popen(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - a few small calls, nothing that locks
+            preexec_fn=partial(_prepare, command.cpu),  # noqa: PLW1509 - small calls, no locks
         )
 
     try:
@@ -352,7 +354,10 @@ def _popen(
         raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 
-def _die_with_parent() -> None:
+def _prepare(cpu: int | None) -> None:
+    """Set up the process that is about to become the program."""
+    if cpu is not None:
+        os.sched_setaffinity(0, {cpu})
     # A shell's background job ignores the first two, a job under nohup ignores the third; our
     # programs would inherit that. Popen itself restores the signals that Python ignores.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

@@ -68,6 +68,9 @@ keep_set: megtrim/keepset.json
 #budgets:
 #- {artifact: load_and_run, max: 3 MiB, growth: 16 KiB}
 
+# What `megtrim perf run` measures, and the smallest change of a time that counts.
+#perf: {experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}
+
 # Leave to exceed a budget, for a reason and a time.
 #waivers:
 #- {budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}

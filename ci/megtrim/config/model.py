@@ -16,6 +16,7 @@ from megtrim.config.application import Application
 from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
 from megtrim.config.neighbours import AskedNeighbours
+from megtrim.config.performance import PerfConfig
 from megtrim.config.size_flags import SizeFlagsConfig
 from megtrim.config.value_types import (
     AbsoluteTolerance,
@@ -263,6 +264,7 @@ class Config(ConfigSection):
     waivers: tuple[Waiver, ...] = ()
     baseline: FilePath | None = None
     """Size manifest of a former build, which growth is measured against."""
+    perf: PerfConfig = PerfConfig()
 
     @model_validator(mode="after")
     def _fill_in(self) -> Config:

@@ -14,6 +14,8 @@ from megtrim.errors import InputError
 
 BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
 DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
+SHARE_EXPECTED = "a share such as 1% or 2.5%, above 0 and below 100%"
+MILLISECONDS_EXPECTED = "a short time such as 0.05 ms or 20 us"
 
 LARGEST_BYTES = 2**60
 LARGEST_DURATION_S = 3660 * 86_400
@@ -48,6 +50,8 @@ _SECONDS = {
     "week": 7 * 86_400,
     "weeks": 7 * 86_400,
 }
+
+_MILLISECONDS = {"us": Fraction(1, 1000), "ms": Fraction(1), "s": Fraction(1000)}
 
 _QUANTITY = re.compile(
     r"(?P<number>[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,20})(?P<part>\.[0-9]{1,9})?"
@@ -110,6 +114,23 @@ def parse_duration(value: object) -> float:
     factor = _SECONDS.get(unit or "s")
     if factor is None or number * factor > LARGEST_DURATION_S:
         raise _unreadable(value, DURATION_EXPECTED)
+    return float(number * factor)
+
+
+def parse_share(value: object) -> float:
+    """Read a percentage, such as ``1%``, into a share: 0.01."""
+    number, unit = _quantity(value, SHARE_EXPECTED)
+    if unit != "%" or not 0 < number < 100:
+        raise _unreadable(value, SHARE_EXPECTED)
+    return float(number / 100)
+
+
+def parse_milliseconds(value: object) -> float:
+    """Read a short time with its unit, such as ``0.05 ms``, into milliseconds; 0 needs none."""
+    number, unit = _quantity(value, MILLISECONDS_EXPECTED)
+    factor = _MILLISECONDS.get(unit or ("ms" if number == 0 else ""))
+    if factor is None or number * factor > 1000 * LARGEST_DURATION_S:
+        raise _unreadable(value, MILLISECONDS_EXPECTED)
     return float(number * factor)
 
 

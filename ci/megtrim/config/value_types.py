@@ -26,9 +26,13 @@ from pydantic_core import PydanticCustomError
 from megtrim.config.units import (
     BYTES_EXPECTED,
     DURATION_EXPECTED,
+    MILLISECONDS_EXPECTED,
+    SHARE_EXPECTED,
     format_duration,
     parse_bytes,
     parse_duration,
+    parse_milliseconds,
+    parse_share,
 )
 from megtrim.errors import InputError
 
@@ -63,6 +67,7 @@ USER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_.-]*$"
 SERIAL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.:_-]*$"
 PROPERTY_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 HUB_PATTERN = r"^[0-9]{1,3}(-[0-9]{1,3}(\.[0-9]{1,3})*)?$"
+BRANCH_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_-]*([./][A-Za-z0-9_][A-Za-z0-9_-]*)*$"
 GOVERNOR_PATTERN = r"^[a-z][a-z0-9_]*$"
 CPUS_PATTERN = r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$"
 HOST_EXPECTED = "a host's name or address, such as board-1.lab"
@@ -71,6 +76,7 @@ SERIAL_EXPECTED = "a serial as `adb devices` shows it (in quotes where it is a n
 PROPERTY_EXPECTED = "the name of an Android property, such as ro.product.model"
 VALUE_EXPECTED = "the property's whole value as text (in quotes where it looks like something else)"
 HUB_EXPECTED = "a hub as uhubctl names it, such as 1-1.4 (in quotes where it is a number)"
+BRANCH_EXPECTED = "the name of a branch, such as perf-history"
 GOVERNOR_EXPECTED = "a governor, such as performance"
 CPUS_EXPECTED = "numbers of CPUs, such as 4-7 or 0,2"
 
@@ -145,6 +151,20 @@ def _duration(value: object) -> float:
         return parse_duration(value)
     except InputError:
         raise make_value_error(DURATION_EXPECTED) from None
+
+
+def _share(value: object) -> float:
+    try:
+        return parse_share(value)
+    except InputError:
+        raise make_value_error(SHARE_EXPECTED) from None
+
+
+def _milliseconds(value: object) -> float:
+    try:
+        return parse_milliseconds(value)
+    except InputError:
+        raise make_value_error(MILLISECONDS_EXPECTED) from None
 
 
 def _timeout(value: float) -> float:
@@ -243,6 +263,8 @@ FilePaths = Annotated[
 ]
 SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
 DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
+Share = Annotated[float, PlainValidator(_share), _schema_text(SHARE_EXPECTED)]
+TimeMs = Annotated[float, PlainValidator(_milliseconds), _schema_text(MILLISECONDS_EXPECTED)]
 AbsoluteTolerance = Annotated[
     float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)
 ]
@@ -282,6 +304,11 @@ Governor = Annotated[
     StrictStr,
     AfterValidator(_matching(GOVERNOR_PATTERN, GOVERNOR_EXPECTED)),
     _schema_pattern(GOVERNOR_PATTERN),
+]
+BranchName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(BRANCH_PATTERN, BRANCH_EXPECTED)),
+    _schema_pattern(BRANCH_PATTERN),
 ]
 CpuList = Annotated[
     StrictStr,

@@ -62,11 +62,16 @@ class RunDirectory(Protocol):
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
+        cpu: int | None = None,
     ) -> ProgramRun:
         """Run a program that was put here, by its name, in this folder.
 
-        ``on_line`` is called with each line that it prints, as soon as it is printed.
+        ``on_line`` is called with each line that it prints, as soon as it is printed. ``cpu``: the
+        only one that it may use, of :meth:`cpus`.
         """
+
+    def cpus(self) -> tuple[int, ...]:
+        """Return the CPUs that a program can be bound to; none if it cannot be, or should not."""
 
     def get(self, name: str) -> bytes | None:
         """Return a file's bytes, or None if there is no such file.

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,6 +123,7 @@ class LocalFolder:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
+        cpu: int | None = None,
     ) -> ProgramRun:
         program = str(self._path / argv[0])
         command = Command(
@@ -130,6 +132,7 @@ class LocalFolder:
             env=env or {},
             timeout_s=timeout_s,
             on_line=on_line,
+            cpu=cpu,
         )
         outcome = self._processes.run(command)
         run = ProgramRun(
@@ -141,6 +144,11 @@ class LocalFolder:
             timed_out=outcome.timed_out,
         )
         return replace(run, crash=crash_reports.local_evidence(run, launcher=self._launcher))
+
+    def cpus(self) -> tuple[int, ...]:
+        # Only Linux can bind a program; a container may be given some of its CPUs.
+        found = os.sched_getaffinity(0) if sys.platform == "linux" else ()
+        return tuple(sorted(found))
 
     def get(self, name: str) -> bytes | None:
         path = self._own(name)

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from megtrim.perf.answer import Answer
+from megtrim.perf.criterion import Criterion
 from megtrim.perf.samples import Sample, SampleStage
 from megtrim.perf.sequential import SamplingPlan
 
@@ -42,20 +43,6 @@ class TimeComparison:
     """Whether the interval excludes 1 and the difference reaches the floor."""
     exceeds: Answer
     """Whether the change is more than threshold and floor, in either direction."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Criterion:
-    """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
-
-    threshold: float = 0.01
-    floor_ms: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Refuse what would call everything, or nothing, a change."""
-        if not 0 < self.threshold < 1 or not 0 <= self.floor_ms < math.inf:
-            msg = f"no criterion: {self.threshold=}, {self.floor_ms=}"
-            raise ValueError(msg)
 
 
 def match_pairs(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import optimize, stats
 
 LOOKS = (8, 12, 16, 24, 32, 40)
 """Numbers of pairs after which a comparison is looked at."""
@@ -39,6 +38,8 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
     Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
     """
+    from scipy import optimize, stats  # noqa: PLC0415 - a second, which only this function needs
+
     pairs = np.asarray(looks, dtype=float)
     correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
     quantile = stats.norm.isf(alpha / 2)

@@ -13,6 +13,7 @@ from datetime import date
 from megtrim.build_spec import EngineIdentity
 from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.size.budgets import BudgetResult, LimitStatus
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
@@ -240,6 +241,27 @@ class SwitchTableResult(StageResult):
     """Of the stage `switches`: the builds compared."""
 
     rows: tuple[SwitchSize, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerfResult(StageResult):
+    """Of the stage `perf`: one contest of a scenario."""
+
+    scenario: str
+    subject: str
+    """The experiment, or ``trimming-VARIANT``."""
+    skipped: str = ""
+    """Why it was not held; empty where it was."""
+    device: DeviceIdentity | None = None
+    emulated: bool = False
+    contest: Contest | None = None
+    measured: ContestResult | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a program that failed; what samples mean, the verdict says."""
+        bad = self.measured is not None and self.measured.status is not ContestStatus.MEASURED
+        return ProductFailure.exit_code if bad else EXIT_PASS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ class Stage(StrEnum):
     NEIGHBOURS = "neighbours"
     SIZE = "size"
     SWITCHES = "switches"
+    PERF = "perf"
     VERDICT = "verdict"
     REPORT = "report"
 
@@ -38,6 +39,8 @@ class Stage(StrEnum):
         """The words after ``megtrim`` that run it, such as ``verify`` or ``stage build``."""
         if self is Stage.NEIGHBOURS:
             return f"{Stage.VERIFY} --neighbours"
+        if self is Stage.PERF:
+            return f"{self} run"
         own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
         return self.value if self in own else f"stage {self}"
 

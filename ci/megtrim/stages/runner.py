@@ -29,6 +29,7 @@ from megtrim.stages import (
     functions,
     header,
     neighbours,
+    perf,
     profile,
     reduce,
     report,
@@ -49,6 +50,7 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.NEIGHBOURS: neighbours,
     Stage.SIZE: size,
     Stage.SWITCHES: switches,
+    Stage.PERF: perf,
     Stage.VERDICT: verdict,
     Stage.REPORT: report,
 }

@@ -32,8 +32,9 @@ from megtrim.pipeline.summary.keepset_usage import (
     regions_use,
     trim_choice,
 )
-from megtrim.pipeline.summary.last_proof import find_expired, last_proofs
+from megtrim.pipeline.summary.last_proof import LastProof, find_expired, last_proofs
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
+from megtrim.pipeline.summary.performance import list_measuring_devices, summarize_performance
 from megtrim.pipeline.summary.scenario_results import scenario_results
 from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text, budget_rows, switch_sizes
 from megtrim.plan.graph import (
@@ -44,6 +45,7 @@ from megtrim.plan.graph import (
     PROFILE,
     REDUCED,
     REGION,
+    Stage,
     Task,
     verb_of,
     verify_task,
@@ -106,7 +108,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["committed keep set"] = sha256_file(committed)
     if config.waivers:
         named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
-    for scenario, proof in last_proofs(session).items():
+    for scenario, proof in _last_proofs(task, session).items():
         if proof is not None:
             named[f"last proof of {scenario}"] = repr(proof)
     return named
@@ -121,7 +123,8 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     """Join, write ``verdict.json``, return what it adds up to."""
     config = session.request.config
     toolchain = session.services.toolchain
-    proofs = last_proofs(session)
+    proofs = _last_proofs(task, session)
+    proves = _proves(task)
     lines = {e.id: session.request.loaded.line(*e.path) for e in all_scenarios(config)}
     lines |= {
         b.artifact: session.request.loaded.line("budgets", i) for i, b in enumerate(config.budgets)
@@ -138,12 +141,12 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
                 version=toolchain.version,
                 image=toolchain.image,
             ),
-            devices=_devices(session),
+            devices=_devices(task, session),
             trim=trim_choice(session),
             artifacts=artifact_sizes(session),
             regions=regions_use(task, session),
             operators=operators_use(session.results),
-            scenarios=scenario_results(session, proofs),
+            scenarios=scenario_results(session, proofs) if proves else (),
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(session.results),
             baseline=baseline_text(session.results),
@@ -151,10 +154,11 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),
+            performance=summarize_performance(task.wants, session),
             checks=(
                 *_stage_checks(task, session),
                 *keep_set_checks(session),
-                *neighbour_checks(session),
+                *(neighbour_checks(session) if proves else ()),
             ),
             warnings=_warnings(session),
             invocation=session.request.invocation,
@@ -164,9 +168,20 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     return VerdictResult(verdict=verdict.verdict)
 
 
-def _devices(session: Session) -> tuple[DeviceIdentity, ...]:
+def _proves(task: Task) -> bool:
+    """Tell whether the verdict is on a trim: one on times alone proves no scenario."""
+    return any(Stage(wanted.partition("/")[0]) is Stage.VERIFY for wanted in task.wants)
+
+
+def _last_proofs(task: Task, session: Session) -> dict[str, LastProof | None]:
+    return last_proofs(session) if _proves(task) else {}
+
+
+def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
     """Return the machines that ran something, and for a class without any what stands for it."""
-    found: dict[str, DeviceIdentity] = {}
+    found = {each.name: each for each in list_measuring_devices(task.wants, session)}
+    if found:
+        return tuple(found[name] for name in sorted(found))
     for each in all_scenarios(session.request.config):
         device = session.services.devices.get(each.cpu_class.name)
         done = session.results.done.get(verify_task(each))

@@ -11,7 +11,6 @@ from scipy import stats
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
-    Criterion,
     Pair,
     compare,
     compare_at_looks,
@@ -19,6 +18,7 @@ from megtrim.perf.comparison import (
     match_pairs,
     sequential_p_value,
 )
+from megtrim.perf.criterion import Criterion
 from megtrim.perf.samples import Mark, Sample, SampleStage
 from megtrim.perf.sequential import SamplingPlan
 

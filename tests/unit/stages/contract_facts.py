@@ -37,6 +37,7 @@ class Fact:
 
 
 ALL = tuple(BASES)
+TRIMS_ALONE = tuple(name for name in ALL if name != "times")
 FUNCTION = ("function", "brought functions", "committed functions")
 PLAIN = ("plain", "quick")
 REGION = ("region", "committed", "brought", "unverified")
@@ -57,13 +58,23 @@ KEPT = " header/keepset functions/keepset"
 def runs(*scenarios: str) -> str:
     """Return the patterns of everything that runs a scenario."""
     stages = ("profile", "functions", "verify", "neighbours")
-    return " ".join(f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
+    proofs = (f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
+    return " ".join((*proofs, times("*", *scenarios)))
 
 
-VIEWS = "profile/m/view@any verify/m/view@any"
+def times(subject: str, *scenarios: str) -> str:
+    """Return the patterns of contests: of an experiment, or of a trimmed program."""
+    return " ".join(f"perf/{scenario}#{subject}" for scenario in scenarios)
+
+
+VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
 """What runs a program with the engine's shared object next to it."""
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 """Scenarios of the engine's own program."""
+
+
+_DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', *ENGINES)}"
+"""Contests that end when they are clear."""
 
 
 def key(
@@ -80,6 +91,7 @@ def key(
 
 
 _S = "models.0.scenarios.0"
+_RUNS_OF_S = runs("m/s@*").replace(times("*", "m/s@*"), "")
 _APP = "models.0.scenarios.2"
 CONFIG: tuple[Fact, ...] = (
     key("version", 2),
@@ -170,10 +182,11 @@ CONFIG: tuple[Fact, ...] = (
     key(f"{_APP}.application", "viewer", runs("m/app@*") + " functions/linked", traced=KEPT),
     key(f"{_S}.args", ("--cpu", "--iter", "3"), runs("m/s@*"), traced=KEPT),
     key(f"{_S}.inputs", {"data": Path("another-d.npy")}, runs("m/s@*"), traced=KEPT),
-    key(f"{_S}.inputs", {"data": Path("d.raw")}, runs("m/s@*")),
+    # An application may read it; load_and_run's command, which a contest names, cannot.
+    key(f"{_S}.inputs", {"data": Path("d.raw")}, runs("m/s@*"), TRIMS_ALONE),
     key(f"{_S}.classes", ("any",), "header/keepset", traced=KEPT),
     key(f"{_S}.threads", 4, runs("m/s@*"), traced=KEPT),
-    key(f"{_S}.fast_run", True, runs("m/s@*") + KEPT, TRACED),
+    key(f"{_S}.fast_run", True, f"{_RUNS_OF_S} {times('trimming-*', 'm/s@*')}" + KEPT, TRACED),
     key(
         "models.0.scenarios.1.algo_cache", Path("another-a.cache"), runs("m/cached@*"), traced=KEPT
     ),
@@ -184,8 +197,15 @@ CONFIG: tuple[Fact, ...] = (
     key("keep_set", Path("another-keepset.json"), KEPT, COMMITTED),
     key("verify.tolerance", 0.5),
     key("verify.relative_tolerance", 0.5),
-    key(f"{_S}.tolerance", 0.5, "verify/m/s@* neighbours/m/s@*"),
-    key(f"{_S}.relative_tolerance", 0.5, "verify/m/s@* neighbours/m/s@*"),
+    *(
+        key(
+            f"{_S}.{name}",
+            0.5,
+            f"verify/m/s@* neighbours/m/s@* {times('record-1', 'm/s@*')} "
+            + times("trimming-*", "m/s@*"),
+        )
+        for name in ("tolerance", "relative_tolerance")
+    ),
     key("verify.max_age_s", 86_400.0),
     key("artifacts", ("load_and_run",), "size/artifacts switches/table"),
     key(
@@ -216,6 +236,19 @@ CONFIG: tuple[Fact, ...] = (
         }.items()
     ),
     key("baseline", Path("another-sizes.json"), "size/artifacts", WITH_BASELINE),
+    # What is measured is another plan: what was measured already stays.
+    key("perf.experiments", ("record-1",)),
+    key("perf.recipes", ("x86",)),
+    key("perf.scenarios", ("m/s",)),
+    key("perf.classes", ("any",)),
+    key("perf.trimming", False),
+    key("perf.budget.rounds", 12, _DECIDED),
+    key("perf.budget.time_s", 60.0, f"{_DECIDED} {times('baseline', *ENGINES)}"),
+    key("perf.threshold", 0.5, _DECIDED),
+    key("perf.floor_ms", 0.5, _DECIDED),
+    key("perf.history.folder", Path("history")),
+    key("perf.history.branch", "history"),
+    key("perf.inconclusive", "warn"),
 )
 TIES: Mapping[str, str] = {
     **dict.fromkeys(
@@ -342,6 +375,11 @@ VERSIONS: tuple[Fact, ...] = (
         change=lambda world: world.patched(**{"megtrim.stages.verify.code_digest": lambda: "0"}),
         rest="verify/*",
     ),
+    Fact(
+        name="perf.METHOD",
+        change=lambda world: world.patched(**{"megtrim.stages.perf.METHOD": "0"}),
+        rest="perf/*",
+    ),
 )
 """What two versions of megtrim tell each other, beyond the digest of their code in every key."""
 _OTHER_BOARD = DeviceIdentity(name="other", kind="adb", facts={})
@@ -419,7 +457,10 @@ AROUND: tuple[Fact, ...] = (
         "quick", "size/artifacts" + VERDICT, lambda world: world.having(quick=False), ("quick",)
     ),
     having(
-        "neighbours", "neighbours/*" + VERDICT, lambda world: world.having(neighbours=True), HERE
+        "neighbours",
+        "neighbours/*" + VERDICT,
+        lambda world: world.having(neighbours=True),
+        tuple(name for name in HERE if name in TRIMS_ALONE),
     ),
     having(
         "baseline",

@@ -17,6 +17,7 @@ from unit.stages.contract_facts import (
     PLAIN,
     REGION,
     TRIMS,
+    times,
 )
 
 
@@ -44,10 +45,11 @@ def _programs() -> Iterator[Left]:
     }
     for program, scenarios in users.items():
         verified = " ".join(f"verify/{each} neighbours/{each}" for each in scenarios)
+        timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
         traced = " ".join(f"profile/{each}" for each in scenarios)
         recorded = " ".join(f"functions/{each}" for each in scenarios)
-        yield Left(task="build/plain", file=f"bin/{program}", rest=verified)
-        yield Left(task="reduce/reduced", file=f"bin/{program}", rest=verified)
+        yield Left(task="build/plain", file=f"bin/{program}", rest=f"{verified} {timed}")
+        yield Left(task="reduce/reduced", file=f"bin/{program}", rest=f"{verified} {compared}")
         shown = " ".join(f"neighbours/{each}" for each in scenarios)
         yield Left(task="build/profile", file=f"bin/{program}", rest=f"{traced} {shown}")
         yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
@@ -76,7 +78,8 @@ LEFT: tuple[Left, ...] = (
     Left(
         task="profile/*",
         file="algo.cache",
-        rest="functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any" + KEPT,
+        rest="functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any"
+        f" {times('trimming-*', 'm/tuned@any')}" + KEPT,
     ),
     Left(
         task="profile/*",

@@ -32,6 +32,7 @@ from megtrim.midout.scoped_headers import Scopes
 from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task, on_demand, tasks
+from megtrim.plan.performance import perf_tasks
 from megtrim.process import ProcessRunner
 from megtrim.stages import runner
 from megtrim.store import StageFolder, Store, sha256_file
@@ -95,6 +96,7 @@ BASES: Mapping[str, Mapping[str, Any]] = {
     "brought": {"measure": ["rtti"]},
     "brought functions": {"level": "function"},
     "unverified": {"minimum_size": False},
+    "times": {},
 }
 """The ways to trim, and what `trim` says in each."""
 ENGINES: Mapping[str, Mapping[str, Any]] = {"unverified": {"scopes": Scopes()}}
@@ -165,7 +167,11 @@ class World:
 
     def __post_init__(self) -> None:
         config, now = self.session.request.config, self.session
-        planned = tasks(config, committed=now.request.committed, neighbours=now.request.neighbours)
+        planned = (
+            perf_tasks(config)
+            if self.name == "times"
+            else tasks(config, committed=now.request.committed, neighbours=now.request.neighbours)
+        )
         object.__setattr__(self, "tasks", (*planned, *on_demand(config)))
 
     def having(self, **changes: Any) -> World:
@@ -268,6 +274,9 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
         del data["models"][0]["scenarios"][-1]
     if name == "unverified":
         data["waivers"] = []  # nothing but the age of a proof depends on the day
+    if name == "times":
+        # One that can be measured, and one whose flag the program does not know.
+        data["perf"] = {"experiments": ["record-1", "nchw4"], "trimming": True}
     if name in NEIGHBOURS:
         data["budgets"][0]["neighbours"] = NEIGHBOURS[name]
     (folder / "megtrim.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
@@ -394,6 +403,7 @@ _FILES: Mapping[Stage, Any] = {
     Stage.VERIFY: ("plain.log", "reduced.log", "plain/out", "reduced/out"),
     Stage.NEIGHBOURS: (),
     Stage.SIZE: ("sizes.json",),
+    Stage.PERF: (),
     Stage.SWITCHES: lambda task: () if task.name == "table" else _BIN,
     Stage.VERDICT: ("verdict.json",),
     Stage.REPORT: ("junit.xml",),

@@ -82,6 +82,9 @@ class FakeDirectory:
     def make(self, name: str) -> None:
         self.left.setdefault(f"{name}/", b"")
 
+    def cpus(self) -> tuple[int, ...]:
+        return ()
+
     def run(
         self,
         argv: Sequence[str],
@@ -89,6 +92,7 @@ class FakeDirectory:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
+        cpu: int | None = None,
     ) -> ProgramRun:
         self.device.runs.append(tuple(argv))
         stderr = ""

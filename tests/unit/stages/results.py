@@ -10,6 +10,8 @@ from typing import Any
 
 from megtrim.build_spec import EngineIdentity
 from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.perf.contest import ContestResult, ContestStatus
+from megtrim.perf.samples import Sample
 from megtrim.pipeline.result_content import MEASURED
 from megtrim.pipeline.results import (
     ArtifactSize,
@@ -20,6 +22,7 @@ from megtrim.pipeline.results import (
     HeaderResult,
     NeighbourRunResult,
     NeighboursResult,
+    PerfResult,
     RebuildRecord,
     RecordResult,
     ReduceResult,
@@ -49,6 +52,7 @@ from megtrim.verdict.model import (
     SwitchSize,
     VerdictKind,
 )
+from unit.perf.test_contest import CONTEST
 
 BUILD = BuildSummary(
     engine=EngineIdentity(kind="sample", generation=20220507, digest="d", dirty=("a.cpp",)),
@@ -102,6 +106,7 @@ BUDGET = BudgetResult(
     status=LimitStatus.PASS,
     limits=(BudgetLimit(kind=LimitKind.SIZE, status=LimitStatus.PASS, text="300 bytes"),),
 )
+SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms=(1.5,))
 SAMPLES: Mapping[type[StageResult], StageResult] = {
     type(each): each
     for each in (
@@ -152,6 +157,13 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
                     saved_share=0.1,
                 ),
             )
+        ),
+        PerfResult(
+            scenario="m/s@any",
+            subject="record-1",
+            device=DEVICE,
+            contest=CONTEST,
+            measured=ContestResult(status=ContestStatus.MEASURED, samples=(SAMPLE,), time_s=2.5),
         ),
         VerdictResult(verdict=VerdictKind.PASS),
         ReportResult(),

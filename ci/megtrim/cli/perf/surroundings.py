@@ -10,16 +10,13 @@ from pathlib import Path
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
+from megtrim.devices.cpu_features import read_cpu_features
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
 from megtrim.perf.experiments.experiment import DataType
 from megtrim.perf.experiments.situation import Situation, find_data_type
 
-_CPU_INFO = Path("/proc/cpuinfo")
-_FEATURES = {"asimddp": "dotprod", "avx2": "avx2"}
-"""The kernel's names of features that experiments need, and those of compilers."""
-_LABELS = ("flags", "Features")
 _HERE = ("auto", "local")
 """Kinds of devices that run programs on this machine's own CPU, if it is their architecture."""
 
@@ -73,18 +70,4 @@ def _find_features(loaded: LoadedConfig, machine: str | None) -> frozenset[str] 
     elsewhere = any(each.kind not in _HERE for each in loaded.config.devices)
     if machine != platform.machine() or elsewhere:
         return None
-    try:
-        text = _CPU_INFO.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return parse_features(text)
-
-
-def parse_features(text: str) -> frozenset[str] | None:
-    """Return the features that all CPUs of a ``/proc/cpuinfo`` have; None if it names none."""
-    lines = (line.partition(":") for line in text.splitlines())
-    listed = [set(words.split()) for label, _, words in lines if label.strip() in _LABELS]
-    if not listed:
-        return None
-    common = set.intersection(*listed)
-    return frozenset(name for kernel, name in _FEATURES.items() if kernel in common)
+    return read_cpu_features()

@@ -166,6 +166,13 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
+device_option = click.option(
+    "--device",
+    metavar="NAME|KIND",
+    help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
+)
+
+
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those that say what a trim depends on."""
     baseline_option = click.option(
@@ -179,12 +186,7 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those of a run on a trimmed build."""
-    device = click.option(
-        "--device",
-        metavar="NAME|KIND",
-        help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
-    )
-    return common(committed_option(quick_option(device(command))))
+    return common(committed_option(quick_option(device_option(command))))
 
 
 def open_console(*, quiet: bool) -> Console:

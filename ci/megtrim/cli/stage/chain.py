@@ -105,8 +105,13 @@ def run_chain(
         session.services.console.warn(line)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or run")
-    show(_as_json(session.results) if as_json else _as_text(session, stage, wanted))
+    show_results(session, stage, wanted, as_json=as_json)
     return session, codes
+
+
+def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
+    """Print what was found, for a stage and those that it depends on."""
+    show(_as_json(session.results) if as_json else _as_text(session, stage, wanted))
 
 
 def clear_final(store: Store) -> None:

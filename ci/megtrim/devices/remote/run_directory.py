@@ -49,7 +49,7 @@ from megtrim.devices.remote.transport import (
     make_timeout_error,
     new_nonce,
 )
-from megtrim.devices.remote.tuning import Tuning, tune_machine
+from megtrim.devices.remote.tuning import Tuning, parse_cpus, tune_machine
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun, ending_signal
@@ -144,14 +144,18 @@ class RemoteDirectory:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
+        cpu: int | None = None,
     ) -> ProgramRun:
         """Run a program that was put there, by its name."""
+        settings = self._setup.settings
+        if cpu is not None:
+            settings = settings.model_copy(update={"cpus": str(cpu)})
         command = self._files.command(tuple(argv), env or {})
         self.quiet = False
         self._files.copy_pending()
         with tune_machine(
             self._link,
-            self._setup.settings,
+            settings,
             root=self._entry.root,
             before=self._reading,
             timeouts=self._timeouts,
@@ -216,6 +220,10 @@ class RemoteDirectory:
                 self._link.label, step, f"it did not report how that ended: {outcome.stderr}"
             )
         return stdout, ended, parse_reading(reply)
+
+    def cpus(self) -> tuple[int, ...]:
+        """Return the CPUs that the configuration names: others may be slow ones."""
+        return parse_cpus(self._setup.settings.cpus)
 
     def get(self, name: str) -> bytes | None:
         """Return a file's bytes, or None if there is no such file."""

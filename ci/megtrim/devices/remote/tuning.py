@@ -236,14 +236,20 @@ def cpu_mask(cpus: str) -> str:
 
     Old versions of toybox accept only masks. Raises InputError.
     """
-    if not cpus:
-        return ""
-    mask = 0
+    mask = sum(1 << number for number in parse_cpus(cpus))
+    return f"{mask:x}" if mask else ""
+
+
+def parse_cpus(cpus: str) -> tuple[int, ...]:
+    """Return the numbers of CPUs such as ``4-7`` or ``0,2``, sorted; none for empty text.
+
+    Raises InputError.
+    """
+    numbers: set[int] = set()
     for part in cpus.split(",") if _CPUS.fullmatch(cpus) else ():
         first, _, last = part.partition("-")
-        for number in range(int(first), int(last or first) + 1):
-            mask |= 1 << number
-    if not 0 < mask < 1 << _MOST_CPUS:
+        numbers.update(range(int(first), int(last or first) + 1))
+    if cpus and (not numbers or max(numbers) >= _MOST_CPUS):
         msg = f"found the CPUs {cpus[:60]!r}, expected numbers below {_MOST_CPUS}, such as 4-7"
         raise InputError(msg, hint="they are counted from 0, and ranges rise")
-    return f"{mask:x}"
+    return tuple(sorted(numbers))

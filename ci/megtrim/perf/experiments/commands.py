@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from megtrim.errors import InputError
 from megtrim.load_and_run.argument_mutation import render_flags
@@ -13,6 +13,7 @@ from megtrim.perf.experiments.experiment import Backend, CacheUse, Experiment, M
 ITERATIONS = 10
 """The program's own default."""
 
+_FAKE_FIRST = "fake-first"
 _OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
 """What ``--layout-transform cpu`` is called in 1.6, by the architecture."""
 
@@ -85,6 +86,17 @@ def make_commands(
         )
         made.append(StepCommand(step=step, argv=compose(arguments), iterations=count))
     return tuple(made)
+
+
+def make_dumping(command: StepCommand, folder: str) -> StepCommand:
+    """Return the command that makes one iteration and dumps its outputs into an existing folder.
+
+    Without fake-first, which does not change what is computed: from 1.7 on the program dumps after
+    each run, warm-ups included, and crashes after one that computed nothing.
+    """
+    argv = (word for word in command.argv if word.lstrip("-").replace("_", "-") != _FAKE_FIRST)
+    more = ("--iter", "1", "--bin-out-dump", folder)
+    return replace(command, argv=(*argv, *more), iterations=1)
 
 
 def list_flags(

@@ -51,6 +51,8 @@ constexpr Flag kFlags[] = {
         switched("cpu", &Options::cpu, "run on the CPU"),
         switched("cpu_default", &Options::cpu_default, "run on the CPU, in the calling thread"),
         counted("multithread", &Options::multithread, "number of threads"),
+        counted("slow_down", &Options::slow_down,
+                "percent by which every run takes longer, to rehearse a regression"),
         switched("model_info", &Options::model_info, "tell inputs, outputs and operators"),
         switched("help", &Options::help, "tell this and end"),
 };

@@ -7,7 +7,7 @@ namespace sample {
 
 struct Options {
     std::string model;
-    int iter = 10, warmup_iter = 1, multithread = 1;
+    int iter = 10, warmup_iter = 1, multithread = 1, slow_down = 0;
     bool fast_run = false, full_run = false;
     std::string fast_run_algo_policy;
     bool enable_nchw44 = false, weight_preprocess = false;

@@ -135,7 +135,11 @@ double Session::iterate() {
 }
 
 void Session::run_once() {
+    const Clock clock;
     m_executor->run();
+    const double until_ms = clock.elapsed_ms() * (100 + m_options.slow_down) / 100;
+    while (m_options.slow_down > 0 && clock.elapsed_ms() < until_ms) {
+    }
     if (!m_options.bin_out_dump.empty())
         dump_outputs(*m_graph, m_options.bin_out_dump, m_runs);
     ++m_runs;

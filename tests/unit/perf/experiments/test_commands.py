@@ -9,7 +9,12 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.perf.experiments.commands import StepFiles, find_missing, make_commands
+from megtrim.perf.experiments.commands import (
+    StepFiles,
+    find_missing,
+    make_commands,
+    make_dumping,
+)
 from megtrim.perf.experiments.experiment import Backend, Experiment
 from megtrim.perf.experiments.table import EXPERIMENTS, find_experiments
 
@@ -140,3 +145,21 @@ def test_flags_with_files_are_looked_for(name: str, flag: str) -> None:
     (experiment,) = find_experiments([name])
     without = replace(LITE, values=LITE.values - {flag})
     assert find_missing(experiment, Backend.CPU, without) == flag
+
+
+@pytest.mark.parametrize("spelling", ["--fake-first", "--fake_first", "-fake-first"])
+def test_outputs_are_dumped_without_fake_first(spelling: str) -> None:
+    """The engine crashes if it is to dump after a run that computed nothing; all else stays."""
+    (experiment,) = find_experiments(["fake-first-weight-preprocess"])
+    files = replace(FILES, outputs=None)
+    (made,) = make_commands(
+        experiment, files, dialect=LITE, backend=Backend.CPU, architecture=None, extra=(spelling,)
+    )
+    dumping = make_dumping(made, "folder")
+
+    assert " ".join(dumping.argv) == (
+        "./lar m.mge --cpu --weight-preprocess --warmup-iter 2 --iter 10 --input data:x.npy "
+        "--iter 1 --bin-out-dump folder"
+    )
+    assert dumping.iterations == 1
+    assert dumping.step == made.step

@@ -1,14 +1,11 @@
-// write-resnet50 MODEL [v1|v2]
-//
-// Writes a full-size ResNet-50 (float32, input "data" of 1 x 3 x 224 x 224, 1000 outputs) through
-// the engine's own dump interface. Weights are noise of a fixed seed: the same engine writes the
-// same bytes again. The outputs mean nothing, but they depend on every layer.
+// Layers of networks, on the engine's inner interface. Weights are noise of a fixed seed.
+#pragma once
+
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <memory>
-#include <string>
 
 #include "megbrain/opr/basic_arith.h"
 #include "megbrain/opr/blas.h"
@@ -16,23 +13,14 @@
 #include "megbrain/opr/dnn/pooling.h"
 #include "megbrain/opr/io.h"
 #include "megbrain/opr/tensor_manip.h"
-#include "megbrain/serialization/serializer.h"
-
-namespace {
 
 using mgb::SymbolVar;
 using mgb::TensorShape;
 namespace opr = mgb::opr;
-namespace serialization = mgb::serialization;
 
 constexpr std::size_t kSide = 224;
 constexpr std::size_t kClasses = 1000;
-constexpr std::size_t kExpansion = 4;
-constexpr std::size_t kStem = 64;
-constexpr std::size_t kStages[] = {3, 4, 6, 3};
 constexpr float kBias = 0.1f;
-// What a block adds is small beside what it adds to, or 16 blocks would grow without bounds.
-constexpr float kResidual = 0.25f;
 
 // Uniform noise between -1 and 1 by SplitMix64: the same with every C++ library.
 class Noise {
@@ -51,6 +39,7 @@ private:
     std::uint64_t m_state = 0;
 };
 
+// A float32 network with an input of 1 x 3 x 224 x 224.
 class Network {
 public:
     Network() : m_node(mgb::CompNode::load("xpux")), m_graph(mgb::ComputingGraph::make()) {}
@@ -63,18 +52,34 @@ public:
         return opr::Host2DeviceCopy::make(*m_graph, value, {name});
     }
 
-    // Convolution with bias, "same" padding, and ReLU where `relu` says so.
+    // One operator: convolution with bias, "same" padding, and ReLU where `relu` says so.
     SymbolVar conv(
             SymbolVar image, std::size_t in, std::size_t out, std::size_t size,
             std::size_t stride, bool relu, float scale = 1.0f) {
         using Param = opr::ConvBias::Param;
-        Param param;
+        Param param = same<Param>(size, stride);
         param.nonlineMode = relu ? Param::NonlineMode::RELU : Param::NonlineMode::IDENTITY;
-        param.pad_h = param.pad_w = size / 2;
-        param.stride_h = param.stride_w = stride;
-        const float range = scale * std::sqrt(6.0f / (in * size * size));
-        const SymbolVar filter = weight({out, in, size, size}, range);
+        const SymbolVar filter = weight({out, in, size, size}, scale * range(in * size * size));
         return opr::ConvBias::make(image, filter, weight({1, out, 1, 1}, kBias), param);
+    }
+
+    // The same with ReLU as the three operators of training, for the engine to fuse.
+    SymbolVar unfused_conv(
+            SymbolVar image, std::size_t in, std::size_t out, std::size_t size,
+            std::size_t stride) {
+        const auto param = same<opr::Convolution::Param>(size, stride);
+        const SymbolVar filter = weight({out, in, size, size}, range(in * size * size));
+        return biased_relu(opr::Convolution::make(image, filter, param), out);
+    }
+
+    // Each channel by a filter of its own.
+    SymbolVar unfused_depthwise(
+            SymbolVar image, std::size_t channels, std::size_t size, std::size_t stride) {
+        using Param = opr::Convolution::Param;
+        Param param = same<Param>(size, stride);
+        param.sparse = Param::Sparse::GROUP;
+        const SymbolVar filter = weight({channels, 1, 1, size, size}, range(size * size));
+        return biased_relu(opr::Convolution::make(image, filter, param), channels);
     }
 
     SymbolVar pool(
@@ -88,18 +93,6 @@ public:
         return opr::Pooling::make(image, param);
     }
 
-    // 1 x 1, 3 x 3, 1 x 1, and what came in is added, through a convolution where it must change.
-    SymbolVar block(SymbolVar image, std::size_t in, std::size_t width, std::size_t stride) {
-        const std::size_t out = kExpansion * width;
-        SymbolVar kept = image;
-        if (in != out || stride != 1)
-            kept = conv(image, in, out, 1, stride, false);
-        SymbolVar added = conv(image, in, width, 1, 1, true);
-        added = conv(added, width, width, 3, stride, true);
-        added = conv(added, width, out, 1, 1, false, kResidual);
-        return opr::Elemwise::make({kept, added}, opr::Elemwise::Mode::FUSE_ADD_RELU);
-    }
-
     SymbolVar classify(SymbolVar features, std::size_t count) {
         opr::MatrixMul::Param param;
         param.transposeB = true;
@@ -111,6 +104,23 @@ public:
     }
 
 private:
+    template <typename Param>
+    static Param same(std::size_t size, std::size_t stride) {
+        Param param;
+        param.pad_h = param.pad_w = size / 2;
+        param.stride_h = param.stride_w = stride;
+        return param;
+    }
+
+    // Of weights that keep the magnitude of what goes through them, by the summands of a number.
+    static float range(std::size_t summands) { return std::sqrt(6.0f / summands); }
+
+    SymbolVar biased_relu(SymbolVar image, std::size_t channels) {
+        using Mode = opr::Elemwise::Mode;
+        const SymbolVar bias = weight({1, channels, 1, 1}, kBias);
+        return opr::Elemwise::make({opr::Elemwise::make({image, bias}, Mode::ADD)}, Mode::RELU);
+    }
+
     SymbolVar weight(const TensorShape& shape, float range) {
         mgb::HostTensorND value(m_node, shape, mgb::dtype::Float32());
         float* numbers = value.ptr<float>();
@@ -123,40 +133,3 @@ private:
     std::shared_ptr<mgb::ComputingGraph> m_graph;
     Noise m_noise;
 };
-
-SymbolVar resnet50(Network& network) {
-    using Mode = opr::Pooling::Param::Mode;
-    SymbolVar image = network.conv(network.input("data"), 3, kStem, 7, 2, true);
-    image = network.pool(image, Mode::MAX, 3, 2, 1);
-    std::size_t channels = kStem, width = kStem, side = kSide / 4;
-    for (const std::size_t blocks : kStages) {
-        for (std::size_t i = 0; i < blocks; ++i) {
-            const std::size_t stride = i == 0 && width != kStem ? 2 : 1;
-            image = network.block(image, channels, width, stride);
-            channels = kExpansion * width;
-            side /= stride;
-        }
-        width *= 2;
-    }
-    image = network.pool(image, Mode::AVERAGE, side, side, 0);
-    return network.classify(image, channels).rename("logits");
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-    const std::string format = argc == 3 ? argv[2] : "v1";
-    if (argc < 2 || argc > 3 || (format != "v1" && format != "v2")) {
-        std::fputs("write-resnet50 MODEL [v1|v2]\n", stderr);
-        return 2;
-    }
-    using Format = serialization::GraphDumpFormat;
-    Network network;
-    const SymbolVar output = resnet50(network);
-    const auto dumper = serialization::GraphDumper::make(
-            serialization::OutputFile::make_fs(argv[1]),
-            format == "v2" ? Format::FLATBUFFERS_V2 : Format::FLATBUFFERS);
-    const auto written = dumper->dump({output});
-    std::printf("%zu operators, %zu bytes\n", written.nr_opr, written.tot_bytes);
-    return 0;
-}

@@ -1,0 +1,132 @@
+"""``megtrim perf run``: measure experiments, and what trimming does to speed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from megtrim.cli.session.setup import (
+    Options,
+    committed_option,
+    common,
+    describe,
+    device_option,
+    json_option,
+    open_session,
+)
+from megtrim.cli.stage.chain import show_results
+from megtrim.config.performance import PerfConfig
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.yaml.problems import closest
+from megtrim.errors import InputError, worst_exit_code
+from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS
+from megtrim.perf.experiments.table import find_experiments
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import VERDICT, Stage
+from megtrim.plan.performance import TRIMMING, perf_tasks
+from megtrim.stages import runner
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim perf run
+  megtrim perf run --experiment nchw88 --experiment recipe-x86
+  megtrim perf run --experiment trimming --scenario resnet50/default
+  megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again
+"""
+)
+@common
+@committed_option
+@device_option
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    metavar="NAME",
+    help="Measure only the experiment of this name; `trimming`: trimmed programs against the "
+    "plain one; repeatable. [default: what `perf` configures]",
+)
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    metavar="ID",
+    help="Measure only this one, MODEL/SCENARIO or MODEL/SCENARIO@CLASS; repeatable.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(FEWEST_ROUNDS, MOST_ROUNDS),
+    help="Pairs of processes at most, instead of perf.budget; a clear answer ends it earlier.",
+)
+@click.option("--again", is_flag=True, help="Measure again what is up to date.")
+@json_option
+def run(
+    experiments: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    rounds: int | None,
+    again: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Measure experiments against the baseline, in interleaved pairs of processes.
+
+    Builds what is needed, times each experiment of each scenario on its device until the answer
+    is clear or the budget ends, compares the outputs, and writes verdict and report. What is up to
+    date is not measured again; an interrupted run continues where it ended.
+    """
+    session = _narrow(open_session(Options(**options)), experiments, scenarios, rounds)
+    describe(session)
+    wanted = perf_tasks(session.request.config, committed=session.request.committed)
+    if again:
+        for task in wanted:
+            if task.stage is Stage.PERF:
+                session.services.store.discard(Stage.PERF, task.name)
+    ran, codes = runner.run(wanted, session)
+    if ran == 0 and not session.results.failed:
+        session.services.console.say("everything is up to date: nothing was built or measured")
+    show_results(session, Stage.REPORT, wanted, as_json=as_json)
+    joined = session.results.done.get(VERDICT)
+    return worst_exit_code(codes) if joined is None else joined.result.exit_code
+
+
+def _narrow(
+    session: Session,
+    experiments: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    rounds: int | None,
+) -> Session:
+    """Return the session with what the options ask in place of what is configured."""
+    loaded = session.request.loaded
+    asked = ask(loaded.config.perf, experiments, rounds)
+    if scenarios:
+        known = [each.id for each in all_scenarios(loaded.config)]
+        for name in scenarios:
+            _expect_scenario(name, known)
+        asked = asked.model_copy(update={"scenarios": scenarios, "classes": ()})
+    config = loaded.config.model_copy(update={"perf": asked})
+    request = replace(session.request, loaded=replace(loaded, config=config))
+    return replace(session, request=request)
+
+
+def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> PerfConfig:
+    """Return what is measured: named experiments take the place of all that is configured."""
+    if experiments:
+        names = tuple(name for name in experiments if name != TRIMMING)
+        if names:
+            find_experiments(names)
+        trimming = TRIMMING in experiments
+        update = {"experiments": names, "recipes": (), "trimming": trimming}
+        perf = perf.model_copy(update=update)
+    if rounds is not None:
+        perf = perf.model_copy(update={"budget": perf.budget.model_copy(update={"rounds": rounds})})
+    return perf
+
+
+def _expect_scenario(name: str, known: list[str]) -> None:
+    if name not in known and not any(each.partition("@")[0] == name for each in known):
+        msg = f"--scenario: found {name[:80]!r}, expected one of {', '.join(known)}"
+        likely = closest(name, known)
+        raise InputError(msg, hint=f"did you mean {likely}?" if likely else "")

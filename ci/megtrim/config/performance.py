@@ -1,0 +1,76 @@
+"""What megtrim.yaml says of times: the key ``perf``. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool, StrictInt
+
+from megtrim.config.base import ConfigSection
+from megtrim.config.value_types import BranchName, FilePath, Name, Share, Text, TimeMs, TimeoutS
+from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
+from megtrim.perf.criterion import Criterion
+from megtrim.perf.experiments.table import BASELINE, EXPERIMENTS
+
+_RECIPE = "recipe-"
+
+
+class PerfBudgetConfig(ConfigSection):
+    """What the comparison of one experiment with the baseline may take."""
+
+    rounds: Annotated[StrictInt, Field(ge=FEWEST_ROUNDS, le=MOST_ROUNDS)] | None = None
+    """Pairs of processes at most; left out: 40. A clear answer ends it earlier."""
+    time_s: TimeoutS | None = Field(default=None, alias="time")
+    """No pair begins after this time, such as 10 minutes; left out: no limit."""
+
+
+class PerfHistoryConfig(ConfigSection):
+    """Where the times of former runs are kept."""
+
+    folder: FilePath | None = None
+    """A folder with one file for each run."""
+    branch: BranchName | None = None
+    """A branch of this repository, such as perf-history, in place of a folder."""
+
+
+class PerfConfig(ConfigSection):
+    """Which times `megtrim perf run` measures, and what counts as a change."""
+
+    experiments: tuple[Name, ...] | None = None
+    """Experiments by name, as `megtrim perf list` prints them; left out: all, or the recipes."""
+    recipes: tuple[Literal["x86", "arm", "nvidia"], ...] = ()
+    """Recipes of the engine's documentation, in addition to experiments."""
+    scenarios: Annotated[tuple[Text, ...], Field(min_length=1)] = ()
+    """Scenarios that are measured, as MODEL/SCENARIO; left out: all."""
+    classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
+    """CPU classes that are measured; left out: all."""
+    trimming: StrictBool = False
+    """Also compare each reduced program with the plain one, which takes a trim."""
+    budget: PerfBudgetConfig = PerfBudgetConfig()
+    threshold: Share = 0.01
+    """Smallest change that counts, such as 1%."""
+    floor_ms: TimeMs = Field(default=0.0, alias="floor")
+    """Smallest difference that counts, such as 0.05 ms; left out: any."""
+    history: PerfHistoryConfig = PerfHistoryConfig()
+    inconclusive: Literal["fail", "warn"] = "fail"
+    """What it means if the budget ends before an answer is clear. Neither is a pass."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The experiments that are measured, in the order of the table; the baseline is one."""
+        asked = {*(self.experiments or ()), *(f"{_RECIPE}{each}" for each in self.recipes)}
+        every = self.experiments is None and not asked
+        wanted = {*asked, *((BASELINE,) if asked else ())}
+        return tuple(each.name for each in EXPERIMENTS if every or each.name in wanted)
+
+    @property
+    def criterion(self) -> Criterion:
+        """What counts as a change."""
+        return Criterion(threshold=self.threshold, floor_ms=self.floor_ms)
+
+    @property
+    def contest_budget(self) -> ContestBudget:
+        """What one comparison may take."""
+        asked = self.budget
+        rounds = ContestBudget().rounds if asked.rounds is None else asked.rounds
+        return ContestBudget(rounds=rounds, limit_s=asked.time_s)

@@ -1,0 +1,147 @@
+"""A contest: two contestants of one scenario on one machine, in interleaved pairs of processes.
+
+The values that go in and come out, wherever it is carried out: nothing here names a file of this
+machine. Files in the run directory have the names of :func:`name_files`, equally long on both
+sides, because the length of a command line moves a program's stack. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.perf.criterion import Criterion
+from megtrim.perf.experiments.commands import StepCommand, StepFiles
+from megtrim.perf.samples import Sample
+from megtrim.perf.sequential import LOOKS, SamplingPlan
+
+METHOD = 1
+"""Version of the way megtrim measures: times of two versions are not compared."""
+FEWEST_ROUNDS = LOOKS[0]
+MOST_ROUNDS = 400
+_ALPHA = 0.02
+
+
+class Side(StrEnum):
+    """The two sides of a contest, by the prefix of their files."""
+
+    REFERENCE = "a"
+    RIVAL = "b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """One program with the flags of one experiment."""
+
+    name: str
+    """Of its samples, such as ``nchw88`` or ``reduced``."""
+    commands: tuple[StepCommand, ...]
+    """The steps in their order; the last one is measured."""
+
+    def __post_init__(self) -> None:
+        measured = [each.step.measured for each in self.commands]
+        if measured != [False] * (len(measured) - 1) + [True]:
+            msg = f"{self.name}: the last step is measured, and no other"
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestBudget:
+    """What one contest may take."""
+
+    rounds: int = LOOKS[-1]
+    """Pairs of processes at most."""
+    limit_s: float | None = None
+    """Seconds after which no round begins; None: as long as the rounds take."""
+
+    def __post_init__(self) -> None:
+        if not FEWEST_ROUNDS <= self.rounds <= MOST_ROUNDS:
+            msg = f"found {self.rounds} rounds, expected {FEWEST_ROUNDS} to {MOST_ROUNDS}"
+            raise ValueError(msg)
+        if self.limit_s is not None and not self.limit_s > 0:
+            msg = f"found a budget of {self.limit_s} s, expected more than 0"
+            raise ValueError(msg)
+
+    @property
+    def plan(self) -> SamplingPlan:
+        """The looks, which are fixed before the first run."""
+        looks = (*(each for each in LOOKS if each < self.rounds), self.rounds)
+        return SamplingPlan(looks=looks, alpha=_ALPHA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """What is measured, and when it is decided."""
+
+    reference: Contestant
+    rival: Contestant | None = None
+    """None: the reference alone is timed, and nothing is compared."""
+    criterion: Criterion
+    budget: ContestBudget = ContestBudget()
+    tolerance: Tolerance = EXACT
+    """Largest difference of the rival's outputs from the reference's."""
+    threads: int = 1
+    """A program with several is not bound to one CPU."""
+    timeout_s: float = 600.0
+    """For each process."""
+    seed: int = 0
+    """Of the order of the processes and what is varied with them."""
+
+    def __post_init__(self) -> None:
+        if self.rival is not None and self.rival.name == self.reference.name:
+            msg = f"{self.rival.name}: both sides of a contest have this name"
+            raise ValueError(msg)
+
+    @property
+    def sides(self) -> tuple[tuple[Side, Contestant], ...]:
+        """The contestants that there are, the reference first."""
+        found = ((Side.REFERENCE, self.reference),)
+        return found if self.rival is None else (*found, (Side.RIVAL, self.rival))
+
+
+class ContestStatus(StrEnum):
+    """How a contest ended."""
+
+    MEASURED = "measured"
+    FAILED = "failed"
+    """A program crashed, hung, or printed what is no log."""
+    WRONG_OUTPUTS = "wrong-outputs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestResult:
+    """What a contest brought; what it means is computed from the samples."""
+
+    status: ContestStatus
+    reason: str = ""
+    """One line; empty where it was measured."""
+    samples: tuple[Sample, ...] = ()
+    by_run_length: bool = False
+    """Whether iterations were timed by runs of two lengths: a program prints no times."""
+    outputs: str = ""
+    """One line on how the outputs compare; empty where they were not compared."""
+    conditions: tuple[str, ...] = ()
+    """One line for each kind of conditions that some process ran under."""
+    time_s: float = 0.0
+    """Wall time of everything."""
+    program_time_s: float = 0.0
+    """Wall time of the programs alone, the steps before the measured one included."""
+
+
+def name_files(side: Side, *, inputs: Mapping[str, str]) -> StepFiles:
+    """Return the names that one side's files have in the run directory.
+
+    ``inputs``: the suffix of each input's file, by the input's name. Models and inputs are shared.
+    """
+    return StepFiles(
+        program=f"{side}-program",
+        model="model.mge",
+        dumped_model=f"{side}-dumped.mge",
+        algo_cache=f"{side}-algo.cache",
+        inputs=tuple(
+            (name, f"input{place}{suffix}")
+            for place, (name, suffix) in enumerate(sorted(inputs.items()))
+        ),
+    )

@@ -1,0 +1,193 @@
+"""From a task that measures to its contest: which programs, which flags, which files."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from pathlib import Path
+
+from megtrim.build_spec import Variant
+from megtrim.config.scenarios import Scenario
+from megtrim.devices.cpu_features import read_cpu_features
+from megtrim.errors import InputError
+from megtrim.load_and_run.argument_mutation import render_flags
+from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
+from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.models.reader import read_model
+from megtrim.perf.contest import (
+    FEWEST_ROUNDS,
+    Contest,
+    Contestant,
+    ContestBudget,
+    Side,
+    name_files,
+)
+from megtrim.perf.criterion import Criterion
+from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
+from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, Step
+from megtrim.perf.experiments.scenario_flags import drop_counts, keep_for_experiments
+from megtrim.perf.experiments.situation import (
+    Situation,
+    choose_backend,
+    find_data_type,
+    why_not,
+)
+from megtrim.perf.experiments.table import BASELINE, find_experiments
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
+from megtrim.pipeline.running.timing_runs import ContestFiles
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import PLAIN, Task
+from megtrim.plan.performance import list_trimmed, subject_of, trimmed_variant
+
+_SEED_BYTES = 4
+_OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
+
+
+def plan_contest(task: Task, session: Session) -> Contest | str:
+    """Return the contest of a task, or the reason why it cannot be held."""
+    scenario = scenario_of(task)
+    if scenario.settings.application is not None:
+        return _OF_APPLICATION
+    if variant := trimmed_variant(task):
+        return _plan_trimming(scenario, variant, session)
+    experiment = find_experiments([subject_of(task)])[0]
+    situation = _look_at(scenario, session)
+    reason = why_not(experiment, situation)
+    return reason or _plan_experiment(experiment, scenario, situation, session)
+
+
+def find_files(task: Task, session: Session) -> ContestFiles:
+    """Return the files of a task's contest: what its builds left, and what is configured."""
+    scenario, variant = scenario_of(task), trimmed_variant(task)
+    rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
+    inputs = scenario.settings.inputs
+    return ContestFiles(
+        programs={
+            side: programs.program(scenario, session.request, session.results.done[build])
+            for side, build in ((Side.REFERENCE, PLAIN), (Side.RIVAL, rival))
+        },
+        model=session.request.path(scenario.model.file),
+        inputs={name: session.request.path(path) for name, path in inputs.items()},
+        cache=cache_of(scenario, session) if variant else None,
+    )
+
+
+def _look_at(scenario: Scenario, session: Session) -> Situation:
+    """Return what a scenario's experiments have here."""
+    machine = session.services.toolchain.machine
+    own = session.services.device(scenario).kind == "local" and machine == platform.machine()
+    return Situation(
+        dialect=session.services.engine.dialect(),
+        architecture=machine,
+        cpu_features=read_cpu_features() if own else None,
+        data_type=_find_data_type(session.request.path(scenario.model.file)),
+    )
+
+
+def _find_data_type(model: Path) -> DataType | None:
+    """Return what a model computes with; a format that only the engine reads is not known."""
+    try:
+        return find_data_type(read_model(model).dtypes)
+    except InputError:
+        return None
+
+
+def _plan_experiment(
+    experiment: Experiment, scenario: Scenario, situation: Situation, session: Session
+) -> Contest:
+    kept = keep_for_experiments(_own_flags(scenario, session))
+
+    def make(side: Side, chosen: Experiment) -> Contestant:
+        commands = make_commands(
+            chosen,
+            _name_files(scenario, side),
+            dialect=situation.dialect,
+            backend=choose_backend(chosen, situation),
+            architecture=situation.architecture,
+            threads=scenario.settings.threads,
+            extra=render_flags(kept, situation.dialect),
+        )
+        return Contestant(name=chosen.name, commands=commands)
+
+    alone = experiment.name == BASELINE
+    return _make_contest(
+        scenario,
+        session,
+        make(Side.REFERENCE, find_experiments([BASELINE])[0]),
+        None if alone else make(Side.RIVAL, experiment),
+        EXACT if alone else _looser(scenario.settings.allowed, experiment.tolerance),
+    )
+
+
+def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contest:
+    cached = scenario.settings.algo_cache is not None or scenario.searches
+
+    def make(side: Side, name: str) -> Contestant:
+        command = _own_command(scenario, session, _name_files(scenario, side), cached=cached)
+        return Contestant(name=name, commands=(command,))
+
+    reference, rival = make(Side.REFERENCE, Variant.PLAIN), make(Side.RIVAL, variant)
+    return _make_contest(scenario, session, reference, rival, scenario.settings.allowed)
+
+
+def _own_command(
+    scenario: Scenario, session: Session, names: StepFiles, *, cached: bool
+) -> StepCommand:
+    """Return the scenario's own command line, with the counts of a measured run."""
+    dialect = session.services.engine.dialect()
+    own, warmups = drop_counts(_own_flags(scenario, session))
+    counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
+    arguments = ProgramArguments(
+        program=names.program,
+        model=names.model,
+        arguments=render_flags((*own, *counts), dialect),
+        inputs=names.inputs,
+        threads=scenario.settings.threads,
+        algo_cache=names.algo_cache if cached else None,
+    )
+    step = Step(flags=own, warmups=warmups, cache=CacheUse.READS if cached else CacheUse.NONE)
+    return StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
+
+
+def _own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
+    dialect = session.services.engine.dialect()
+    return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
+
+
+def _name_files(scenario: Scenario, side: Side) -> StepFiles:
+    inputs = scenario.settings.inputs
+    return name_files(side, inputs={name: path.suffix for name, path in inputs.items()})
+
+
+def _make_contest(
+    scenario: Scenario,
+    session: Session,
+    reference: Contestant,
+    rival: Contestant | None,
+    tolerance: Tolerance,
+) -> Contest:
+    perf = session.request.config.perf
+    budget, criterion = perf.contest_budget, perf.criterion
+    if rival is None:  # nothing is decided, so what decides is no reason to measure again
+        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s), Criterion()
+    named = f"{scenario.id} {(rival or reference).name}"
+    digest = hashlib.sha256(named.encode()).digest()
+    return Contest(
+        criterion=criterion,
+        reference=reference,
+        rival=rival,
+        budget=budget,
+        tolerance=tolerance,
+        threads=scenario.settings.threads,
+        timeout_s=scenario.settings.timeout_s,
+        seed=int.from_bytes(digest[:_SEED_BYTES]),
+    )
+
+
+def _looser(first: Tolerance, second: Tolerance) -> Tolerance:
+    """Return what either allows: a scenario's own may cover what an experiment's does not."""
+    return Tolerance(
+        absolute=max(first.absolute, second.absolute),
+        relative=max(first.relative, second.relative),
+    )

@@ -1,0 +1,95 @@
+"""From one process to its sample: the times in its log, or how long it took, and what marks them.
+
+A program without a log is timed by two runs of different lengths, whose difference is iterations
+alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.telemetry import Conditions
+from megtrim.load_and_run.timing_logs.reader import read_timing_log
+from megtrim.load_and_run.timing_logs.timing_log import DamagedLog, NoTimes, TimingLog
+from megtrim.perf.samples import Mark, Sample
+from megtrim.perf.schedule import Turn
+
+_SHORTEST_MS = 0.0005
+"""What a log shows as 0.000."""
+
+
+def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
+    """Read the log of one process; None if it has none. Raises DamagedLog."""
+    # The older program prints on one stream, the newer one on the other.
+    stream = io.BytesIO(f"{run.stdout}{run.stderr}".encode(errors="surrogateescape"))
+    log = read_timing_log(stream, source=source, iterations=iterations, warmups=warmups)
+    return None if isinstance(log, NoTimes) else log
+
+
+def make_sample(turn: Turn, run: ProgramRun, *, iterations: int, warmups: int) -> Sample:
+    """Return the sample of a process by its log; one whose log is damaged has no times."""
+    marks = list_marks([run])
+    try:
+        log = read_times(run, source=turn.contestant, iterations=iterations, warmups=warmups)
+    except DamagedLog:
+        log = None
+    if log is None:
+        return _make(turn, marks=(*marks, Mark.DAMAGED_LOG))
+    return _make(
+        turn,
+        prepare_ms=next(iter(_lengthen(log.prepare_ms)), None),
+        warm_ups_ms=_lengthen(log.warmup_ms),
+        iterations_ms=_lengthen(each for test in log.tests for each in test.whole_ms),
+        marks=marks,
+    )
+
+
+def make_sample_by_length(
+    turn: Turn, runs: tuple[ProgramRun, ProgramRun], short: int, long: int
+) -> Sample:
+    """Return the sample of two processes with ``short`` and ``long`` iterations.
+
+    It has no time if the longer one did not take longer.
+    """
+    took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (long - short)
+    return _make(turn, iterations_ms=(took_ms,) if took_ms > 0 else (), marks=list_marks(runs))
+
+
+def _make(
+    turn: Turn,
+    *,
+    prepare_ms: float | None = None,
+    warm_ups_ms: tuple[float, ...] = (),
+    iterations_ms: tuple[float, ...] = (),
+    marks: tuple[Mark, ...],
+) -> Sample:
+    return Sample(
+        contestant=turn.contestant,
+        round_number=turn.round_number,
+        position=turn.position,
+        prepare_ms=prepare_ms,
+        warm_ups_ms=warm_ups_ms,
+        iterations_ms=iterations_ms,
+        marks=marks,
+    )
+
+
+def list_marks(runs: Iterable[ProgramRun]) -> tuple[Mark, ...]:
+    """Return why the times of these processes do not count; empty if they do."""
+    found = {mark for run in runs if run.conditions for mark in _marks_of(run.conditions)}
+    return tuple(mark for mark in Mark if mark in found)
+
+
+def _marks_of(conditions: Conditions) -> tuple[Mark, ...]:
+    if not conditions.invalid:
+        return ()
+    low = conditions.before.low_battery or conditions.after.low_battery
+    throttled = conditions.before.throttled or conditions.after.throttled
+    # A temperature that was not reached, or a governor that changed, is a clock rate like any.
+    return (Mark.LOW_BATTERY,) if low and not throttled else (Mark.THROTTLED,)
+
+
+def _lengthen(times_ms: Iterable[float]) -> tuple[float, ...]:
+    return tuple(max(each, _SHORTEST_MS) for each in times_ms)

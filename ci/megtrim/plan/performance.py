@@ -1,0 +1,91 @@
+"""The tasks that measure times: one for each contest, and the verdict on all of them. Pure.
+
+They are not part of a trim: a trim proves that a program works, in minutes, and times take longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megtrim.build_spec import Variant
+from megtrim.config.model import Config
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.plan.graph import (
+    PLAIN,
+    REDUCED,
+    REGION,
+    REPORT,
+    VERDICT,
+    Stage,
+    Task,
+    search_task,
+    task_name,
+    tasks,
+    trims_functions,
+    trims_plain_build,
+    with_dependencies,
+)
+
+TRIMMING = "trimming"
+"""What a person asks for to have trimmed programs compared with the plain one."""
+TRIMMING_PREFIX = f"{TRIMMING}-"
+"""Begins the subject of a contest of a trimmed program with the plain one; no experiment does."""
+_SEPARATOR = "#"
+
+
+def perf_tasks(config: Config, *, committed: bool = False) -> tuple[Task, ...]:
+    """Return all tasks of a performance run, in an order in which they can run."""
+    measured = tuple(_measure(config))
+    builds = tasks(config, committed=committed)
+    needed = with_dependencies({need for task in measured for need in task.needs}, builds)
+    wants = tuple(task.id for task in (*needed, *measured))
+    return (
+        *needed,
+        *measured,
+        Task(stage=Stage.VERDICT, name=task_name(VERDICT), needs=(), wants=wants),
+        Task(stage=Stage.REPORT, name=task_name(REPORT), needs=(VERDICT,)),
+    )
+
+
+def subject_of(task: Task) -> str:
+    """Return the experiment of a task that measures, or ``trimming-VARIANT``."""
+    return task.name.partition(_SEPARATOR)[2]
+
+
+def trimmed_variant(task: Task) -> str:
+    """Return the variant that a task compares with plain; empty for an experiment's task."""
+    before, found, variant = subject_of(task).partition(TRIMMING_PREFIX)
+    return variant if found and not before else ""
+
+
+def select_measured(config: Config) -> Iterator[Scenario]:
+    """Yield the scenarios whose times are measured."""
+    perf = config.perf
+    for each in all_scenarios(config):
+        named = {each.id, each.id.partition("@")[0]} & set(perf.scenarios)
+        if (named or not perf.scenarios) and each.cpu_class.name in (
+            perf.classes or (each.cpu_class.name,)
+        ):
+            yield each
+
+
+def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return each trimmed variant that is compared with plain, and the task that builds it."""
+    region = trims_functions(config) and not trims_plain_build(config)
+    regions = ((str(Variant.REGION), REGION),) if region else ()
+    return (*regions, (str(Variant.REDUCED), REDUCED))
+
+
+def _measure(config: Config) -> Iterator[Task]:
+    for each in select_measured(config):
+        for name in config.perf.names:
+            yield _contest(each, name, (PLAIN,))
+        if config.perf.trimming:
+            search = (search_task(each),) if each.searches else ()
+            for variant, build in list_trimmed(config):
+                yield _contest(each, f"{TRIMMING_PREFIX}{variant}", (PLAIN, *search, build))
+
+
+def _contest(scenario: Scenario, subject: str, needs: tuple[str, ...]) -> Task:
+    name = f"{scenario.id}{_SEPARATOR}{subject}"
+    return Task(stage=Stage.PERF, name=name, needs=needs, scenario=scenario)

@@ -1,0 +1,159 @@
+"""``megtrim perf run`` on the sample engine: rows, verdict, what is up to date, what is cut off."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.conftest import MakeProject
+from support.megtrim_cli import Project
+
+pytestmark = pytest.mark.chain
+
+SCENARIO = "tiny-vgg/default@any"
+QUICK = ("--scenario", SCENARIO, "--rounds", "8")
+
+
+@pytest.fixture
+def project(make_project: MakeProject) -> Project:
+    """A project that accepts open answers: what is asked here is not what this machine decides."""
+    made = make_project("tiny-vgg")
+    config = made.read()
+    config["perf"] = {
+        "experiments": ["fast-run-cache", "nchw88"],
+        "threshold": "5%",
+        "inconclusive": "warn",
+    }
+    made.write(config)
+    return made
+
+
+def read_verdict(reported: str) -> dict[str, Any]:
+    """Return the verdict of a run that was shown as JSON."""
+    folder = json.loads(reported)["done"]["verdict/verdict"]["folder"]
+    found: dict[str, Any] = json.loads(Path(folder, "verdict.json").read_text("utf-8"))
+    return found
+
+
+def test_what_is_configured_is_measured_once(project: Project) -> None:
+    """Every experiment has a row; a second run finds all of it and measures nothing."""
+    first = project.run("perf run", *QUICK, "--json")
+
+    assert first.rc == 0, first.stderr
+    verdict = read_verdict(first.stdout)
+    rows = {row["experiment"]: row for row in verdict["performance"]["rows"]}
+    assert list(rows) == ["baseline", "fast-run-cache", "nchw88"]
+    assert rows["nchw88"]["status"] == "skipped"
+    assert rows["nchw88"]["reason"].startswith("the flag --enable-nchw88 is unknown")
+    assert rows["baseline"]["status"] == "measured"
+    assert [time["stage"] for time in rows["baseline"]["times"]] == [
+        *("prepare", "warm-up", "inference")
+    ]
+    tuned = rows["fast-run-cache"]
+    assert tuned["ratios"][0]["against"] == "baseline"
+    assert tuned["ratios"][0]["ratio"] < 1.2
+    assert verdict["scenarios"] == []
+    assert {check["kind"] for check in verdict["checks"]} == {"build", "latency"}
+
+    second = project.run("perf run", *QUICK)
+
+    assert second.rc == 0, second.stderr
+    assert "everything is up to date: nothing was built or measured" in second.stderr
+    assert "round 8 of 8" not in second.stderr
+    assert "模型推理 inference (ms)" in second.stdout
+
+
+def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:
+    """Another run gives other samples, and says how far it is."""
+    words = (*QUICK, "--experiment", "fake-first")
+    assert project.run("perf run", *words).rc == 0
+
+    again = project.run("perf run", *words, "--again")
+
+    assert again.rc == 0, again.stderr
+    assert f"run   perf/{SCENARIO}#fake-first" in again.stderr
+    assert "round 8 of 8, ratio " in again.stderr
+
+
+def test_a_program_that_takes_too_long_costs_its_row(project: Project) -> None:
+    """The reason names the time-out; the verdict fails, and every other row is there."""
+    config = project.read()
+    config["models"][0]["scenarios"][0] |= {"timeout": "1 s", "args": ["--slow-down", "200000000"]}
+    project.write(config)
+
+    ended = project.run("perf run", *QUICK, "--experiment", "fake-first", "--json")
+
+    assert ended.rc == 1, ended.stderr
+    rows = read_verdict(ended.stdout)["performance"]["rows"]
+    assert [row["status"] for row in rows] == ["failed", "failed"]
+    assert rows[0]["reason"] == "baseline: it did not end within 1 s"
+
+
+def test_what_trimming_does_to_speed(project: Project) -> None:
+    """The reduced program prints no times: both are timed by runs of two lengths."""
+    ended = project.run("perf run", *QUICK, "--experiment", "trimming", "--json")
+
+    assert ended.rc in (0, 1), ended.stderr  # this machine may call it slower
+    performance = read_verdict(ended.stdout)["performance"]
+    assert performance["rows"] == []
+    (row,) = performance["trimming"]
+    plain, reduced = row["variants"]
+    assert (plain["variant"], reduced["variant"]) == ("plain", "reduced")
+    assert plain["size_bytes"] > reduced["size_bytes"]
+    assert plain["time"]["by_run_length"]
+    assert reduced["ratio"]["against"] == "plain"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--experiment", "nchw99"), "there is no experiment 'nchw99'"),
+        (("--scenario", "tiny-vgg/defualt"), "expected one of tiny-vgg/default@any"),
+        (("--rounds", "3"), "8<=x<=400"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    project: Project, words: tuple[str, ...], said: str
+) -> None:
+    """At once, by name."""
+    refused = project.run("perf run", *words)
+
+    assert refused.rc == 2
+    assert said in refused.stderr
+
+
+def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> None:
+    """What was measured stays; no program and no folder is left of the rest."""
+    assert project.run("perf run", *QUICK, "--experiment", "baseline").rc == 0
+    runs = project.out / "runs"
+    words = ("--scenario", SCENARIO, "--experiment", "record-1", "--rounds", "400")
+    config = project.read()
+    config["perf"]["floor"] = "1000 s"  # never clear: it goes on until it is cut off
+    project.write(config)
+    log = tmp_path / "log"
+    with log.open("wb") as stream:
+        running = subprocess.Popen(
+            project.argv("perf run", *words),
+            cwd=project.folder,
+            env={**os.environ, **project.env},
+            stdout=subprocess.DEVNULL,
+            stderr=stream,
+        )
+    deadline = time.monotonic() + 300
+    while "round 8 of 400" not in log.read_text("utf-8", "replace"):
+        assert time.monotonic() < deadline, log.read_text("utf-8", "replace")
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+
+    assert running.wait(30) == 130, log.read_text("utf-8", "replace")
+    assert not list(runs.glob(f"run-{running.pid}-*"))
+    resumed = project.run("perf run", *QUICK, "--experiment", "record-1")
+    assert resumed.rc == 0, resumed.stderr
+    assert f"ok    perf/{SCENARIO}#baseline" in resumed.stderr

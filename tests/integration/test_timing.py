@@ -1,0 +1,227 @@
+"""Contests of the real sample engine here: what is planted is found, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from integration import sample_builds
+from megtrim.devices.local import Local
+from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.perf.answer import Answer
+from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
+from megtrim.perf.contest import (
+    Contest,
+    Contestant,
+    ContestBudget,
+    ContestResult,
+    ContestStatus,
+    Side,
+)
+from megtrim.perf.criterion import Criterion
+from megtrim.perf.experiments.commands import make_commands
+from megtrim.perf.experiments.experiment import Backend
+from megtrim.perf.experiments.table import BASELINE, find_experiments
+from megtrim.perf.samples import SampleStage
+from megtrim.pipeline.running.timing import measure
+from megtrim.pipeline.running.timing_runs import ContestFiles
+from megtrim.process import ProcessRunner
+
+pytestmark = pytest.mark.chain
+
+MODELS = find_embedded_source() / "models"
+RIVAL = "rival"
+CRITERION = Criterion(threshold=0.05)
+PROCESSES = ProcessRunner(os.environ)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sample engine for this machine, with its log."""
+    return sample_builds.build(find_embedded_source(), tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def silent(program: Path) -> Path:
+    """Return the same program, of which nothing is heard, as of a minimum-size build."""
+    silenced = program.with_name("silent")
+    silenced.write_text(f'#!/bin/sh\nexec {program} "$@" >/dev/null 2>&1\n', encoding="utf-8")
+    silenced.chmod(0o755)
+    return silenced
+
+
+def make_files(program: Path, rival: Path | None = None) -> ContestFiles:
+    """Return a contest's files on tiny-vgg."""
+    return ContestFiles(
+        programs={Side.REFERENCE: program, Side.RIVAL: rival or program},
+        model=MODELS / "tiny-vgg.sample",
+        inputs={"data": MODELS / "tiny-vgg.data.npy"},
+    )
+
+
+def make_contestant(
+    files: ContestFiles, side: Side, *more: str, experiment: str = BASELINE
+) -> Contestant:
+    """Return an experiment on one side; ``more``: flags of its measured step."""
+    engine = SampleEngine(find_embedded_source(), PROCESSES)
+    commands = make_commands(
+        find_experiments([experiment])[0],
+        files.names_of(side),
+        dialect=engine.dialect(),
+        backend=Backend.CPU,
+        architecture="x86_64",
+    )
+    last = replace(commands[-1], argv=(*commands[-1].argv, *more))
+    name = BASELINE if side is Side.REFERENCE else RIVAL
+    return Contestant(name=name, commands=(*commands[:-1], last))
+
+
+def hold(
+    files: ContestFiles,
+    folder: Path,
+    *more: str,
+    experiment: str = BASELINE,
+    budget: ContestBudget | None = None,
+    timeout_s: float = 60.0,
+    said: list[str] | None = None,
+) -> tuple[Contest, ContestResult]:
+    """Hold a contest of the baseline with itself, with an experiment, or with more flags."""
+    contest = Contest(
+        criterion=CRITERION,
+        reference=make_contestant(files, Side.REFERENCE),
+        rival=make_contestant(files, Side.RIVAL, *more, experiment=experiment),
+        budget=budget or ContestBudget(),
+        tolerance=find_experiments([experiment])[0].tolerance,
+        timeout_s=timeout_s,
+        seed=1,
+    )
+    lines = [] if said is None else said
+    result = measure(contest, files, Local("here", PROCESSES, folder / "runs"), say=lines.append)
+    return contest, result
+
+
+def compare(contest: Contest, result: ContestResult) -> TimeComparison:
+    """Return what the samples show."""
+    pairs = match_pairs(result.samples, BASELINE, RIVAL, SampleStage.ITERATION)
+    seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
+    assert seen is not None
+    return seen
+
+
+def test_a_planted_slowdown_is_found_before_the_budget_ends(program: Path, tmp_path: Path) -> None:
+    """A program that takes 20 % longer differs by more than the threshold of 5 %."""
+    said: list[str] = []
+    contest, result = hold(make_files(program), tmp_path, "--slow-down", "20", said=said)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    seen = compare(contest, result)
+    assert seen.exceeds is Answer.YES
+    assert seen.different
+    assert 1.12 < seen.ratio < 1.28
+    assert said[0].startswith("    time  round 8 of 40, ratio 1.")
+    assert result.outputs == "1 output equal"
+
+
+def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) -> None:
+    """Between two sides of one program, no change beyond the threshold is claimed."""
+    contest, result = hold(make_files(program), tmp_path)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    assert compare(contest, result).exceeds is not Answer.YES
+
+
+def test_a_contest_varies_what_may_mislead_it(program: Path, tmp_path: Path) -> None:
+    """Sides take turns to be first, and each process reports all its times."""
+    budget = ContestBudget(rounds=8)
+    _, result = hold(make_files(program), tmp_path, "--slow-down", "50", budget=budget)
+
+    rounds = sorted({sample.round_number for sample in result.samples})
+    assert rounds == list(range(len(rounds)))
+    firsts = [sample.contestant for sample in result.samples if sample.position == 0]
+    assert firsts.count(RIVAL) == firsts.count(BASELINE)
+    assert all(sample.prepare_ms and sample.warm_ups_ms for sample in result.samples)
+    assert all(len(sample.iterations_ms) >= 10 for sample in result.samples)
+    assert 0 < result.program_time_s < result.time_s
+
+
+def test_steps_before_the_measured_one_run_once(program: Path, tmp_path: Path) -> None:
+    """A search leaves a cache; each measured run gets its own copy of it."""
+    budget = ContestBudget(rounds=8)
+    _, result = hold(make_files(program), tmp_path, experiment="fast-run-cache", budget=budget)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.outputs.startswith("1 output equal within")
+    assert len(result.samples) == 16
+
+
+def test_a_wrong_output_ends_the_contest_before_anything_is_timed(
+    program: Path, tmp_path: Path
+) -> None:
+    """However fast it would be, its times do not count."""
+    ones = "data:{1,3,32,32}"
+    _, result = hold(make_files(program), tmp_path, "--input", ones)
+
+    assert result.status is ContestStatus.WRONG_OUTPUTS
+    assert "largest difference" in result.reason
+    assert result.samples == ()
+
+
+def test_outputs_of_fake_first_are_compared_where_the_engine_cannot_dump_them(
+    program: Path, tmp_path: Path
+) -> None:
+    """MegEngine from 1.7 on crashes if it is to dump after a run that computed nothing."""
+    crashing = tmp_path / "crashing"
+    crashing.write_text(
+        f"""#!/bin/sh
+case "$*" in *--fake-first*--bin-out-dump*) kill -SEGV $$ ;; esac
+exec {program} "$@"
+""",
+        encoding="utf-8",
+    )
+    crashing.chmod(0o755)
+    files, budget = make_files(program, crashing), ContestBudget(rounds=8)
+    _, result = hold(files, tmp_path, experiment="fake-first", budget=budget)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.outputs == "1 output equal"
+    rival = [sample for sample in result.samples if sample.contestant == RIVAL]
+    assert all(len(sample.warm_ups_ms) == 2 for sample in rival)
+
+
+def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:
+    """The reason is the program's own error."""
+    _, result = hold(make_files(program), tmp_path, "--no-such-flag")
+
+    assert result.status is ContestStatus.FAILED
+    assert result.reason.startswith(f"{RIVAL}: it ended with 1 (failed)")
+    assert "unknown command line flag" in result.reason
+
+
+def test_a_program_that_hangs_ends_by_its_time_out(program: Path, tmp_path: Path) -> None:
+    """It costs its own contest, and leaves nothing behind."""
+    hanging = tmp_path / "hanging"
+    hanging.write_text("#!/bin/sh\nexec sleep 1000\n", encoding="utf-8")
+    hanging.chmod(0o755)
+    _, result = hold(make_files(program, hanging), tmp_path, timeout_s=3.0)
+
+    assert result.status is ContestStatus.FAILED
+    assert result.reason == f"{RIVAL}: it did not end within 3 s"
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_programs_without_a_log_are_timed_by_runs_of_two_lengths(
+    program: Path, silent: Path, tmp_path: Path
+) -> None:
+    """If one side prints no times, neither is read from its log: both are timed alike."""
+    budget = ContestBudget(rounds=8)
+    contest, result = hold(
+        make_files(program, silent), tmp_path, "--slow-down", "100", budget=budget
+    )
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.by_run_length
+    assert {len(sample.iterations_ms) for sample in result.samples} == {1}
+    assert compare(contest, result).ratio > 1.3

@@ -1,0 +1,59 @@
+"""``megtrim perf run``: what is asked, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from megtrim.cli.perf.run import ask, run
+from megtrim.config.performance import PerfConfig
+from megtrim.errors import InputError
+
+CONFIGURED = PerfConfig.model_validate(
+    {"experiments": ["record-1"], "recipes": ["x86"], "trimming": True, "budget": {"time": "1 min"}}
+)
+
+
+def test_without_options_the_configuration_decides() -> None:
+    """All of it."""
+    assert ask(CONFIGURED, (), None) == CONFIGURED
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "trimming"),
+    [
+        (("nchw88",), ("baseline", "nchw88"), False),
+        (("nchw88", "trimming"), ("baseline", "nchw88"), True),
+        (("trimming",), (), True),
+    ],
+)
+def test_named_experiments_are_all_that_is_measured(
+    asked: tuple[str, ...], names: tuple[str, ...], trimming: bool
+) -> None:
+    """Whatever is configured."""
+    found = ask(CONFIGURED, asked, None)
+
+    assert (found.names, found.trimming) == (names, trimming)
+    assert found.budget == CONFIGURED.budget
+
+
+def test_rounds_leave_the_rest_of_the_budget() -> None:
+    """A configured time still ends it."""
+    found = ask(CONFIGURED, (), 12).contest_budget
+
+    assert (found.rounds, found.limit_s) == (12, 60.0)
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    """With those that there are."""
+    with pytest.raises(InputError, match="there is no experiment 'nchw'"):
+        ask(CONFIGURED, ("trimming", "nchw"), None)
+
+
+def test_help_has_examples() -> None:
+    """And says what happens."""
+    reported = CliRunner().invoke(run, ["--help"])
+
+    assert reported.exit_code == 0
+    assert "megtrim perf run --experiment nchw88" in reported.output
+    assert "in interleaved pairs of processes" in reported.output

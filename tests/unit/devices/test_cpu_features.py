@@ -1,0 +1,22 @@
+"""The features of a CPU, from what the kernel says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.devices.cpu_features import parse_features
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("flags\t\t: fpu sse2 avx avx2\n", {"avx2"}),
+        ("Features\t: fp asimd asimddp\n", {"dotprod"}),
+        ("flags : avx2\n\nflags : sse2\n", set()),
+        ("processor : 0\n", None),
+        ("", None),
+    ],
+)
+def test_features_that_all_cpus_have(text: str, expected: set[str] | None) -> None:
+    """A program may run on any of them."""
+    assert parse_features(text) == expected

@@ -1,0 +1,107 @@
+"""The values of a contest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from megtrim.load_and_run.dialects import LITE
+from megtrim.perf.contest import (
+    Contest,
+    Contestant,
+    ContestBudget,
+    ContestResult,
+    ContestStatus,
+    Side,
+    name_files,
+)
+from megtrim.perf.criterion import Criterion
+from megtrim.perf.experiments.commands import make_commands
+from megtrim.perf.experiments.experiment import Backend
+from megtrim.perf.experiments.table import find_experiments
+from megtrim.perf.samples import Mark, Sample
+from megtrim.strict_json import decode, encode
+
+
+def make_contestant(side: Side, experiment: str) -> Contestant:
+    """Return a contestant as the stage makes it."""
+    commands = make_commands(
+        find_experiments([experiment])[0],
+        name_files(side, inputs={"data": ".npy"}),
+        dialect=LITE,
+        backend=Backend.CPU,
+        architecture="x86_64",
+    )
+    return Contestant(name=experiment, commands=commands)
+
+
+REFERENCE = make_contestant(Side.REFERENCE, "baseline")
+RIVAL = make_contestant(Side.RIVAL, "fast-run-cache")
+CONTEST = Contest(criterion=Criterion(), reference=REFERENCE, rival=RIVAL)
+
+
+def test_both_sides_have_names_of_one_length() -> None:
+    """The length of a command line moves the stack, and so the time."""
+    mine, other = (name_files(side, inputs={"data": ".npy"}) for side in Side)
+
+    assert len(mine.program) == len(other.program)
+    assert len(mine.algo_cache) == len(other.algo_cache)
+    assert (mine.model, mine.inputs) == (other.model, other.inputs)
+    assert {mine.program, mine.dumped_model, mine.algo_cache}.isdisjoint(
+        {other.program, other.dumped_model, other.algo_cache}
+    )
+
+
+def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
+    """The program reads the format from it."""
+    names = name_files(Side.RIVAL, inputs={"im_info": ".json", "data": ".npy"})
+
+    assert names.inputs == (("data", "input0.npy"), ("im_info", "input1.json"))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "looks"),
+    [(8, (8,)), (10, (8, 10)), (40, (8, 12, 16, 24, 32, 40)), (60, (8, 12, 16, 24, 32, 40, 60))],
+)
+def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int, ...]) -> None:
+    """Looks are fixed before the first run."""
+    assert ContestBudget(rounds=rounds).plan.looks == looks
+
+
+@pytest.mark.parametrize(("rounds", "limit_s"), [(7, None), (401, None), (40, 0.0), (40, -1.0)])
+def test_a_budget_that_decides_nothing_is_refused(rounds: int, limit_s: float | None) -> None:
+    """Fewer than eight pairs show nothing."""
+    with pytest.raises(ValueError, match="found"):
+        ContestBudget(rounds=rounds, limit_s=limit_s)
+
+
+def test_two_sides_of_one_name_are_refused() -> None:
+    """Their samples could not be distinguished."""
+    with pytest.raises(ValueError, match="both sides"):
+        replace(CONTEST, rival=REFERENCE)
+
+
+def test_a_contestant_measures_its_last_step() -> None:
+    """Steps before it prepare."""
+    with pytest.raises(ValueError, match="the last step is measured"):
+        Contestant(name="x", commands=RIVAL.commands[:-1])
+    assert [each[0] for each in CONTEST.sides] == list(Side)
+    assert len(replace(CONTEST, rival=None).sides) == 1
+
+
+def test_contests_travel_as_data() -> None:
+    """Device jobs get and bring them."""
+    sample = Sample(
+        contestant="baseline",
+        round_number=0,
+        position=1,
+        prepare_ms=0.5,
+        warm_ups_ms=(2.0,),
+        iterations_ms=(1.0, 1.5),
+        marks=(Mark.THROTTLED,),
+    )
+    result = ContestResult(status=ContestStatus.MEASURED, samples=(sample,), time_s=1.5)
+
+    assert decode(Contest, encode(CONTEST), "") == CONTEST
+    assert decode(ContestResult, encode(result), "") == result

@@ -1,0 +1,63 @@
+"""The stage `perf`: what it depends on, and what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.perf.contest import ContestStatus
+from megtrim.pipeline.results import PerfResult
+from megtrim.stage_result import dump_result, parse_result
+from megtrim.stages import perf
+from unit.pipeline.running.test_contest_plan import CONFIG, find_task, open_session
+from unit.stages.fake_device import FakeDevice
+from unit.stages.support import changed
+
+
+def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None:
+    """A trimmed program's on that program, too."""
+    session = open_session(tmp_path)
+    tuned = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
+    trimmed = perf.inputs(find_task(session, "m/s@any#trimming-reduced"), session)
+
+    assert {"plain", "model", "input data", "contest", "method", "device kind"} <= tuned.keys()
+    assert trimmed.keys() - tuned.keys() == {"reduced"}
+    assert '"threshold": 0.03' in tuned["contest"]
+
+
+def test_another_threshold_is_measured_again(tmp_path: Path) -> None:
+    """It decides when the runs end; it does not for the baseline alone."""
+    (tmp_path / "other").mkdir()
+    sessions = (
+        open_session(tmp_path),
+        open_session(tmp_path / "other", CONFIG.replace("3%", "4%")),
+    )
+    for name, same in (("m/s@any#fast-run", False), ("m/s@any#baseline", True)):
+        first, second = (perf.inputs(find_task(each, name), each) for each in sessions)
+        assert (first == second) is same
+
+
+def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
+    """No device is asked."""
+    device = FakeDevice("here")
+    session = changed(open_session(tmp_path), devices={"any": device})
+    found = perf.work(find_task(session, "m/s@any#nchw88"), session, tmp_path)
+
+    assert found.skipped == "needs x86_64, and this is aarch64"
+    assert (found.contest, found.measured, found.exit_code) == (None, None, 0)
+    assert device.runs == []
+
+
+def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
+    """The contest is over, and the result says where and why."""
+    session = changed(
+        open_session(tmp_path),
+        devices={"any": FakeDevice("here", reported={"model": "P"})},
+    )
+    found = perf.work(find_task(session, "m/s@any#record-1"), session, tmp_path)
+
+    assert found.measured is not None
+    assert found.measured.status is ContestStatus.FAILED
+    assert found.measured.reason == "baseline: it dumped no output"
+    assert found.device is not None
+    assert (found.device.name, found.subject, found.exit_code) == ("here", "record-1", 1)
+    assert parse_result(PerfResult, dump_result(found)) == found
