@@ -95,10 +95,10 @@ def _tell_act(caller: Path, kit_sha: str) -> None:
     # GitHub passes a called workflow its own path; act does not. Waits are made short, too.
     text = caller.read_text(encoding="utf-8")
     assert text.count("with: {config: ") == 1
-    told = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
+    given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
     if caller.name != "megtrim-refresh.yml":
-        told = told.replace("{", "{device-pickup-minutes: 0.2, ", 1)
-    caller.write_text(text.replace("with: {config: ", told), encoding="utf-8")
+        given = given.replace("{", "{device-pickup-minutes: 0.2, ", 1)
+    caller.write_text(text.replace("with: {config: ", given), encoding="utf-8")
 
 
 def _megtrim(work: Path, *argv: str) -> None:

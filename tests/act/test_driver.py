@@ -89,12 +89,12 @@ def test_what_a_job_left_is_reported(act: Act, tmp_path: Path) -> None:
     done = run(act, tmp_path, {"first": {"steps": first}, "second": second})
     assert done.rc == 1
     assert done.conclusions == {"first": "failure", "second": "success"}
-    told = done.jobs["first"]
-    assert told.steps == {"Say": "success", "Gate": "failure"}
-    assert told.outputs == {"size": "12"}
-    assert told.summary == "# Verdict\n"
-    assert told.annotations == [("error", "too\nlarge"), ("notice", "read this")]
-    assert told.lines == ["hello"]
+    reported = done.jobs["first"]
+    assert reported.steps == {"Say": "success", "Gate": "failure"}
+    assert reported.outputs == {"size": "12"}
+    assert reported.summary == "# Verdict\n"
+    assert reported.annotations == [("error", "too\nlarge"), ("notice", "read this")]
+    assert reported.lines == ["hello"]
     assert done.complaints == ("Error: Job 'first' failed",)
 
 

@@ -31,7 +31,7 @@ def test_devices_are_asked_twice(refreshed: Run) -> None:
     ]
 
 
-def test_the_proposal_rests_on_what_the_device_recorded(refreshed: Run) -> None:
+def test_the_proposal_depends_on_what_the_device_recorded(refreshed: Run) -> None:
     """Its list is for the link in the bundle, and the other functions do not ship."""
     bundle = content(refreshed, "megtrim-bundle-functions", "bundle.json")
     keep = content(refreshed, "megtrim-proposal", "megtrim/keepset.json")

@@ -18,7 +18,7 @@ GO = """\
 #!{python}
 import pathlib, sys
 out = sys.argv[sys.argv.index("-o") + 1]
-pathlib.Path({told!r}).write_text(" ".join(a for a in sys.argv[1:] if a != out))
+pathlib.Path({reported!r}).write_text(" ".join(a for a in sys.argv[1:] if a != out))
 if {good}:
     for name in ("act", "actionlint"):
         path = pathlib.Path(out, name)
@@ -38,7 +38,7 @@ def build(home: Path, *argv: str, path: Path | None = None) -> CompletedCommand:
 def fake_go(folder: Path, *, good: bool) -> Path:
     """Put a `go` into a folder that notes how it was called."""
     folder.mkdir()
-    text = GO.format(python=sys.executable, told=str(folder / "told"), good=good)
+    text = GO.format(python=sys.executable, reported=str(folder / "reported"), good=good)
     (folder / "go").write_text(text, encoding="utf-8")
     (folder / "go").chmod(0o755)
     return folder
@@ -52,8 +52,8 @@ def test_it_builds_once(tmp_path: Path) -> None:
     assert (first.rc, folder.parent) == (0, tmp_path / ".cache" / "megtrim")
     assert re.fullmatch(r"tools-[0-9a-f]{16}", folder.name)
     assert sorted(each.name for each in folder.iterdir()) == ["act", "actionlint"]
-    told = (path / "told").read_text(encoding="utf-8")
-    assert told == "build -mod=readonly -trimpath -buildvcs=false -o tool"
+    reported = (path / "reported").read_text(encoding="utf-8")
+    assert reported == "build -mod=readonly -trimpath -buildvcs=false -o tool"
     again = build(tmp_path)
     assert (again.rc, again.stdout) == (0, first.stdout)
 

@@ -18,7 +18,8 @@ CONFIG = (
     stranger.CONFIG.replace("kind: host", "kind: zig")
     .replace("{name: desk, qemu_cpu: max}", "{name: phone, qemu_cpu: max}")
     .replace(
-        "name: bench, kind: local, class: desk", "name: handset, kind: virtual-phone, class: phone"
+        "name: bench, kind: local, class: desk",
+        "name: rehearsed, kind: virtual-phone, class: phone",
     )
     .replace("max: 250 KiB", "max: 2 MiB")
 )
@@ -51,14 +52,14 @@ def test_the_phone_proves_the_build(first: Chapter) -> None:
     assert verdict["verdict"] == "pass"
     (check,) = [each for each in verdict["checks"] if each["kind"] == "device"]
     assert check["subject"] == "tiny-mobile/default@phone"
-    assert check["text"].startswith("handset: outputs equal to the last bit")
+    assert check["text"].startswith("rehearsed: outputs equal to the last bit")
     assert "1 of 1 proven on devices" in first.body
 
 
 def test_the_evidence_bears_the_phone(first: Chapter) -> None:
     """With what the phone says of itself."""
     (entry,) = content(first.run, "megtrim-evidence-phone-1", "evidence.json")["entries"]
-    assert (entry["class"], entry["device"]["name"]) == ("phone", "handset")
+    assert (entry["class"], entry["device"]["name"]) == ("phone", "rehearsed")
     assert entry["device"]["kind"] == "virtual-phone"
     assert "aarch64" in " ".join(entry["device"]["facts"].values())
     (result,) = entry["results"]

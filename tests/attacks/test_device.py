@@ -137,15 +137,15 @@ def test_outputs_by_a_stray_process(papers: Documents) -> None:
 
 def test_a_program_says_how_it_ended(papers: Documents) -> None:
     """In the words of the scripts that run programs on machines."""
-    told = "megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n"
-    reduced = leaving(RIGHT, f"printf '{told}'", f"printf '{told}' >&2", TRAP)
+    reported = "megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n"
+    reduced = leaving(RIGHT, f"printf '{reported}'", f"printf '{reported}' >&2", TRAP)
 
     expect_red(papers, GOOD_PROGRAM, reduced, "trap")
 
 
 def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
     """The CPU is a part of what a result is bound to."""
-    told = []
+    reported = []
     for cpu in ("max", "cortex-a53"):
         spec = DeviceSpec(
             name="emulated",
@@ -156,9 +156,9 @@ def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
             sysroot=None,
             cpu_class="any",
         )
-        told.append(make("qemu", spec, native="x86_64").identity())
+        reported.append(make("qemu", spec, native="x86_64").identity())
 
-    assert told[0] != told[1]
+    assert reported[0] != reported[1]
 
 
 def test_another_device_is_asked_for(arena: Arena) -> None:

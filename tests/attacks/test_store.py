@@ -156,7 +156,7 @@ def test_a_stored_header_loses_a_region(arena: Arena) -> None:
     expect_good(arena)
 
 
-def test_weighed_sizes_shrink(arena: Arena) -> None:
+def test_measured_sizes_shrink(arena: Arena) -> None:
     """They are the next baseline, and the verdict shows them."""
     arena.start("honest")
     honest = (arena.project.out / "final/sizes.json").read_bytes()

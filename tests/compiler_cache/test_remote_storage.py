@@ -66,7 +66,7 @@ def test_a_run_that_may_not_write_leaves_nothing(bench: Bench, plain: Built, red
 
 
 def test_the_server_keeps_others_from_writing(bench: Bench, plain: Built, tmp_path: Path) -> None:
-    """With the settings of the page: no password, no entry; the password is nowhere told."""
+    """With the settings of the page: no password, no entry; the password is nowhere shown."""
     (settings,) = re.findall(r"```\n# redis.conf\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     settings = settings.replace("PASSWORD", PASSWORD)
 
@@ -152,7 +152,7 @@ def test_a_server_that_freezes_meanwhile(bench: Bench, plain: Built, redis: Redi
     assert built.wall_s < plain.wall_s + FILES * (OPERATION_TIMEOUT_MS / 1000) + 5
 
 
-def test_damaged_entries_are_compiled_anew(bench: Bench, plain: Built, redis: Redis) -> None:
+def test_damaged_entries_are_compiled_again(bench: Bench, plain: Built, redis: Redis) -> None:
     """Their sums are checked; whoever may write puts right ones in their place."""
     bench.build(redis.url())
     kinds = itertools.cycle(("garbage", "nothing", "half", "one bit"))

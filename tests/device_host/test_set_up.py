@@ -34,24 +34,26 @@ def _everything(host: Host) -> str:
 def test_dry_run_changes_nothing(booted: Host) -> None:
     """Every change is printed, none is made, and the missing token is said to be ours to bring."""
     before = _everything(booted)
-    told = booted.set_up("--dry-run")
+    reported = booted.set_up("--dry-run")
 
-    assert told.rc == 0
-    assert f"yours to do:  {TOKEN}: missing" in told.stdout
-    assert "would change: user megtrim-adb: missing" in told.stdout
-    assert "would change: file /etc/udev/rules.d/60-megtrim-phones.rules: missing" in told.stdout
-    assert "would tell:   systemctl daemon-reload" in told.stdout
+    assert reported.rc == 0
+    assert f"yours to do:  {TOKEN}: missing" in reported.stdout
+    assert "would change: user megtrim-adb: missing" in reported.stdout
+    assert (
+        "would change: file /etc/udev/rules.d/60-megtrim-phones.rules: missing" in reported.stdout
+    )
+    assert "would tell:   systemctl daemon-reload" in reported.stdout
     assert _everything(booted) == before
 
 
 def test_without_the_token_nothing_is_begun(booted: Host) -> None:
     """What only a person can bring is asked for first, with the command."""
     before = _everything(booted)
-    told = booted.set_up()
+    reported = booted.set_up()
 
-    assert told.rc == 2
-    assert "nothing was changed" in told.stderr
-    assert f"install -D -m 0600 /dev/stdin {TOKEN}" in told.stderr
+    assert reported.rc == 2
+    assert "nothing was changed" in reported.stderr
+    assert f"install -D -m 0600 /dev/stdin {TOKEN}" in reported.stderr
     assert _everything(booted) == before
 
 

@@ -24,18 +24,18 @@ def host(image: Host) -> Host:
 
 def test_units_are_valid(host: Host) -> None:
     """No unknown key, no program that is not there."""
-    told = host.run("systemd-analyze", "verify", *(f"/etc/systemd/system/{u}" for u in UNITS))
+    reported = host.run("systemd-analyze", "verify", *(f"/etc/systemd/system/{u}" for u in UNITS))
 
-    assert (told.rc, told.stderr) == (0, "")
+    assert (reported.rc, reported.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_are_hardened(host: Host, unit: str) -> None:
     """What a unit may touch stays below a limit."""
     judge = ("systemd-analyze", "security", "--offline=yes", f"--threshold={MOST_EXPOSURE}")
-    told = host.run(*judge, unit)
+    reported = host.run(*judge, unit)
 
-    assert told.rc == 0, told.stdout[-300:]
+    assert reported.rc == 0, reported.stdout[-300:]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_rules_are_valid(host: Host, options: tuple[str, ...], rule: str) -> Non
     assert host.set_up(*options).rc == 0
 
     rules = "/etc/udev/rules.d/60-megtrim-phones.rules"
-    told = host.run("udevadm", "verify", rules)
-    assert told.rc == 0, told.stdout + told.stderr
+    reported = host.run("udevadm", "verify", rules)
+    assert reported.rc == 0, reported.stdout + reported.stderr
     assert rule in host.text("cat", rules).splitlines()

@@ -23,7 +23,7 @@ def docker(processes: ProcessRunner, *words: str, timeout_s: float = 60) -> Comp
     return processes.run(Command(argv=("docker", *words), timeout_s=timeout_s))
 
 
-def told(outcome: CompletedCommand) -> str:
+def reported(outcome: CompletedCommand) -> str:
     assert outcome.rc == 0, outcome.stdout[-2000:] + outcome.stderr[-2000:]
     return outcome.stdout.strip()
 
@@ -33,7 +33,7 @@ def rights(processes: ProcessRunner) -> tuple[str, ...]:
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     run = readme.partition("docker run ")[2].partition("```")[0]
     found = re.findall(r"--(?:security-opt|cap-add|privileged)[ =]?\S*", run)
-    if "apparmor" in told(docker(processes, "info", "--format", "{{.SecurityOptions}}")):
+    if "apparmor" in reported(docker(processes, "info", "--format", "{{.SecurityOptions}}")):
         found.append("--security-opt apparmor=unconfined")
     return tuple(word for option in found for word in option.split())
 
@@ -44,7 +44,7 @@ def image(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> st
     base = debian_image(engine, "trixie", tmp_path_factory.mktemp("base"))
     before = docker(engine, "image", "inspect", "--format", "{{.Id}}", TAG).stdout
     recipe = ("--file", str(FOLDER / "Dockerfile"), "--build-arg", f"BASE={base}", "--tag", TAG)
-    told(docker(engine, "build", *recipe, str(ROOT / "ci"), timeout_s=600))
+    reported(docker(engine, "build", *recipe, str(ROOT / "ci"), timeout_s=600))
     after = docker(engine, "image", "inspect", "--format", "{{.Id}}", TAG).stdout
     if before and before != after:
         docker(engine, "rmi", before.strip())
@@ -57,7 +57,7 @@ def container(engine: ProcessRunner, image: str) -> Iterator[str]:
     name = f"megtrim-virtual-phone-{os.getpid()}"
     options = ("--detach", "--name", name, "--publish", "127.0.0.1::5555", *rights(engine))
     try:
-        told(docker(engine, "run", *options, image))
+        reported(docker(engine, "run", *options, image))
         yield name
     finally:
         docker(engine, "rm", "--force", name)
@@ -83,7 +83,7 @@ def test_a_phone_in_a_container(
     engine: ProcessRunner, container: str, adb_server: AdbServer, program: Path
 ) -> None:
     """It runs a program for arm64, fails on request, comes back, and exits with 0."""
-    serial = told(docker(engine, "port", container, "5555/tcp")).splitlines()[0]
+    serial = reported(docker(engine, "port", container, "5555/tcp")).splitlines()[0]
     server.connect(engine, adb_server, serial)
 
     def adb(*words: str) -> CompletedCommand:
@@ -91,9 +91,9 @@ def test_a_phone_in_a_container(
         return engine.run(Command(argv=argv, env=adb_server.env, timeout_s=30))
 
     def fault(*words: str) -> None:
-        told(docker(engine, "exec", container, "virtual-phone", "fault", "phone", *words))
+        reported(docker(engine, "exec", container, "virtual-phone", "fault", "phone", *words))
 
-    told(adb("push", str(program), "/data/local/tmp/arch"))
+    reported(adb("push", str(program), "/data/local/tmp/arch"))
     ran = adb("shell", "/data/local/tmp/arch")
     assert (ran.stdout.partition(" part ")[0], ran.rc) == ("aarch64", 3)
 
@@ -103,7 +103,7 @@ def test_a_phone_in_a_container(
     fault("kill")
     assert adb("shell", "echo on").stdout == ""
     listed = docker(engine, "exec", container, "virtual-phone", "list")
-    assert told(listed).endswith("\tdead")
+    assert reported(listed).endswith("\tdead")
     fault("revive")
     server.connect(engine, adb_server, serial)
     assert adb("shell", "echo on").stdout == "on\n"
@@ -111,6 +111,6 @@ def test_a_phone_in_a_container(
     wrong = docker(engine, "exec", container, "virtual-phone", "fault", "phone", "boom")
     assert (wrong.rc, "there is no fault 'boom'" in wrong.stderr) == (2, True)
 
-    told(docker(engine, "stop", container))
+    reported(docker(engine, "stop", container))
     state = docker(engine, "inspect", "--format", "{{.State.ExitCode}}", container)
-    assert told(state) == "0", docker(engine, "logs", container).stderr
+    assert reported(state) == "0", docker(engine, "logs", container).stderr

@@ -14,9 +14,9 @@ import pytest
 
 from megtrim.midout.header import Layout, render
 from megtrim.process import ProcessRunner
-from support.enabled import enabled
-from support.recorded import CASES, JSONS, TRACES, keep_set
+from support.sample_logs import CASES, JSONS, TRACES, keep_set
 from support.upstream import FACTS, OLD_TAG, Generator, facts, newer, older
+from support.upstream_flags import enabled
 
 pytestmark = pytest.mark.engine
 

@@ -60,7 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lanes", type=int, default=_LANES, help="pairs of phones at once")
     parser.add_argument("--no-measures", dest="measures", action="store_false")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "faults")
-    parser.add_argument("--publish", action="store_true", help=f"write {PAGE} anew")
+    parser.add_argument("--publish", action="store_true", help=f"write {PAGE} again")
     parser.add_argument(suite.CASES, help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -53,25 +53,27 @@ class Job:
         path = Path(self.out + DONE)
         if not path.exists():
             return {"lease": "none", "got_s": 0.0, "done_s": 0.0, "outputs": []}
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return told
+        reported: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return reported
 
 
-def crossed(told: Sequence[Mapping[str, Any]]) -> list[str]:
+def crossed(reported: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what is wrong with jobs that were started in this order."""
-    problems = [f"job {n} did not end well" for n, each in enumerate(told) if not each["done_s"]]
-    begun = [each["got_s"] for each in told]
+    problems = [
+        f"job {n} did not end well" for n, each in enumerate(reported) if not each["done_s"]
+    ]
+    begun = [each["got_s"] for each in reported]
     if begun != sorted(begun):
         problems.append("a later job came first")
-    for lease in sorted({str(each["lease"]) for each in told}):
-        turns = [each for each in told if each["lease"] == lease]
+    for lease in sorted({str(each["lease"]) for each in reported}):
+        turns = [each for each in reported if each["lease"] == lease]
         problems += [
             f"two jobs at once on {lease}"
             for before, after in pairwise(turns)
             if after["got_s"] < before["done_s"]
         ]
-    outputs = [tuple(each["outputs"]) for each in told if each["done_s"]]
-    if len(set(outputs)) != len(told) or not all(len(each) == 1 for each in outputs):
+    outputs = [tuple(each["outputs"]) for each in reported if each["done_s"]]
+    if len(set(outputs)) != len(reported) or not all(len(each) == 1 for each in outputs):
         problems.append("outputs are missing or were mixed up")
     return problems
 
@@ -93,8 +95,8 @@ def main() -> None:
         _tell(request.out + GOT, {"lease": lease.name, "got_s": got_s})
         found = run_on(lease, work)
         digests = [hashlib.sha256(data).hexdigest() for data in found.outputs.values()]
-        told = {"lease": lease.name, "got_s": got_s, "done_s": time.time(), "outputs": digests}
-    _tell(request.out + DONE, told)
+        reported = {"lease": lease.name, "got_s": got_s, "done_s": time.time(), "outputs": digests}
+    _tell(request.out + DONE, reported)
 
 
 def _tell(path: str, value: object) -> None:

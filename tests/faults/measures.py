@@ -111,19 +111,19 @@ class _Bench:
         control.fault(fault, **moment)
         hit = Clock(lambda: bool(control.status()["happened"]))
         device = self.lane.device(self._state(), Timeouts(), spare=False)
-        told_s = hit_s = 0.0
+        shown_s = hit_s = 0.0
         try:
             with device.reserve() as lease:
                 try:
                     run_on(lease, request)
                 finally:
                     # The count stops before anything is mended.
-                    told_s = time.monotonic()
-                    hit_s = hit.stopped() or told_s
+                    shown_s = time.monotonic()
+                    hit_s = hit.stopped() or shown_s
                     control.fault("reset")
         except InfrastructureFailure:
-            return told_s - hit_s
-        msg = f"{fault}: nobody noticed"
+            return shown_s - hit_s
+        msg = f"{fault}: no one noticed"
         raise AssertionError(msg)
 
     def recovered(self, fault: str, word: str) -> Measure:
@@ -192,9 +192,9 @@ class _Bench:
                 _await(lambda: self._standing(state, job.process.pid))  # noqa: B023 - at once
                 jobs.append(job)
             _await(lambda: not any(job.process.alive() for job in jobs))
-        told = [job.done() for job in jobs]
-        problems = crossed(told)
-        leases = ", ".join(str(each["lease"]).partition("-")[0] for each in told)
+        reported = [job.done() for job in jobs]
+        problems = crossed(reported)
+        leases = ", ".join(str(each["lease"]).partition("-")[0] for each in reported)
         text = "; ".join(problems) or f"in order, on {leases}; each got its own output"
         return Measure(
             what="two phones, four jobs at once, each a process of its own",
@@ -208,7 +208,7 @@ class _Bench:
         request = self._make_spec(tenths)
         phones = (self.lane.first, self.lane.second) if spare else (self.lane.first,)
         out = self.lane.scratch / f"job-{self.count}"
-        told = JobOrder(
+        reported = JobOrder(
             serials={phone.name: phone.serial for phone in phones},
             state=str(state),
             program=str(request.program),
@@ -217,7 +217,7 @@ class _Bench:
         )
         env = {"PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent / "ci")))}
         log = out.with_suffix(".log")
-        command = Command(argv=told.argv(), env=env, timeout_s=_WAIT_S, log=log)
+        command = Command(argv=reported.argv(), env=env, timeout_s=_WAIT_S, log=log)
         with self.lane.processes.background(command) as process:
             yield Job(process=process, out=str(out))
 

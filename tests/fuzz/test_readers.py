@@ -29,7 +29,7 @@ def test_equal_seeds_are_equal_files() -> None:
 
 
 def test_a_bug_is_found() -> None:
-    """What is no error of megtrim's is told with a file that leads to it, and so is a hang."""
+    """What is no error of megtrim's is shown with a file that leads to it, and so is a hang."""
 
     def read(data: bytes) -> None:
         data.decode("ascii")

@@ -40,8 +40,8 @@ def archives(
     # A daemon at its first start reports no gateway; the interface has its address.
     name = '{{index .Options "com.docker.network.bridge.name"}}'
     bridge = docker.check_output("network", "inspect", "bridge", "--format", name).strip()
-    told = processes.capture("ip", "-json", "-4", "address", "show", "dev", bridge)
-    gateway = json.loads(told)[0]["addr_info"][0]["local"]
+    reported = processes.capture("ip", "-json", "-4", "address", "show", "dev", bridge)
+    gateway = json.loads(reported)[0]["addr_info"][0]["local"]
     folder = tmp_path / "archives"
     folder.mkdir()
     with ThreadingHTTPServer((gateway, 0), partial(Quiet, directory=str(folder))) as server:

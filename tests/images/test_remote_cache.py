@@ -23,12 +23,12 @@ def variables(
     return dict(cache.variables(inside, CLANG, folder))
 
 
-def compiled(inside: ContainerRunner, told: dict[str, str], folder: Path) -> Counter[str]:
+def compiled(inside: ContainerRunner, reported: dict[str, str], folder: Path) -> Counter[str]:
     """Compile a file with a local cache that is empty; return what ccache did."""
     folder.mkdir()
     (folder / "a.cpp").write_text("int a() { return 1; }\n", encoding="utf-8")
     env = {
-        **told,
+        **reported,
         "CCACHE_DIR": str(folder / "local"),
         "CCACHE_STATSLOG": str(folder / "counted"),
         "CCACHE_BASEDIR": str(folder),
@@ -49,9 +49,9 @@ def test_a_storage_is_asked_and_used(
     out = tmp_path / "out"
 
     with redis_server(processes, tmp_path) as redis:
-        told = variables(inside, redis.url(), out / "asked", warnings)
-        first = compiled(inside, told, out / "first")
-        second = compiled(inside, told, out / "second")
+        reported = variables(inside, redis.url(), out / "asked", warnings)
+        first = compiled(inside, reported, out / "first")
+        second = compiled(inside, reported, out / "second")
         alone = compiled(inside, {}, out / "third")
 
     assert warnings == []
@@ -66,9 +66,9 @@ def test_a_dead_storage_is_left_out(inside: ContainerRunner, tmp_path: Path) -> 
     warnings: list[str] = []
     url = f"redis://127.0.0.1:{free_port()}"
 
-    told = variables(inside, url, tmp_path / "out", warnings)
+    reported = variables(inside, url, tmp_path / "out", warnings)
 
-    assert told == {VARIABLE: ""}
+    assert reported == {VARIABLE: ""}
     assert warnings == [f"the remote compiler cache {url} does not answer: built without it"]
-    listed = inside.run(Command(argv=("ls", "/sys/class/net"), env=told, timeout_s=60))
+    listed = inside.run(Command(argv=("ls", "/sys/class/net"), env=reported, timeout_s=60))
     assert listed.stdout.split() == ["lo"]

@@ -97,9 +97,9 @@ def test_a_trim_with_an_ndk(
     assert outcome.rc == 0, outcome.stdout + outcome.stderr[-3000:]
 
     inside = manifest(project, "reduce")
-    told = inside["result"]["build"]["toolchain"]
-    assert told["image"] == docker.image(android_image).id
-    assert "stand-in" in told["version"]
+    reported = inside["result"]["build"]["toolchain"]
+    assert reported["image"] == docker.image(android_image).id
+    assert "stand-in" in reported["version"]
     assert project.verdict()["verdict"] == "pass"
 
     project.env |= {"ANDROID_NDK_ROOT": str(standin), "CCACHE_DISABLE": "1"}

@@ -62,7 +62,7 @@ def test_a_second_run_does_nothing(make_project: MakeProject) -> None:
     assert second.stdout == first.stdout
 
 
-def test_a_changed_argument_redoes_what_rests_on_it(make_project: MakeProject) -> None:
+def test_a_changed_argument_redoes_what_depends_on_it(make_project: MakeProject) -> None:
     """Builds stay; the trace and what follows are planned again, with the reason."""
     project = make_project("tiny-mobile")
     project.run("trim")

@@ -56,8 +56,8 @@ def _elsewhere(project: Project, out: Path) -> Project:
 def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path: Path) -> None:
     """No profile build and no trace; also from a folder of results that is spelled with ``..``."""
     reduced = traced.file("reduce/reduced", "bin/load_and_run").read_bytes()
-    (tmp_path / "beside").mkdir()
-    fresh = _elsewhere(traced, tmp_path / "beside" / ".." / "fresh")
+    (tmp_path / "companion").mkdir()
+    fresh = _elsewhere(traced, tmp_path / "companion" / ".." / "fresh")
     before = _keep_set(traced).read_bytes()
 
     first, verdict = _trim(fresh)

@@ -81,8 +81,8 @@ def test_the_keep_set_says_who_needs_a_function(trimmed: Project) -> None:
     assert record.regions
     assert record.link_sha256 is not None
     assert keep.functions()["main"] == (SCENARIO,)
-    told = trimmed.run("explain", "main", "--json")
-    assert json.loads(told.stdout) == {"main": {"function": "main", "needed by": [SCENARIO]}}
+    reported = trimmed.run("explain", "main", "--json")
+    assert json.loads(reported.stdout) == {"main": {"function": "main", "needed by": [SCENARIO]}}
 
 
 def test_the_committed_keep_set_makes_the_same_program(trimmed: Project, tmp_path: Path) -> None:

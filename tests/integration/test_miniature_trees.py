@@ -189,8 +189,8 @@ def _compiled_for_size(out: Path) -> dict[bool, list[str]]:
     found = out.glob("work/*-reduced/**/compile_commands.json")
     # The engine's own tool for this machine is built next to it.
     (records,) = (path for path in found if "host_flatc" not in path.parts)
-    told: dict[bool, list[str]] = {True: [], False: []}
+    reported: dict[bool, list[str]] = {True: [], False: []}
     for entry in json.loads(records.read_text(encoding="utf-8")):
         source = entry["file"].partition("/src/")[2]
-        told[" -Oz " in entry["command"]].append(source)
-    return told
+        reported[" -Oz " in entry["command"]].append(source)
+    return reported

@@ -20,15 +20,15 @@ def team(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Place:
 @pytest.mark.parametrize("block", blocks_in("unit"), ids=str)
 def test_before_there_is_a_configuration(block: Block, tmp_path: Path) -> None:
     """Looking at a model, and the first configuration."""
-    told = new_folder(tmp_path).type(block)
+    reported = new_folder(tmp_path).type(block)
 
-    assert told.rc == block.status, told.stdout + told.stderr
+    assert reported.rc == block.status, reported.stdout + reported.stderr
 
 
 @pytest.mark.chain
 @pytest.mark.parametrize("block", blocks_in("chain"), ids=str)
 def test_with_a_configuration(block: Block, team: Place) -> None:
     """What a page prints ends as its mark says, 0 as a rule."""
-    told = team.type(block)
+    reported = team.type(block)
 
-    assert told.rc == block.status, told.stdout + told.stderr
+    assert reported.rc == block.status, reported.stdout + reported.stderr

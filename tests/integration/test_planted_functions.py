@@ -89,7 +89,7 @@ class Shop:
         return replace(self.traced, scenarios=(changed,))
 
 
-def told(session: Session) -> str:
+def reported(session: Session) -> str:
     """Return everything that stops what was built from being shipped; empty: nothing does."""
     results = [
         session.results.done[id_].result_as(VerifyResult)
@@ -127,7 +127,7 @@ def shop(make_project: MakeProject) -> Shop:
 
 def test_nothing_is_reported_where_nothing_is_planted(shop: Shop) -> None:
     """The recorded list ships: the plants get what is theirs."""
-    assert told(shop.ship(shop.traced)) == ""
+    assert reported(shop.ship(shop.traced)) == ""
 
 
 def _needed(session: Session, kept: frozenset[str]) -> list[tuple[str, ...]]:
@@ -151,7 +151,7 @@ def _is_part(name: str) -> bool:
     return is_local_name(name) or "." in name or not own
 
 
-def _tells_of(said: str, group: tuple[str, ...]) -> bool:
+def _reports_of(said: str, group: tuple[str, ...]) -> bool:
     """Say whether a function is named, or what only it led to and went with it."""
     if any(readable(name) in said or brief(name) in said for name in group):
         return True
@@ -168,12 +168,12 @@ def test_a_needed_function_that_is_not_on_the_list_is_found(shop: Shop) -> None:
         rest = tuple(name for name in record.functions if name not in group)
         session = shop.ship(shop.with_functions(rest))
         if not _stays(group, session):
-            said[group] = told(session)
+            said[group] = reported(session)
         if len(said) == FUNCTIONS:
             break
 
     assert len(said) == FUNCTIONS
-    assert [(group, words) for group, words in said.items() if not _tells_of(words, group)] == []
+    assert [(group, words) for group, words in said.items() if not _reports_of(words, group)] == []
 
 
 def _stays(group: tuple[str, ...], session: Session) -> bool:
@@ -218,7 +218,7 @@ def test_a_registration_that_the_link_lost_is_named(
         shutil.rmtree(linked, ignore_errors=True)
         with monkeypatch.context() as patch:
             patch.setattr(local_functions, "edits", _losing(source))
-            said = told(shop.ship(shop.traced))
+            said = reported(shop.ship(shop.traced))
         if f"{GONE}_GLOBAL__sub_I_{source}.cpp" not in said:
             unfound.append((source, said))
 
@@ -251,7 +251,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
         _shortened(folder / locate_unstripped(Link.SHIPPED, TARGET))
 
     monkeypatch.setattr(variants, "link", lossy)
-    said = told(shop.ship(shop.traced))
+    said = reported(shop.ship(shop.traced))
 
     assert f"{TARGET}: " in said
     assert "functions are called before main, expected" in said
@@ -288,7 +288,7 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
             UNKNOWN,
         ),
     }
-    said = {what: told(shop.ship(keep)) for what, (keep, _) in plants.items()}
+    said = {what: reported(shop.ship(keep)) for what, (keep, _) in plants.items()}
 
     assert [what for what, (_, words) in plants.items() if words not in said[what]] == []
 
@@ -297,6 +297,6 @@ def test_a_list_that_shrank_waits_for_a_person(shop: Shop) -> None:
     """A function that the committed list had, and that no longer runs, is named."""
     (record,) = shop.traced.scenarios
     more = shop.with_functions((*record.functions, "_ZN6sample4goneEv"))
-    said = told(shop.ship(more, committed=False))
+    said = reported(shop.ship(more, committed=False))
 
     assert f"{SCENARIO} no longer runs sample::gone()" in said

@@ -43,8 +43,8 @@ def add_model(project: Project) -> None:
 def rebuilt(project: Project) -> dict[str, Any]:
     """Return what the stage `reduce` says of its build."""
     manifest = json.loads(project.file(REDUCE, "manifest.json").read_text(encoding="utf-8"))
-    told: dict[str, Any] = manifest["result"]["build"]["rebuilt"]
-    return told
+    reported: dict[str, Any] = manifest["result"]["build"]["rebuilt"]
+    return reported
 
 
 def why(project: Project, *arguments: str) -> str:
@@ -73,17 +73,19 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(project: Project) -
     changed = {name for name in after if after[name] != before[name]}
     foretold = why(project)
     ended = project.run("trim")
-    told = rebuilt(project)
+    reported = rebuilt(project)
     verdict = project.verdict()
 
     assert ended.rc == 0, ended.stderr
     assert 0 < len(changed) < 6
-    assert set(told["files"]) == declaring(project, changed)
-    assert told["predicted"] == told["compiled"] == len(told["files"]) < 6
-    assert foretold.endswith(f"{told['compiled']} files are compiled: {', '.join(told['files'])}")
+    assert set(reported["files"]) == declaring(project, changed)
+    assert reported["predicted"] == reported["compiled"] == len(reported["files"]) < 6
+    assert foretold.endswith(
+        f"{reported['compiled']} files are compiled: {', '.join(reported['files'])}"
+    )
     assert verdict["rebuild"] == {
-        "predicted": told["predicted"],
-        "compiled": told["compiled"],
+        "predicted": reported["predicted"],
+        "compiled": reported["compiled"],
         "units": verdict["rebuild"]["units"],
     }
     assert verdict["rebuild"]["units"] > 40

@@ -11,7 +11,7 @@ from integration.conftest import MakeProject
 pytestmark = [pytest.mark.chain]
 
 
-def test_each_switch_is_weighed_on_one_keep_set(make_project: MakeProject) -> None:
+def test_each_switch_is_measured_on_one_keep_set(make_project: MakeProject) -> None:
     """None alone makes the program larger, all together save most; a second run builds nothing."""
     project = make_project("tiny-mobile")
     config = project.read()

@@ -124,8 +124,8 @@ def test_damage_is_named_and_mended(make_project: MakeProject, tmp_path: Path) -
     project = make_project("tiny-mobile")
     project.out = tmp_path / "out"
     assert project.run("trim").rc == 0
-    told = json.loads(project.run("report", "--json").stdout)["done"]
-    paths = {task: Path(told[task]["folder"]) / name for task, name in DAMAGED.items()}
+    reported = json.loads(project.run("report", "--json").stdout)["done"]
+    paths = {task: Path(reported[task]["folder"]) / name for task, name in DAMAGED.items()}
     whole = {task: path.read_bytes() for task, path in paths.items()}
     for path in paths.values():
         flip(path)

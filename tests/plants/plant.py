@@ -1,4 +1,4 @@
-"""A plant: one small defect that somebody could make, as a replacement of one piece of text.
+"""A plant: one small defect that someone could make, as a replacement of one piece of text.
 
 Plants lie in ``rooms/ROOM.toml``, one table for each:
 

@@ -56,7 +56,7 @@ def test_planted_until_the_block_is_left(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == SOUND
 
 
-def test_compiled_code_of_before_is_not_used(tmp_path: Path) -> None:
+def test_compiled_code_from_earlier_is_not_used(tmp_path: Path) -> None:
     """A defect may have the size of what it replaces, and the second in which that was written."""
     file = tmp_path / "sums.py"
     file.write_text(SOUND, encoding="utf-8")

@@ -54,9 +54,9 @@ def settings(tmp_path: Path) -> Settings:
 
 def fates(settings: Settings, *plants: Plant, jobs: int = 1) -> dict[str, tuple[Fate, str]]:
     """Return what came of the plants, by name."""
-    told: list[Result] = []
-    results = try_plants(plants, settings, jobs=jobs, tell=told.append)
-    assert sorted(told, key=lambda each: each.name) == list(results)
+    reported: list[Result] = []
+    results = try_plants(plants, settings, jobs=jobs, tell=reported.append)
+    assert sorted(reported, key=lambda each: each.name) == list(results)
     return {each.name: (each.fate, each.text) for each in results}
 
 
@@ -85,7 +85,7 @@ def test_tests_that_fail_anyway_say_nothing(settings: Settings) -> None:
 
 
 def test_tests_that_are_not_there_say_nothing(settings: Settings) -> None:
-    """Somebody renamed one."""
+    """Someone renamed one."""
     fate, text = fates(settings, replace(PLANT, tests=("tests/test_sums.py::test_gone",)))[
         PLANT.name
     ]
@@ -97,7 +97,7 @@ def test_tests_that_are_not_there_say_nothing(settings: Settings) -> None:
 
 
 def test_a_module_that_cannot_be_read_says_nothing(settings: Settings) -> None:
-    """Nobody would commit a defect that no test file survives."""
+    """No one would commit a defect that no test file survives."""
     plant = replace(PLANT, old="def add", new="raise ValueError\ndef add")
 
     assert fates(settings, plant) == {

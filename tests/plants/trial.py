@@ -108,8 +108,8 @@ def _failed(outcome: CompletedCommand) -> list[str]:
 
 def _last_words(outcome: CompletedCommand) -> str:
     lines = [line for line in outcome.stdout.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("ERROR")] or lines
-    return f"pytest ended with {outcome.rc}: {told[-1] if told else 'it said nothing'}"
+    reported = [line for line in lines if line.startswith("ERROR")] or lines
+    return f"pytest ended with {outcome.rc}: {reported[-1] if reported else 'it said nothing'}"
 
 
 def _void(plant: Plant, reason: str) -> Result:

@@ -24,9 +24,9 @@ def _state() -> frozenset[str] | None:
     if shutil.which("git") is None:
         return None
     argv = ("git", "--no-optional-locks", "status", "--porcelain", "--ignored")
-    told = ProcessRunner(os.environ).run(Command(argv=argv, cwd=_CHECKOUT, timeout_s=60))
-    lines = frozenset(line for line in told.stdout.splitlines() if not line.endswith(_CACHES))
-    return lines if told.ok else None
+    reported = ProcessRunner(os.environ).run(Command(argv=argv, cwd=_CHECKOUT, timeout_s=60))
+    lines = frozenset(line for line in reported.stdout.splitlines() if not line.endswith(_CACHES))
+    return lines if reported.ok else None
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -325,9 +325,9 @@ def get_commit(asked: Asked, sha: str) -> Response:
     commit = asked.repository.resolve(sha)
     parents = [{"sha": parent} for parent in commit.parents]
     tree = {"sha": commit.tree}
-    told = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
-    told["committer"] = {"date": commit.committed_at}
-    return as_json(told)
+    found = {"sha": commit.sha, "tree": tree, "parents": parents, "message": commit.message}
+    found["committer"] = {"date": commit.committed_at}
+    return as_json(found)
 
 
 def create_commit(asked: Asked) -> Response:

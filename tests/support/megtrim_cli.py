@@ -87,5 +87,5 @@ class Project:
 
         megtrim itself says where: other projects may share the folder of results.
         """
-        told = json.loads(self.run("report", "--json").stdout)
-        return Path(told["done"][task]["folder"]) / name
+        reported = json.loads(self.run("report", "--json").stdout)
+        return Path(reported["done"][task]["folder"]) / name

@@ -6,7 +6,7 @@ A comment before a block, which no reader sees, says one of two things:
         it is run as it stands, in the folder that this lane makes for the pages
     <!-- needs: WHAT; WHO -->
         it needs what no lane has; WHO is the file, or the FILE::TEST, that does the same there,
-        or "nobody"
+        or "no one"
 
 A paragraph that begins with a command is a block of one.
 """

@@ -32,7 +32,7 @@ class Place:
         return ProcessRunner(os.environ).run(self._command(block.script))
 
     @contextmanager
-    def beside(self, block: Block, log: Path) -> Iterator[None]:
+    def companion(self, block: Block, log: Path) -> Iterator[None]:
         """Type them in another terminal, which is closed with the block; ``log`` shows it."""
         log.touch()
         with ProcessRunner(os.environ).background(self._command(f"exec {block.script}", log)):

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.process import Command, ProcessRunner
-from support.enabled import Enabled, enabled
-from support.recorded import CASES, DATA
+from support.sample_logs import CASES, DATA
+from support.upstream_flags import Enabled, enabled
 
 FACTS = DATA / "upstream-enabled.json"
 OLD_TAG = "v1.6.0"

@@ -99,7 +99,7 @@ def test_nohup_is_kept(start: Callable[..., Started]) -> None:
 
 
 def test_a_closed_terminal_is_an_interruption(start: Callable[..., Started]) -> None:
-    """Although nobody can be told: what is written to it fails."""
+    """Although no one can be shown: what is written to it fails."""
     ours, theirs = os.openpty()
     megtrim = start(terminal=os.ttyname(theirs))
     os.close(theirs)
@@ -113,7 +113,7 @@ def test_a_closed_terminal_is_an_interruption(start: Callable[..., Started]) -> 
 def test_ctrl_c_is_quiet_also_while_modules_load(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """That takes a second or two, and nobody catches it but the first module."""
+    """That takes a second or two, and no one catches it but the first module."""
 
     class Interrupting:
         def find_spec(self, name: str, *_where: object) -> None:

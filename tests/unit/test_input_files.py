@@ -1,4 +1,4 @@
-"""Files that people and other machines give: what is none is told, and never waited for."""
+"""Files that people and other machines give: what is none is reported, and never waited for."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_a_pipe_that_comes_just_now_is_not_waited_for(
     with ThreadPoolExecutor(1) as pool:
         refused = pool.submit(refusal, pipe)
         done, _ = wait([refused], timeout=10)
-        # Who waits for somebody to write would wait for ever, and this test with it.
+        # Who waits for someone to write would wait for ever, and this test with it.
         os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
 
     assert done
     assert refused.result().message == "m.mge: found a pipe, expected a model"
 
 
-def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_path_that_leads_nowhere_is_shown(tmp_path: Path) -> None:
     """Round in a circle, to nothing, through a file, with a name too long or impossible."""
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
@@ -90,7 +90,7 @@ def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read_is_shown(tmp_path: Path) -> None:
     """And not taken for one that is not there."""
     path = tmp_path / "secret"
     path.touch(mode=0)
@@ -138,7 +138,7 @@ def test_what_only_begins_like_a_pointer_is_read(tmp_path: Path) -> None:
 
 
 def test_text_is_utf_8(tmp_path: Path) -> None:
-    """What is not is told with its line."""
+    """What is not is shown with its line."""
     path = tmp_path / "file"
     path.write_bytes("a\nä".encode())
     assert read_text(path, most_bytes=100, expected="a text") == "a\nä"
@@ -154,7 +154,7 @@ def test_text_is_utf_8(tmp_path: Path) -> None:
 CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
 
 
-def test_a_merge_that_nobody_resolved_is_named() -> None:
+def test_a_merge_that_no_one_resolved_is_named() -> None:
     """By the line of its first marker, with the way out."""
     with pytest.raises(InputError) as caught:
         expect_merged(CONFLICT, shown="megtrim/keepset.json", hint="keep both")

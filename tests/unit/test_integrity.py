@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_has_just_changed_is_not_known_yet(file: Path) -> None:
-    """It may change again within one tick of the disk's clock, and nobody could tell."""
+    """It may change again within one tick of the disk's clock, and no one could tell."""
     assert integrity.read_damage(file.parent, {"file": SHA256}) == ("", {})
     assert not (file.parent / integrity.MEMORY).exists()
 

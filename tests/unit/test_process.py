@@ -33,7 +33,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> float:
     return 0.3
 
 
-def test_what_a_program_prints_and_returns_is_told(processes: ProcessRunner) -> None:
+def test_what_a_program_prints_and_returns_is_shown(processes: ProcessRunner) -> None:
     """Both streams apart, the exit status as it was, the time it took."""
     outcome = processes.run(sh("echo out; echo err >&2; sleep 0.2; exit 7"))
 
@@ -80,7 +80,7 @@ def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Pa
         env={"A": "mine"},
     )
 
-    # `cat` ends at once: nobody types into a build.
+    # `cat` ends at once: no one types into a build.
     assert base.run(command).stdout == f"mine base\n{tmp_path}\n"
 
 
@@ -96,7 +96,7 @@ def test_a_missing_program_is_an_input_error(processes: ProcessRunner) -> None:
 def test_a_missing_folder_is_not_taken_for_a_missing_program(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """The operating system tells both alike."""
+    """The operating system reports both alike."""
     with pytest.raises(InfrastructureFailure, match=r"no folder .*/gone"):
         processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
 
@@ -208,7 +208,7 @@ def test_bytes_that_are_no_text_are_replaced(processes: ProcessRunner) -> None:
     assert processes.run(sh(r"printf 'a\377b'")).stdout == "a�b"
 
 
-def test_lines_are_told_as_they_come_and_logged(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_lines_are_shown_as_they_come_and_logged(processes: ProcessRunner, tmp_path: Path) -> None:
     """Of both streams, each in its order; a log that is there is continued."""
     log = tmp_path / "build.log"
     log.write_text("$ before\n", encoding="utf-8")
@@ -228,7 +228,7 @@ def test_lines_are_told_as_they_come_and_logged(processes: ProcessRunner, tmp_pa
 
 
 def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: ProcessRunner) -> None:
-    """The program would wait for ever on a pipe that nobody reads."""
+    """The program would wait for ever on a pipe that no one reads."""
     argv = ("sh", "-c", "seq 100000; echo end >&2")
     command = Command(argv=argv, timeout_s=5, log=Path("/dev/full"))
 
@@ -240,7 +240,7 @@ def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: ProcessRunner
     assert time.monotonic() - started < 4
 
 
-def test_an_error_in_who_listens_is_told_after_the_run(processes: ProcessRunner) -> None:
+def test_an_error_in_who_listens_is_shown_after_the_run(processes: ProcessRunner) -> None:
     """A bug in a progress line is a bug, not a build that hangs."""
 
     def listen(line: str) -> None:
@@ -250,7 +250,7 @@ def test_an_error_in_who_listens_is_told_after_the_run(processes: ProcessRunner)
         processes.run(Command(argv=("seq", "100000"), timeout_s=5, on_line=listen))
 
 
-def test_ctrl_c_ends_the_program_and_is_told(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_program_and_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
     """No child is left; what it printed in its last moments does not matter."""
     child = tmp_path / "pid"
 
@@ -269,14 +269,14 @@ def test_ctrl_c_ends_the_program_and_is_told(processes: ProcessRunner, tmp_path:
 
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize(
-    ("start", "told"),
+    ("start", "reported"),
     [
         ("processes.run(command)", "Interrupted interrupted while running sleep"),
         ("with processes.background(command): print('begun')", "KeyboardInterrupt "),
     ],
 )
 def test_ctrl_c_while_a_program_is_started_is_not_lost(
-    processes: ProcessRunner, tmp_path: Path, start: str, told: str, number: str
+    processes: ProcessRunner, tmp_path: Path, start: str, reported: str, number: str
 ) -> None:
     """What a hook raises after a fork is dropped. The interrupt comes once the program is known."""
     script = tmp_path / "script.py"
@@ -300,13 +300,13 @@ def test_ctrl_c_while_a_program_is_started_is_not_lost(
         "print(signal.getsignal(signal.SIGTERM) is interrupt)\n"
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
         "try: os.waitpid(-1, os.WNOHANG)\n"
-        "except ChildProcessError: print('nobody is left')\n",
+        "except ChildProcessError: print('no one is left')\n",
         encoding="utf-8",
     )
     outcome = processes.run(Command(argv=(sys.executable, str(script)), timeout_s=30))
 
     assert outcome.stderr == ""
-    assert outcome.stdout == f"{told}\nTrue\nTrue\nnobody is left\n"
+    assert outcome.stdout == f"{reported}\nTrue\nTrue\nno one is left\n"
 
 
 @pytest.mark.parametrize("mode", ["kill", "exit"])
@@ -344,10 +344,10 @@ def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: 
     ("script", "expected"),
     [
         ("echo no such option >&2; exit 3", "exited with 3: no such option"),
-        ("echo told on stdout; exit 1", "exited with 1: told on stdout"),
+        ("echo shown on stdout; exit 1", "exited with 1: shown on stdout"),
     ],
 )
-def test_capture_tells_why_a_tool_failed(
+def test_capture_reports_why_a_tool_failed(
     processes: ProcessRunner, script: str, expected: str
 ) -> None:
     """In the tool's own words, with the command line."""
@@ -369,7 +369,7 @@ def test_a_command_is_shown_as_a_shell_takes_it() -> None:
 
 
 def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
-    """It is told apart from a program that ended, and from one that was late."""
+    """It is distinguished from a program that ended, and from one that was late."""
     abort = threading.Event()
     threading.Timer(0.2, abort.set).start()
     outcome = processes.run(Command(argv=("sleep", "60"), timeout_s=60, abort=abort))
@@ -395,17 +395,19 @@ def test_programs_are_waited_for_on_any_system(
     assert processes.run(sh("sleep 60", timeout_s=0.2)).timed_out
 
 
-def test_a_program_beside_us_ends_with_the_block(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_a_program_next_to_us_ends_with_the_block(processes: ProcessRunner, tmp_path: Path) -> None:
     """What it printed is in its log."""
     log = tmp_path / "log"
     pid_file = tmp_path / "pid"
     script = f"echo $$ > {pid_file}; echo out; echo err >&2; exec sleep 60"
-    with processes.background(Command(argv=("sh", "-c", script), timeout_s=1, log=log)) as beside:
+    with processes.background(
+        Command(argv=("sh", "-c", script), timeout_s=1, log=log)
+    ) as companion:
         pid = written_pid(pid_file)
         until(lambda: log.read_text("utf-8") == "out\nerr\n", "the log")
-        assert (beside.pid, beside.alive(), beside.rc()) == (pid, True, None)
+        assert (companion.pid, companion.alive(), companion.rc()) == (pid, True, None)
 
-    assert (beside.alive(), beside.rc()) == (False, 128 + signal.SIGTERM)
+    assert (companion.alive(), companion.rc()) == (False, 128 + signal.SIGTERM)
     assert not alive(pid)
 
 
@@ -431,14 +433,14 @@ time.sleep(60)
     assert ended.exists()
 
 
-def test_a_program_beside_us_may_end_before_the_block(processes: ProcessRunner) -> None:
+def test_a_program_next_to_us_may_end_before_the_block(processes: ProcessRunner) -> None:
     """Leaving it is no error then."""
-    with processes.background(sh("exit 1")) as beside:
-        until(lambda: not beside.alive(), "its end")
-        assert beside.rc() == 1
+    with processes.background(sh("exit 1")) as companion:
+        until(lambda: not companion.alive(), "its end")
+        assert companion.rc() == 1
 
 
-def test_a_log_that_cannot_be_written_is_told(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
     """Before anything is started."""
     command = Command(argv=("true",), timeout_s=1, log=tmp_path / "gone" / "log")
     with (
@@ -456,14 +458,14 @@ def test_a_program_reads_and_writes_files_as_they_are(
     (tmp_path / "in").write_bytes(data)
     outcome = processes.run(
         Command(
-            argv=("sh", "-c", "cat; echo told >&2"),
+            argv=("sh", "-c", "cat; echo shown >&2"),
             timeout_s=10,
             stdin=tmp_path / "in",
             stdout_to=tmp_path / "out",
         )
     )
 
-    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "told\n")
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "shown\n")
     assert (tmp_path / "out").read_bytes() == data
 
 
@@ -471,7 +473,7 @@ def test_a_program_reads_and_writes_files_as_they_are(
     ("files", "said"),
     [({"stdin": "gone"}, "gone cannot be read"), ({"stdout_to": "gone/x"}, "x cannot be written")],
 )
-def test_a_file_that_cannot_be_opened_is_told(
+def test_a_file_that_cannot_be_opened_is_shown(
     processes: ProcessRunner, tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
     """Before anything is started."""
@@ -508,10 +510,10 @@ def test_a_program_may_take_longer_than_a_poll_can_wait(processes: ProcessRunner
     assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0
 
 
-def test_a_program_that_somebody_still_holds_open_is_started_again(
+def test_a_program_that_someone_still_holds_open_is_started_again(
     tmp_path: Path, processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A child of another thread does for a moment; one that never lets go is told."""
+    """A child of another thread does for a moment; one that never lets go is shown."""
     program = tmp_path / "program"
     shutil.copy2(sys.executable, program)
     held = program.open("ab")

@@ -147,7 +147,7 @@ def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) ->
         folder.file("later.txt")
 
 
-def test_the_manifest_tells_everything(tmp_path: Path) -> None:
+def test_the_manifest_reports_everything(tmp_path: Path) -> None:
     """It is the provenance: sorted JSON, for people too."""
     folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
 
@@ -457,7 +457,7 @@ def test_a_link_in_a_files_place_is_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [MANIFEST, "sub/file.txt", integrity.MEMORY])
 def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path, name: str) -> None:
-    """Nobody may ever write to it."""
+    """No one may ever write to it."""
     store = Store(tmp_path)
     folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     (folder.path / name).unlink(missing_ok=True)
@@ -491,7 +491,7 @@ def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
 
     assert store.previous("build", Count, "plain") == made["2"]
     assert store.previous("build", Count, "other") == made["3"]
-    assert store.previous("build", Count, "nobody") is None
+    assert store.previous("build", Count, "no_one") is None
     assert store.previous("reduce", Count, "plain") is None
 
     os.utime(made["1"].path / MANIFEST, (2000, 2000))
@@ -501,19 +501,19 @@ def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
 
 
 def test_discard_drops_one_stage(tmp_path: Path) -> None:
-    """Its results are made anew, the others stay."""
+    """Its results are made again, the others stay."""
     store = Store(tmp_path)
     built, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
-    weighed, _ = store.ensure("size", "artifacts", INPUTS, Producer(), Count)
+    measured, _ = store.ensure("size", "artifacts", INPUTS, Producer(), Count)
 
     store.discard("build")
 
     assert store.find("build", built.key, Count) is None
-    assert store.find("size", weighed.key, Count) == weighed
+    assert store.find("size", measured.key, Count) == measured
     assert store.ensure("build", "plain", INPUTS, Producer(), Count) == (built, True)
 
 
-def test_discard_drops_one_name_where_it_is_told(tmp_path: Path) -> None:
+def test_discard_drops_one_name_where_it_is_shown(tmp_path: Path) -> None:
     """What another scenario proved still stands."""
     store = Store(tmp_path)
     one, _ = store.ensure("verify", "m/s@any", {"program": "1"}, Producer(), Count)
@@ -525,7 +525,7 @@ def test_discard_drops_one_name_where_it_is_told(tmp_path: Path) -> None:
     assert store.find("verify", other.key, Count) == other
 
 
-def test_what_is_discarded_is_the_previous_until_it_is_made_anew(tmp_path: Path) -> None:
+def test_what_is_discarded_is_the_previous_until_it_is_made_again(tmp_path: Path) -> None:
     """A proof outlives an attempt that comes to nothing, however often that happens."""
     store = Store(tmp_path)
     built, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
@@ -550,7 +550,7 @@ def test_what_is_discarded_is_the_previous_until_it_is_made_anew(tmp_path: Path)
 
 
 def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
-    """Once, with what is waited for; nobody else holds it meanwhile."""
+    """Once, with what is waited for; no one else holds it meanwhile."""
     said: list[str] = []
     held, events = threading.Event(), []
 
@@ -664,7 +664,7 @@ def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int
 
 
 def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
-    """Folders are made, nothing else is left beside the file."""
+    """Folders are made, nothing else is left next to the file."""
     path = tmp_path / "new" / "file.json"
 
     write_atomically(path, "one ä\n")
@@ -710,7 +710,7 @@ def no_space(*_arguments: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_no_space_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_space_is_shown_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit status 3: nothing is known of the product; the old text is still there."""
     path = tmp_path / "file.json"
     write_atomically(path, "old\n")
@@ -726,7 +726,7 @@ def test_no_space_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
 
 
-def test_a_stage_that_runs_out_of_space_is_told_as_that(tmp_path: Path) -> None:
+def test_a_stage_that_runs_out_of_space_is_shown_as_that(tmp_path: Path) -> None:
     """Its folder is torn, and the next run redoes it."""
     store = Store(tmp_path)
 
@@ -751,7 +751,7 @@ def test_other_errors_of_a_stage_stay_what_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("root", ["a-file/out", "a-file"])
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, root: str) -> None:
+def test_a_folder_that_cannot_be_made_is_shown(tmp_path: Path, root: str) -> None:
     """``--out`` below a file, say."""
     (tmp_path / "a-file").write_text("x", encoding="utf-8")
 
@@ -802,7 +802,7 @@ def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
     assert store.previous("build", Count) is None
 
 
-def test_what_fails_in_a_folder_that_stays_is_told_as_it_is(tmp_path: Path) -> None:
+def test_what_fails_in_a_folder_that_stays_is_shown_as_it_is(tmp_path: Path) -> None:
     """A product's failure is one."""
 
     def produce(folder: Path) -> Count:
@@ -835,7 +835,7 @@ def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> No
 
 
 def test_a_result_is_a_folder_of_its_own(tmp_path: Path) -> None:
-    """A link may lead to where somebody else writes, even if it is the right one now."""
+    """A link may lead to where someone else writes, even if it is the right one now."""
     store = Store(tmp_path / "out")
     made, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
     made.path.rename(tmp_path / made.key)

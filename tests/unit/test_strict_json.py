@@ -32,7 +32,7 @@ class Colour(StrEnum):
 
 
 class Tuning(BaseModel):
-    """A model beside dataclasses: its keys may be left out."""
+    """A model next to dataclasses: its keys may be left out."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -41,7 +41,7 @@ def test_a_file_within_a_selected_folder_is_not_run_twice() -> None:
 
 
 def test_every_wall_is_there() -> None:
-    """One that was renamed would else be left out without a word."""
+    """One that was renamed would else be left out without a message."""
     assert {wall for wall in WALLS if not (ROOT / wall).exists()} == set()
 
 

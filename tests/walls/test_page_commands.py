@@ -17,7 +17,7 @@ def problem(block: Block) -> str:
         return "no mark: see tests/support/pages.py"
     if block.mark == "run":
         return "" if block.lane in LANES_WITH_A_FOLDER else f"no lane runs {block.what!r}"
-    if not block.who or block.who == "nobody":
+    if not block.who or block.who == "no one":
         return "" if block.who else "no one is named who runs it"
     path, _, test = block.who.partition("::")
     if not (ROOT / path).is_file():

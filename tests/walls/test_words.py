@@ -36,7 +36,10 @@ def unwanted_words() -> frozenset[str]:
 
 
 WORDS = unwanted_words()
-MODULES = sorted(SOURCES.rglob("*.py"))
+_TESTS = ROOT / "tests"
+_OWN = Path(__file__)
+"""Has the words themselves in its examples."""
+MODULES = sorted({*SOURCES.rglob("*.py"), *_TESTS.rglob("*.py")} - {_OWN})
 _LINE_BREAK = re.compile(r"\s*\n[ \t#]*")
 
 
@@ -69,7 +72,7 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
         assert find_unwanted(page.read_text(encoding="utf-8")) == set()
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda each: str(each.relative_to(SOURCES)))
+@pytest.mark.parametrize("module", MODULES, ids=lambda each: str(each.relative_to(ROOT)))
 def test_a_module_uses_the_words_of_the_glossary(module: Path) -> None:
     """Docstrings, comments, messages, and names of all kinds."""
     assert find_unwanted_in_source(module.read_text(encoding="utf-8")) == set()

@@ -1,6 +1,6 @@
 """What every workflow and action of the kit keeps to: a rule yields what breaks it.
 
-The checkers know GitHub's rules; these are the kit's own, or are told here so that no setting of
+The checkers know GitHub's rules; these are the kit's own, or are shown here so that no setting of
 a checker can lose them. Each rule is shown at work on a broken sample in test_rules.py.
 """
 
@@ -72,7 +72,7 @@ def permissions_with_reasons(document: Document) -> Iterator[str]:
 
 
 def actions_pinned(document: Document) -> Iterator[str]:
-    """A commit with its version beside it, or the kit's own action; no images."""
+    """A commit with its version next to it, or the kit's own action; no images."""
     callers = [(job_id, job) for job_id, job in document.jobs.items() if "uses" in job]
     for job_id, step in (*document.steps(), *callers):
         uses = step.get("uses")
@@ -84,7 +84,7 @@ def actions_pinned(document: Document) -> Iterator[str]:
         elif not _PINNED.fullmatch(uses):
             yield f"{job_id}: {uses} is not pinned"
         elif not re.search(rf"{re.escape(uses)} # v\d+\.\d+\.\d+$", document.text, re.MULTILINE):
-            yield f"{job_id}: {uses} has no version beside it"
+            yield f"{job_id}: {uses} has no version next to it"
     for job_id, job in document.jobs.items():
         for key in {"container", "services"} & set(job):
             yield f"{job_id}: {key}"
@@ -170,7 +170,7 @@ def kit_known_first(document: Document) -> Iterator[str]:
 
 
 def references_lead_somewhere(document: Document) -> Iterator[str]:
-    """A name that nobody sets is an empty text on GitHub, not an error."""
+    """A name that no one sets is an empty text on GitHub, not an error."""
     for job_id, job in document.jobs.items():
         text = repr(job)
         needs = job.get("needs", [])
@@ -253,7 +253,7 @@ _IMAGE = re.compile(
 
 
 def builds_in_the_image(document: Document) -> Iterator[str]:
-    """What asks for a toolchain comes after the image, and is told of it."""
+    """What asks for a toolchain comes after the image, and learns of it."""
     for job_id, job in document.jobs.items():
         brought = False
         for step in job.get("steps", ()):
@@ -264,7 +264,7 @@ def builds_in_the_image(document: Document) -> Iterator[str]:
             if not brought:
                 yield f"{job_id}: {step.get('name')} comes before the image"
             if step.get("env", {}).get("MEGTRIM_IMAGE") != "${{ steps.image.outputs.image }}":
-                yield f"{job_id}: {step.get('name')} is not told of the image"
+                yield f"{job_id}: {step.get('name')} is not shown of the image"
 
 
 _BUILDS = re.compile(
@@ -273,7 +273,7 @@ _BUILDS = re.compile(
 
 
 def the_cache_password_is_guarded(document: Document) -> Iterator[str]:
-    """Whoever may write into the compiler cache is no pull request; nobody else has it."""
+    """Whoever may write into the compiler cache is no pull request; no one else has it."""
     guarded = f"${{{{ ({OF_DEFAULT_BRANCH}) && secrets.cache-remote || '' }}}}"
     for job_id, step in document.steps():
         for name, value in (*step.get("env", {}).items(), *step.get("with", {}).items()):

@@ -115,7 +115,7 @@ def test_actionlint_is_at_work(processes: ProcessRunner, team: Path) -> None:
     ],
 )
 def test_every_suppression_has_its_reason(name: str, key: str) -> None:
-    """A comment stands above or beside it."""
+    """A comment stands above or next to it."""
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     places = [i for i, line in enumerate(lines) if re.match(rf" +{key}", line)]
 

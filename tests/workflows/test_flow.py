@@ -306,8 +306,8 @@ def test_a_verdict_is_made_from_what_this_build_kept(name: str) -> None:
     )
 
     assert kept["with"]["name"] == f"megtrim-{name}"
-    told = size_check.jobs["build"]["outputs"][name]
-    assert told == f"${{{{ steps.{name}.outputs.artifact-id }}}}"
+    reported = size_check.jobs["build"]["outputs"][name]
+    assert reported == f"${{{{ steps.{name}.outputs.artifact-id }}}}"
     assert taken["if"] == f"inputs.{name} != ''"
     for job in ("verdict", "late"):
         given = size_check.jobs[job]["steps"][-1]["with"][name]
@@ -354,7 +354,7 @@ ALL_WELL = "!contains(needs.*.result, 'failure') && !contains(needs.*.result, 'c
 
 
 def test_a_refresh_needs_every_trace_and_list() -> None:
-    """A device that failed ends it; one that nobody has is left out, and so is a round."""
+    """A device that failed ends it; one that no one has is left out, and so is a round."""
     jobs = workflow("trace-refresh").jobs
 
     assert jobs["keep-set"]["needs"] == [
@@ -370,9 +370,9 @@ def test_a_refresh_needs_every_trace_and_list() -> None:
 def test_functions_are_asked_for_where_they_are_trimmed() -> None:
     """Behind the traces; the plan of the first round says whether there is a second."""
     jobs = workflow("trace-refresh").jobs
-    told = jobs["build"]["outputs"]["functions"]
+    reported = jobs["build"]["outputs"]["functions"]
 
-    assert told == "${{ steps.plan.outputs.functions }}"
+    assert reported == "${{ steps.plan.outputs.functions }}"
     assert jobs["link"]["needs"] == ["build", "device", "emulated"]
     assert jobs["link"]["if"] == (
         f"!cancelled() && needs.build.outputs.functions == 'true' && {ALL_WELL}"
@@ -389,7 +389,7 @@ def test_functions_are_asked_for_where_they_are_trimmed() -> None:
 
 @pytest.mark.parametrize("job", ["build", "link"])
 def test_jobs_are_planned_for_what_was_packed(job: str) -> None:
-    """To pack makes the link that functions are recorded on; without a bundle nobody is asked."""
+    """To pack makes the link that functions are recorded on; without a bundle no one is asked."""
     steps = workflow("trace-refresh").jobs[job]["steps"]
     places = {step["id"]: place for place, step in enumerate(steps) if "id" in step}
 

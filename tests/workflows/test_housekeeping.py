@@ -1,4 +1,4 @@
-"""What stands around the workflows: updates, owners, packages, and what a team is told."""
+"""What stands around the workflows: updates, owners, packages, and what a team reads."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_one_python_everywhere() -> None:
     assert versions == {"3.11"}
 
 
-def test_a_team_is_told_what_to_set() -> None:
+def test_a_team_is_shown_what_to_set() -> None:
     """SECURITY.md names what no file can do."""
     text = Path(ROOT, "SECURITY.md").read_text(encoding="utf-8")
 

@@ -222,7 +222,7 @@ def test_the_launcher_runs_the_checkout(checkout: Path, processes: ProcessRunner
     assert outcome.stdout == f"megtrim, version {version}\n"
 
 
-def test_an_environment_of_somebody_is_left_alone(checkout: Path) -> None:
+def test_an_environment_of_someone_is_left_alone(checkout: Path) -> None:
     """A developer's own `.venv` in the same place."""
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / "pyvenv.cfg").touch()

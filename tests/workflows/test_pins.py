@@ -114,7 +114,7 @@ def test_the_newest_version_is_pinned_by_its_commit(repositories: Repositories) 
 def test_a_moved_tag_is_found(
     repositories: Repositories, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A tag that means another commit than it did is somebody's doing."""
+    """A tag that means another commit than it did is someone's doing."""
     before = repositories.commit("v1.0.0", annotated=True)
     repositories.use(before)
     base = str(repositories.base)

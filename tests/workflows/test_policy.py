@@ -136,7 +136,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
 
 
 def test_the_verdict_reports_always() -> None:
-    """A skipped required check counts as passed, and a missing phone must hold nobody."""
+    """A skipped required check counts as passed, and a missing phone must hold no one."""
     verdict = workflow("size-check").jobs["verdict"]
 
     assert verdict["if"] == "always()"
@@ -180,7 +180,7 @@ def test_results_of_an_earlier_attempt_are_nobodys() -> None:
     assert take["if"] == "inputs.results != ''"
 
 
-def test_a_download_that_failed_is_told() -> None:
+def test_a_download_that_failed_is_shown() -> None:
     """The job fails by it, and the report says all the same what is known."""
     steps = [step for _, step in action("conclude").steps()]
     conditions = {step["name"]: step.get("if") for step in steps}
@@ -245,7 +245,7 @@ def test_the_gate_of_a_refresh_comes_last() -> None:
 
 
 def test_a_build_that_failed_has_a_verdict() -> None:
-    """What ends the trim is told by the gate; the rest of the build job does not need it."""
+    """What ends the trim is known by the gate; the rest of the build job does not need it."""
     steps = workflow("size-check").jobs["build"]["steps"]
     trim = next(step for step in steps if step.get("id") == "trim")
     after = {
@@ -294,7 +294,7 @@ class TestDeviceJobs:
         )
 
     def test_nothing_of_the_project(self, name: str, job: dict[str, Any]) -> None:
-        """The kit is checked out; the bundle is taken by the digest that the build told."""
+        """The kit is checked out; the bundle is taken by the digest that the build printed."""
         checkouts = [s["with"] for s in job["steps"] if s.get("uses", "").startswith("actions/")]
 
         assert checkouts == [KIT]
@@ -454,9 +454,9 @@ def test_secrets_are_used_where_they_are_needed() -> None:
     ]
 
 
-def test_builds_are_told_of_the_compiler_cache() -> None:
+def test_builds_are_shown_of_the_compiler_cache() -> None:
     """Each of them, by what the caller says, and by nothing that lies in the project."""
-    told = {
+    reported = {
         (_stem(document), job_id, step["name"])
         for document in workflows()
         for job_id, step in document.steps()
@@ -464,7 +464,7 @@ def test_builds_are_told_of_the_compiler_cache() -> None:
         and "MEGTRIM_CACHE_REMOTE_SECRET" in step["env"]
     }
 
-    assert told == {
+    assert reported == {
         ("size-check", "build", "Rebuild the baseline"),
         ("size-check", "build", "Trim, and verify without devices"),
         ("trace-refresh", "build", "Build to trace"),

@@ -82,7 +82,7 @@ jobs:
 """
 PLAN = """plan "$WORD" --to 'a;b'"""
 _BEFORE = "two: Trim comes before the image"
-_UNTOLD = "two: Trim is not told of the image"
+_UNTOLD = "two: Trim is not shown of the image"
 _PASSWORD = "two: Trim has the password in MEGTRIM_CACHE_REMOTE_SECRET"
 CHECKOUT = f"actions/checkout@{SHA} # v1.2.3"
 
@@ -139,7 +139,7 @@ DEFECTS = [
         "actions_pinned",
         f"actions/upload-artifact@{SHA} # v1.2.3",
         f"actions/upload-artifact@{SHA} # v7",
-        f"one: actions/upload-artifact@{SHA} has no version beside it",
+        f"one: actions/upload-artifact@{SHA} has no version next to it",
     ),
     (
         "actions_pinned",

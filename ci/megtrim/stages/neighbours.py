@@ -16,7 +16,7 @@ from megtrim.devices.retry import run_with_retries
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.filenames import CACHE_FILE, KEEP_SET_FILE
 from megtrim.pipeline.results import NeighbourRunResult, NeighboursResult
-from megtrim.pipeline.running import neighbour_plan, neighbour_traps
+from megtrim.pipeline.running import neighbour_plan, neighbour_runs
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.running.neighbour_runs import Attempt, Build, RunObservation, attempt
 from megtrim.pipeline.running.scenario_runs import scenario_of
@@ -176,5 +176,5 @@ def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:
     for level, task in _levels(session.request):
         link = ensure_named_program(scenario, session) if level == "function" else None
         program = programs.program(scenario, session.request, session.results.done[task])
-        needs = neighbour_traps.needs_of(scenario, session, link)
+        needs = neighbour_runs.needs_of(scenario, session, link)
         yield Build(level=level, program=program, needs=needs)

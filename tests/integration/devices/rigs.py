@@ -31,7 +31,7 @@ class Rig:
     kind: str
     device: Device
     program: Path
-    """A static program that does what its arguments say: see deed.c."""
+    """A static program that does what its arguments say: see signal_probe.c."""
     dynamic: Path
     """One that prints a line and needs a C++ library."""
     left: Callable[[], list[str]]
@@ -68,7 +68,7 @@ int main() { std::cout << std::string("dynamic") << std::endl; return 5; }
 
 def build(processes: ProcessRunner, folder: Path, prefix: str) -> Programs:
     """Compile the programs with the compiler of that prefix."""
-    source = Path(__file__).parents[2] / "support" / "deed.c"
+    source = Path(__file__).parents[2] / "support" / "signal_probe.c"
     made = Programs(deed=folder / f"{prefix}deed", dynamic=folder / f"{prefix}dynamic")
     (folder / "dynamic.cpp").write_text(_DYNAMIC, encoding="utf-8")
     processes.capture(f"{prefix}gcc", "-O1", "-static", str(source), "-o", str(made.deed))

@@ -196,9 +196,9 @@ def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path:
     with pytest.raises(InfrastructureFailure, match="using it would kill the server"):
         adb.list_phones(spec)
     assert phone.shell("echo there").stdout == "there\n"
-    nobody = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
+    no_one = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
     with pytest.raises(InfrastructureFailure, match="no adb server listens"):
-        adb.list_phones(nobody)
+        adb.list_phones(no_one)
 
 
 def test_two_phones_do_not_mix(start_phone: StartPhone, program: Callable[[str], Path]) -> None:

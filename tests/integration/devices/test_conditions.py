@@ -28,7 +28,7 @@ PROGRAM = r"""
 #include <string.h>
 #include <unistd.h>
 
-/* What Android's C library does before a signal ends a program: it tells the crash log. */
+/* What Android's C library does before a signal ends a program: it reports the crash log. */
 static void tell(int number) {
     FILE* log = fopen("/phone/logcat", "a");
     const char* dumper = "12-31 23:59:59.000 99999 99999 F DEBUG   :";

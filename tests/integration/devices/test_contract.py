@@ -1,6 +1,6 @@
 """One suite for all kinds of devices: whatever runs a program, a job sees the same.
 
-The program under all of it does what its words say: see support/deed.c.
+The program under all of it does what its words say: see support/signal_probe.c.
 """
 
 from __future__ import annotations
@@ -175,18 +175,18 @@ def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:
 
 def test_output_is_reported_while_the_program_runs(rig: Rig) -> None:
     """Line by line, the program's own alone, long before it ends."""
-    told: list[tuple[str, float]] = []
+    reported: list[tuple[str, float]] = []
     words = ("out", "first\n", ",", "sleep", "1200", ",", "out", "second\n")
     with rig.open() as directory:
         run = directory.run(
             ("deed", *words),
             timeout_s=LONG_S,
-            on_line=lambda line: told.append((line, time.monotonic())),
+            on_line=lambda line: reported.append((line, time.monotonic())),
         )
 
     assert run.stdout == "first\nsecond\n"
-    assert [line for line, _ in told] == ["first", "second"]
-    assert told[1][1] - told[0][1] > 0.8
+    assert [line for line, _ in reported] == ["first", "second"]
+    assert reported[1][1] - reported[0][1] > 0.8
 
 
 def test_output_that_looks_like_the_devices_own_words(rig: Rig) -> None:

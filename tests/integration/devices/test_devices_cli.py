@@ -40,7 +40,7 @@ class Desk:
     def megtrim(self, *words: str, timeout_s: float = 120.0) -> CompletedCommand:
         return self.processes.run(self._command(*words, timeout_s=timeout_s))
 
-    def beside(self, *words: str, log: str) -> AbstractContextManager[Background]:
+    def companion(self, *words: str, log: str) -> AbstractContextManager[Background]:
         """Run it in the background."""
         return self.processes.background(self._command(*words, log=self.folder / log))
 
@@ -201,15 +201,15 @@ def test_a_killed_phone_comes_back_by_recovery(desk: Desk, phone: ConnectedPhone
 def test_a_holder_that_is_killed_frees_the_phone(desk: Desk, phone: ConnectedPhone) -> None:
     """And the next job finds nothing of it on the phone."""
     program = desk.program("echo started; sleep 100")
-    with desk.beside("devices", "run", "pixel", "--", str(program), log="holder.log") as holder:
+    with desk.companion("devices", "run", "pixel", "--", str(program), log="holder.log") as holder:
         until(lambda: "started" in (desk.folder / "holder.log").read_text(), "the program")
         row = desk.json("list")["devices"][0]
         assert (row["state"], row["holder"]["pid"]) == ("held", holder.pid)
         (desk.folder / "next").write_text(f"{PROGRAM}echo next\n", encoding="utf-8")
         words = ("devices", "run", "pixel", "--", "next")
-        with desk.beside(*words, log="next.log") as waiting:
-            told = "waiting for pixel: 1 before you (held by pid"
-            until(lambda: told in (desk.folder / "next.log").read_text(), "the wait")
+        with desk.companion(*words, log="next.log") as waiting:
+            reported = "waiting for pixel: 1 before you (held by pid"
+            until(lambda: reported in (desk.folder / "next.log").read_text(), "the wait")
             os.kill(holder.pid, signal.SIGKILL)
             until(lambda: desk_holder(desk) != holder.pid, "the lock")
             until(lambda: not waiting.alive(), "the next job")

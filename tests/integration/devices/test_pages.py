@@ -56,8 +56,8 @@ def make_team(tmp_path: Path, shared_out: Path) -> MakeTeam:
 def type_all(team: Place, blocks: tuple[Block, ...]) -> None:
     """Type the blocks of a page one after the other."""
     for block in blocks:
-        told = team.type(block)
-        assert told.rc == block.status, f"{block}: {told.stdout}{told.stderr}"
+        reported = team.type(block)
+        assert reported.rc == block.status, f"{block}: {reported.stdout}{reported.stderr}"
 
 
 def test_with_a_phone(make_team: MakeTeam, start_phone: StartPhone) -> None:
@@ -78,9 +78,9 @@ def test_with_a_board(make_team: MakeTeam, processes: ProcessRunner, tmp_path: P
     folder = tmp_path / "board"
     folder.mkdir()
     with sshd.running(processes, folder) as board:
-        told = board.settings
-        address = {"host": told.host, "port": told.port}
-        keys = {"key": str(told.key), "known_hosts": str(told.known_hosts)}
+        reported = board.settings
+        address = {"host": reported.host, "port": reported.port}
+        keys = {"key": str(reported.key), "known_hosts": str(reported.known_hosts)}
         rock = {"name": "rock-5", "kind": "ssh", "class": CLASS["name"], **address, **keys}
         team = make_team(rock, toolchain="host")
 
@@ -103,12 +103,14 @@ def test_a_phone_in_another_terminal(
     team = make_team()
     team.env.update(adb_server.env, XDG_RUNTIME_DIR=phone_environment["XDG_RUNTIME_DIR"])
     log = tmp_path / "terminal"
-    with team.beside(start, log=log):
+    with team.companion(start, log=log):
         address = said(log, r"^phone mine runs: adb connect (\S+)$")
-        told = team.type(replace(reach, script=reach.script.replace("127.0.0.1:43211", address)))
+        reported = team.type(
+            replace(reach, script=reach.script.replace("127.0.0.1:43211", address))
+        )
 
-    assert told.rc == 0, told.stdout + told.stderr
-    assert f"connected to {address}\naarch64\n" in told.stdout
+    assert reported.rc == 0, reported.stdout + reported.stderr
+    assert f"connected to {address}\naarch64\n" in reported.stdout
 
 
 @pytest.mark.parametrize("words", [(), ("--device", "virtual-phone")], ids=["demo", "on a phone"])
@@ -117,12 +119,12 @@ def test_the_demo(
 ) -> None:
     """What the session ``demo`` runs passes against the committed keep set, on a phone as well."""
     argv = (*ARGV, "trim", "--config", str(SAMPLE / "functions.yaml"), "--out", str(shared_out))
-    told = ProcessRunner(phone_environment).run(
+    reported = ProcessRunner(phone_environment).run(
         Command(argv=(*argv, *words), cwd=ROOT, timeout_s=LONGEST_S)
     )
 
-    assert told.rc == 0, told.stdout + told.stderr
-    assert "verdict: pass" in told.stdout
+    assert reported.rc == 0, reported.stdout + reported.stderr
+    assert "verdict: pass" in reported.stdout
 
 
 def said(log: Path, pattern: str) -> str:

@@ -17,7 +17,7 @@ from support.phones import ConnectedPhone
 
 MODEL = "tiny-mobile"
 SCENARIO = f"{MODEL}/default@phone"
-GONE = "NOBODY-HAS-THIS"
+GONE = "NO-PHONE-HAS-THIS"
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def _take_builds(project: Project, own: Path) -> None:
     """
     built = project.run("stage build", "--json")
     assert built.rc == 0, built.stderr
-    for told in json.loads(built.stdout)["done"].values():
-        folder = Path(told["folder"])
+    for reported in json.loads(built.stdout)["done"].values():
+        folder = Path(reported["folder"])
         shutil.copytree(folder, own / folder.relative_to(project.out), symlinks=True)
     project.out = own
 
@@ -54,8 +54,10 @@ def _has(project: Project, serial: str) -> None:
 
 
 def _verdict(project: Project) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((project.out / "final" / "verdict.json").read_text("utf-8"))
-    return told
+    reported: dict[str, Any] = json.loads(
+        (project.out / "final" / "verdict.json").read_text("utf-8")
+    )
+    return reported
 
 
 def test_a_phone_that_is_gone_blocks_no_one_until_its_proof_is_too_old(

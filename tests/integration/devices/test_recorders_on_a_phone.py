@@ -33,7 +33,8 @@ class Demo:
         assert ended.rc == 0, ended.stderr
         assert "is not what was traced now" not in ended.stderr
         done = {
-            task: Path(told["folder"]) for task, told in json.loads(ended.stdout)["done"].items()
+            task: Path(reported["folder"])
+            for task, reported in json.loads(ended.stdout)["done"].items()
         }
         lists = [done[task] / "functions.txt" for task in sorted(done) if "functions/tiny" in task]
         assert len(lists) == 4

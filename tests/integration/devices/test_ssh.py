@@ -82,7 +82,7 @@ def failure_of(board: Board) -> InfrastructureFailure:
 
 def test_a_board_says_what_it_is(make_spec: MakeSpec) -> None:
     """In one call; two users of one board are one machine."""
-    one, other = only(make_spec()), only(make_spec(user="somebody"))
+    one, other = only(make_spec()), only(make_spec(user="someone"))
 
     assert one.alive()
     assert one.facts()["host"] == "127.0.0.1"

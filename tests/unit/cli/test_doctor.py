@@ -15,7 +15,7 @@ from unit.cli.support import Shell
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of device that lacks something, or nothing."""
+    """A kind of device for which something is missing, or nothing."""
 
     lacking: str
 
@@ -27,8 +27,8 @@ class Kind:
         return "version 1"
 
 
-def test_each_kind_of_device_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is used, or what lacks and how to get it."""
+def test_each_kind_of_device_is_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is used, or what is missing and how to get it."""
     kinds = {"adb": Kind("there is no adb; apt-get install adb"), "ssh": Kind("")}
     monkeypatch.setattr(doctor, "_REMOTE", kinds)
 

@@ -130,7 +130,7 @@ def test_without_the_package_it_says_how_to_get_it(
 
 
 @pytest.mark.parametrize(
-    ("function", "words", "told"),
+    ("function", "words", "reported"),
     [
         ("broken", (), "RuntimeError: no such layer: conv9"),
         ("number", (), "net.py: number neither is nor returns a traced function"),
@@ -142,13 +142,13 @@ def test_without_the_package_it_says_how_to_get_it(
     ],
 )
 def test_what_a_user_gets_wrong(
-    scripts: Shell, function: str, words: tuple[str, ...], told: str
+    scripts: Shell, function: str, words: tuple[str, ...], reported: str
 ) -> None:
     """One message, and the script's own words where it has some."""
     answer = dump(scripts, *words, function=function)
 
     assert answer.status == 2
-    assert told in answer.err
+    assert reported in answer.err
     assert not (scripts.folder / "models").exists()
 
 
@@ -163,7 +163,7 @@ def test_a_script_that_is_not_there(scripts: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
         ("no json", "succeeded, but wrote no operator JSON"),
         ("no model", "succeeded, but wrote no model"),
@@ -173,7 +173,7 @@ def test_a_script_that_is_not_there(scripts: Shell) -> None:
     ],
 )
 def test_a_dump_that_says_it_is_done_is_not_believed(
-    scripts: Shell, monkeypatch: pytest.MonkeyPatch, fault: str, told: str
+    scripts: Shell, monkeypatch: pytest.MonkeyPatch, fault: str, reported: str
 ) -> None:
     """A former model stays as it was, with its manifest."""
     assert dump(scripts).status == 0
@@ -183,7 +183,7 @@ def test_a_dump_that_says_it_is_done_is_not_believed(
     answer = dump(scripts)
 
     assert answer.status == 1
-    assert told in answer.err
+    assert reported in answer.err
     assert "Traceback" not in answer.err
     assert {path: path.read_bytes() for path in (scripts.folder / "models").iterdir()} == before
 
@@ -202,7 +202,7 @@ def test_options_are_pythons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("1a",), "--option: found '1a', expected NAME or NAME=VALUE"),
         (("=x",), "--option: found '=x', expected NAME or NAME=VALUE"),
@@ -213,9 +213,9 @@ def test_options_are_pythons() -> None:
         (("a-b", "a_b=1"), "--option: found a_b a second time, expected each option once"),
     ],
 )
-def test_options_that_cannot_be_given(words: tuple[str, ...], told: str) -> None:
+def test_options_that_cannot_be_given(words: tuple[str, ...], reported: str) -> None:
     """What megtrim says itself, what stands twice, and what is no name."""
     with pytest.raises(InputError) as caught:
         parse_options(words)
 
-    assert caught.value.message == told
+    assert caught.value.message == reported

@@ -32,7 +32,7 @@ def project(shell: Shell) -> Shell:
 
 
 @pytest.mark.parametrize("thing", ["m", "m/s@any"])
-def test_explain_tells_of_a_model_and_a_scenario(project: Shell, thing: str) -> None:
+def test_explain_reports_of_a_model_and_a_scenario(project: Shell, thing: str) -> None:
     """What it was traced with, and what is kept for it alone."""
     answer = project("explain", "--json", thing)
 
@@ -49,7 +49,7 @@ def test_explain_tells_of_a_model_and_a_scenario(project: Shell, thing: str) -> 
 
 
 @pytest.mark.parametrize(("thing", "regions"), [("kern", [1, 2]), ("kern<2>", [2])])
-def test_explain_tells_of_a_tag_and_a_region(
+def test_explain_reports_of_a_tag_and_a_region(
     project: Shell, thing: str, regions: list[int]
 ) -> None:
     """Who needs it."""
@@ -81,7 +81,7 @@ def test_explain_in_words(project: Shell) -> None:
     "thing", ["megdnn_fallback_winograd", "megdnn_fallback_winograd<-1290123641, 0>", "ns::one()"]
 )
 def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
-    """What the committed keep set lacks may be needed all the same: by whom, and the way out."""
+    """What the committed keep set misses may be needed all the same: by whom, and the way out."""
     text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
     verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
 

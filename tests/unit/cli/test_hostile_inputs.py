@@ -69,7 +69,7 @@ def put(team: Shell, file: str, make: Place) -> None:
 
 
 def refused(team: Shell, *arguments: str) -> str:
-    """Return what is told; no path of this machine is, and nothing was built."""
+    """Return what is shown; no path of this machine is, and nothing was built."""
     answer = team("trim", "--out", "out", *arguments)
 
     assert answer.status == 2, answer.err
@@ -83,15 +83,15 @@ def refused(team: Shell, *arguments: str) -> str:
 def test_what_the_configuration_names_is_looked_at_first(team: Shell, file: str, kind: str) -> None:
     """With its line, and nothing is waited for."""
     put(team, file, PLACES[kind])
-    told = refused(team)
+    reported = refused(team)
 
     said = {
         "circle": r"a path that leads nowhere \(Too many levels of symbolic links\)",
         "pointer": "is a Git LFS pointer, expected .*\n  fetch .*: git lfs pull",
     }.get(kind, f"found .*, a {kind}, expected a file that is there")
-    assert re.match(r"megtrim: megtrim\.yaml:\d+: ", told)
-    assert re.search(said, told)
-    assert file in told
+    assert re.match(r"megtrim: megtrim\.yaml:\d+: ", reported)
+    assert re.search(said, reported)
+    assert file in reported
 
 
 @pytest.mark.parametrize("kind", [*PLACES, "huge"])
@@ -101,17 +101,17 @@ def test_the_keep_set_is_looked_at_first(
 ) -> None:
     """Also where it is only compared with what is traced now."""
     if kind == "circle" and not arguments:
-        pytest.skip("what leads nowhere is written anew")
+        pytest.skip("what leads nowhere is written again")
     put(team, KEEP_SET, (PLACES | {"huge": make_huge})[kind])
-    told = refused(team, *arguments)
+    reported = refused(team, *arguments)
 
     said = {
         "circle": "there is no keep set",
         "pointer": "is a Git LFS pointer, expected a keep set",
         "huge": "found more than 67,108,864 bytes, expected a keep set",
     }.get(kind, f"found a {kind}, expected a keep set")
-    assert told.startswith(f"megtrim: {KEEP_SET}")
-    assert said in told
+    assert reported.startswith(f"megtrim: {KEEP_SET}")
+    assert said in reported
 
 
 @pytest.mark.parametrize("kind", [*PLACES, "huge"])
@@ -120,29 +120,29 @@ def test_a_baseline_is_looked_at_first(team: Shell, kind: str) -> None:
     if kind == "circle":
         pytest.skip("there is no baseline then")
     put(team, BASELINE, (PLACES | {"huge": make_huge})[kind])
-    told = refused(team, "--baseline", BASELINE)
+    reported = refused(team, "--baseline", BASELINE)
 
     said = {
         "pointer": "is a Git LFS pointer, expected the sizes of a baseline",
         "huge": "found more than 1,048,576 bytes, expected the sizes of a baseline",
     }.get(kind, f"found a {kind}, expected the sizes of a baseline")
-    assert told.startswith(f"megtrim: {BASELINE}")
-    assert said in told
+    assert reported.startswith(f"megtrim: {BASELINE}")
+    assert said in reported
 
 
 @pytest.mark.parametrize("kind", [*PLACES, "huge"])
 def test_a_configuration_is_a_plain_file(team: Shell, kind: str) -> None:
     """Nothing is waited for."""
     put(team, CONFIG, (PLACES | {"huge": make_huge})[kind])
-    told = refused(team)
+    reported = refused(team)
 
     said = {
         "circle": "found a path that leads nowhere (Too many levels of symbolic links)",
         "pointer": "is a Git LFS pointer, expected a megtrim.yaml",
         "huge": "found more than 1,048,576 bytes, expected a megtrim.yaml",
     }.get(kind, f"found a {kind}, expected a megtrim.yaml")
-    assert told.startswith(f"megtrim: {CONFIG}")
-    assert said in told
+    assert reported.startswith(f"megtrim: {CONFIG}")
+    assert said in reported
 
 
 @pytest.mark.parametrize(
@@ -155,27 +155,27 @@ def test_a_configuration_is_a_plain_file(team: Shell, kind: str) -> None:
         (BASELINE, ("--baseline", BASELINE), "take one side as it is: git checkout --ours"),
     ],
 )
-def test_a_merge_that_nobody_resolved_is_named_as_that(
+def test_a_merge_that_no_one_resolved_is_named_as_that(
     team: Shell, file: str, arguments: tuple[str, ...], hint: str
 ) -> None:
     """With file and line, and what to do about this one."""
     path = team.folder / file
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["{"]
     path.write_text(f"{lines[0]}\n{CONFLICT}", encoding="utf-8")
-    told = refused(team, *arguments)
+    reported = refused(team, *arguments)
 
-    assert f"{file}:3: found an unresolved merge conflict\n" in told
-    assert hint in told
+    assert f"{file}:3: found an unresolved merge conflict\n" in reported
+    assert hint in reported
 
 
-def test_all_pointers_are_told_at_once(team: Shell) -> None:
+def test_all_pointers_are_shown_at_once(team: Shell) -> None:
     """Each in its line: what is fetched next is all of them."""
     for file in NAMED:
         put(team, file, PLACES["pointer"])
-    told = refused(team)
+    reported = refused(team)
 
     for file in NAMED:
-        assert f": {file} is a Git LFS pointer, expected " in told
+        assert f": {file} is a Git LFS pointer, expected " in reported
 
 
 @pytest.mark.parametrize("name", [" ", "\t", "'", '"', "$HOME", ";", "\\", "\n", "%", ",", "`x`"])
@@ -203,13 +203,13 @@ def test_a_run_in_ci_leaves_word_of_a_merge(team: Shell) -> None:
     (team.folder / KEEP_SET).write_text(CONFLICT, encoding="utf-8")
     ended = team("trim", "--committed", "--no-gate", "--out", "out")
     run = "https://ci.example/1"
-    told = team(
+    reported = team(
         *("ci", "evidence", "join", "--verdict", "out/final/verdict.json", "--bundle", "none"),
         *("--to", "report", "--run-url", run),
     )
     gate = team("ci", "gate", "report")
 
-    assert (ended.status, told.status, gate.status) == (2, 0, 2)
+    assert (ended.status, reported.status, gate.status) == (2, 0, 2)
     report = team.folder / "report"
     for text in (
         (team.folder / "out/final/junit.xml").read_text(encoding="utf-8"),

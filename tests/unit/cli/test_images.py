@@ -91,7 +91,7 @@ def test_what_is_refused(
 
 
 def test_pins_are_recorded(shell: Shell, httpserver: HTTPServer, tmp_path: Path) -> None:
-    """What is asked for is read anew, the rest stays."""
+    """What is asked for is read again, the rest stays."""
     httpserver.expect_request("/ndk.zip").respond_with_data(b"archive")
     httpserver.expect_request("/v2/debian/manifests/12").respond_with_data(b"{}")
     path = tmp_path / "new" / "pins.json"

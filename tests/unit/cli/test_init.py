@@ -9,7 +9,7 @@ from unit.cli.support import Shell
 
 
 def test_init_writes_a_configuration_that_loads(shell: Shell) -> None:
-    """With the operator JSON that lies beside a model, and names made of the files'."""
+    """With the operator JSON that lies next to a model, and names made of the files'."""
     shell.model("resnet18-s.mge")
     (shell.folder / "resnet18-s.mge.json").write_text("{}", encoding="utf-8")
     shell.model("mobilenet-s.v2.mge")
@@ -41,7 +41,7 @@ def test_init_writes_paths_relative_to_the_configuration(shell: Shell) -> None:
 
 
 def test_init_overwrites_nothing(shell: Shell) -> None:
-    """A configuration is somebody's work."""
+    """A configuration is someone's work."""
     shell.model("resnet18-s.mge")
     (shell.folder / "megtrim.yaml").write_text("mine", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""``megtrim init --github``: what a team's repository lacks is written, nothing is overwritten."""
+"""``megtrim init --github``: what a team's repository misses is written, nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
 
 
 def test_a_caller_that_was_edited_stays(team: Shell) -> None:
-    """It is somebody's work; nothing else is written either."""
+    """It is someone's work; nothing else is written either."""
     path = team.folder / WRITTEN[1]
     path.parent.mkdir(parents=True)
     path.write_text("mine", encoding="utf-8")
@@ -162,7 +162,7 @@ _DIGEST = "registry.lan/android@sha256:" + "0123456789abcdef" * 4
     ],
 )
 def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[str, str]) -> None:
-    """An image by digest is in the configuration; a tag of one machine's is made anew in CI."""
+    """An image by digest is in the configuration; a tag of one machine's is made again in CI."""
     models = "models:\n- {name: m, file: resnet18-s.mge, scenarios: [{name: s}]}\n"
     text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n{models}"
     (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")

@@ -94,7 +94,7 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
     ],
 )
 def test_bad_usage_is_2(shell: Shell, arguments: tuple[str, ...], said: str) -> None:
-    """Told on standard error."""
+    """Shown on standard error."""
     answer = shell(*arguments)
 
     assert (answer.status, answer.out) == (2, "")
@@ -165,7 +165,7 @@ def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     assert report.endswith("ZeroDivisionError: by zero\n```\n")
 
 
-def test_a_bug_is_told_also_where_no_report_can_be_left(
+def test_a_bug_is_shown_also_where_no_report_can_be_left(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder of that name, say."""
@@ -178,7 +178,7 @@ def test_a_bug_is_told_also_where_no_report_can_be_left(
     assert "please report the lines above" in answer.err
 
 
-def test_a_bug_is_told_with_arguments_that_are_no_text(shell: Shell) -> None:
+def test_a_bug_is_shown_with_arguments_that_are_no_text(shell: Shell) -> None:
     """Whatever bytes they hold."""
     assert entry._bug(["explain", "\udcff"]) == 70
 

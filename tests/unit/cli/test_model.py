@@ -11,7 +11,7 @@ import pytest
 from unit.cli.support import Shell
 
 
-def test_model_show_tells_what_a_model_holds(shell: Shell) -> None:
+def test_model_show_reports_what_a_model_holds(shell: Shell) -> None:
     """For people and as JSON."""
     shell.model("resnet18-s.mge")
 
@@ -75,7 +75,7 @@ def test_model_show_of_either_format(
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reported"),
     [
         (b"", "x.mge: empty, expected a model"),
         (b"\x1b[31mred", "x.mge: not a .mge model: it begins with b'\\x1b[31mred'"),
@@ -83,8 +83,8 @@ def test_model_show_of_either_format(
         (None, "x.mge: found a pipe, expected a model"),
     ],
 )
-def test_model_show_of_what_is_no_model(shell: Shell, damage: bytes | None, told: str) -> None:
-    """One message; a pipe, which nobody writes to, is not waited for."""
+def test_model_show_of_what_is_no_model(shell: Shell, damage: bytes | None, reported: str) -> None:
+    """One message; a pipe, which no one writes to, is not waited for."""
     path = shell.folder / "x.mge"
     if damage is None:
         os.mkfifo(path)
@@ -94,7 +94,7 @@ def test_model_show_of_what_is_no_model(shell: Shell, damage: bytes | None, told
     answer = shell("model", "show", "x.mge")
 
     assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith(f"megtrim: {told}")
+    assert answer.err.startswith(f"megtrim: {reported}")
     assert "\x1b" not in answer.err
 
 

@@ -25,7 +25,7 @@ FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", 
 
 @pytest.fixture
 def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
-    """Return ``trim`` of a chain that does as told: it fails, or ends with these statuses."""
+    """Return ``trim`` of a chain that fails, or ends with these statuses."""
 
     def call(
         *arguments: str,
@@ -93,11 +93,11 @@ def test_a_verdict_is_left_under_fixed_names(
     }
 
 
-def test_sizes_are_left_where_something_was_weighed(
+def test_sizes_are_left_where_something_was_measured(
     trim: Callable[..., Answer], shell: Shell
 ) -> None:
     """An engine that does not compile has none."""
-    answer = trim("--no-gate", failed={SIZE: ProductFailure("not weighed")}, codes=(1,))
+    answer = trim("--no-gate", failed={SIZE: ProductFailure("not measured")}, codes=(1,))
 
     assert answer.status == 0
     assert set(left(shell)) == {"verdict.json", "junit.xml", "index.html"}
@@ -106,7 +106,7 @@ def test_sizes_are_left_where_something_was_weighed(
 @pytest.mark.parametrize(
     ("error", "status"), [(InputError("it is so", hint="do this"), 2), (ProductFailure("bad"), 1)]
 )
-def test_an_ending_before_the_verdict_is_told(
+def test_an_ending_before_the_verdict_is_shown(
     trim: Callable[..., Answer], shell: Shell, error: MegtrimError, status: int
 ) -> None:
     """The exit status stays what it is, and what an earlier run left is gone."""
@@ -125,7 +125,7 @@ def test_an_ending_before_the_verdict_is_told(
     assert error.message in found["junit.xml"]
 
 
-def test_where_nobody_reads_it_no_ending_is_left(trim: Callable[..., Answer], shell: Shell) -> None:
+def test_where_no_one_reads_it_no_ending_is_left(trim: Callable[..., Answer], shell: Shell) -> None:
     """A person sees it on the terminal; the earlier report is gone all the same."""
     trim()
     assert trim(error=InputError("it is so")).status == 2

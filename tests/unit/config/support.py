@@ -12,7 +12,7 @@ SMALL = ENGINE + MODEL
 
 
 def load(folder: Path, text: str) -> LoadedConfig:
-    """Write ``text`` into ``folder`` beside a model ``m.mge``, and load it."""
+    """Write ``text`` into ``folder`` next to a model ``m.mge``, and load it."""
     (folder / "m.mge").write_bytes(b"model")
     file = folder / "megtrim.yaml"
     file.write_text(text, encoding="utf-8")

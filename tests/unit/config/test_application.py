@@ -1,4 +1,4 @@
-"""Applications in a configuration: what is weighed, run and bound when they are there."""
+"""Applications in a configuration: what is measured, run and bound when they are there."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ def test_what_is_left_out_is_the_recipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "weighed"),
+    ("models", "measured"),
     [
         (MODEL, ("load_and_run", "classify", "served", "intree")),
         (BOTH, ("load_and_run", "classify", "served", "intree")),
         (OWN, ("classify", "served", "intree")),
     ],
 )
-def test_every_program_that_runs_is_weighed(
-    tmp_path: Path, models: str, weighed: tuple[str, ...]
+def test_every_program_that_runs_is_measured(
+    tmp_path: Path, models: str, measured: tuple[str, ...]
 ) -> None:
     """The engine's own one only where a scenario runs it."""
-    assert config(tmp_path, APPLICATIONS + models).artifacts == weighed
+    assert config(tmp_path, APPLICATIONS + models).artifacts == measured
 
 
 def test_a_budget_may_be_an_applications(tmp_path: Path) -> None:
-    """Also where nobody lists artifacts."""
+    """Also where no one lists artifacts."""
     text = APPLICATIONS + OWN + "budgets:\n  - {artifact: classify, max: 1 MiB}\n"
 
     assert config(tmp_path, text).budgets[0].max_bytes == 1024 * 1024

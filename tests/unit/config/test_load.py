@@ -33,7 +33,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.name)
-def test_a_wrong_file_is_told_exactly_so(case: Path) -> None:
+def test_a_wrong_file_is_shown_exactly_so(case: Path) -> None:
     """All mistakes at once, in the words of ``expected.txt``."""
     file = case / "megtrim.yaml"
     with pytest.raises(ConfigError) as caught:
@@ -143,7 +143,7 @@ def test_the_engine_can_be_somewhere_else(tmp_path: Path, monkeypatch: pytest.Mo
     assert loaded.config.engine.target == "load_and_run"
 
 
-def test_an_engine_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
+def test_an_engine_that_is_not_there_is_shown_by_its_path(tmp_path: Path) -> None:
     """Also when it came from the command line."""
     (tmp_path / "megtrim.yaml").write_text(ENGINE, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"found '/no/such/engine', no such folder"):

@@ -234,7 +234,7 @@ def test_a_tolerance_that_is_none_is_refused(tmp_path: Path, verify: str, said: 
 
 
 def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
-    """Scenarios run on every class, each class has a device, the target is what is weighed."""
+    """Scenarios run on every class, each class has a device, the target is what is measured."""
     text = (
         "version: 1\nengine: {kind: sample, target: runner}\n"
         "classes: [{name: old}, {name: new}]\n" + MODEL
@@ -272,7 +272,7 @@ def test_a_configuration_cannot_be_changed(tmp_path: Path, section: str) -> None
 
 
 def test_anchors_and_merged_mappings_share_what_is_the_same(tmp_path: Path) -> None:
-    """What is written beside a merge wins over what it brings in."""
+    """What is written next to a merge wins over what it brings in."""
     text = (
         ENGINE + "models:\n  - name: m\n    file: m.mge\n    scenarios:\n"
         "      - &base {name: a, args: [--cpu], threads: 2}\n"

@@ -67,7 +67,7 @@ def test_one_dump_stands_for_a_list_of_one() -> None:
 
 
 def test_a_budget_of_neighbours_is_a_limit(tmp_path: Path) -> None:
-    """It needs no size beside it."""
+    """It needs no size next to it."""
     text = f"{SMALL}budgets:\n  - {{artifact: load_and_run, neighbours: 3}}\n"
 
     assert load(tmp_path, text).config.budgets[0].neighbours == 3

@@ -15,7 +15,7 @@ def text(trim: str) -> str:
 
 
 def test_every_means_can_be_said_by_itself(tmp_path: Path) -> None:
-    """Beside optimize: none as well; what is left out is left to optimize."""
+    """Next to optimize: none as well; what is left out is left to optimize."""
     means = "  means: {unwind_tables: false, small_code: Os, lto: full, fold: none}\n"
 
     trim = load(tmp_path, text(means)).config.trim

@@ -40,7 +40,7 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
 
 
 @pytest.mark.parametrize(
-    ("trim", "cmake", "told"),
+    ("trim", "cmake", "reported"),
     [
         (
             "  minimum_size: true\n  switches:\n    logging: false\n    exceptions: true\n",
@@ -95,14 +95,14 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
         ),
     ],
 )
-def test_contradictions_are_told_with_their_line(
-    tmp_path: Path, trim: str, cmake: str, told: str
+def test_contradictions_are_shown_with_their_line(
+    tmp_path: Path, trim: str, cmake: str, reported: str
 ) -> None:
     """And with what to write in their place."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, text(trim, cmake))
 
-    assert str(caught.value.problems[0]).endswith(told)
+    assert str(caught.value.problems[0]).endswith(reported)
 
 
 def test_options_of_cmake_alone_are_left_alone(tmp_path: Path) -> None:

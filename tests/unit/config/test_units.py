@@ -98,7 +98,7 @@ def test_sizes_are_written_in_the_largest_unit_they_fill(size_bytes: int, text: 
     ("difference_bytes", "text"), [(16_384, "+16 KiB"), (0, "0 B"), (-1_258_291, "-1.2 MiB")]
 )
 def test_growth_has_a_sign(difference_bytes: int, text: str) -> None:
-    """Growth and shrinking are told apart at a glance."""
+    """Growth and shrinking are distinguished at a glance."""
     assert text == format_growth(difference_bytes)
 
 
@@ -151,7 +151,7 @@ def test_durations_are_read_into_seconds(written: object, seconds: float) -> Non
     ["", "soon", "10 parsecs", "-1 s", -1, True, None, 1.5, "3661 days", "1 MiB", "1:30", "5 %"],
 )
 def test_unreadable_durations_are_refused(written: object) -> None:
-    """So is what is longer than ten years: nobody means it."""
+    """So is what is longer than ten years: no one means it."""
     with pytest.raises(InputError, match=f"^found .*, expected {re.escape(DURATION_EXPECTED)}$"):
         parse_duration(written)
 

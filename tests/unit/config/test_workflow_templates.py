@@ -38,7 +38,7 @@ def test_all_callers_are_written() -> None:
 
 
 def test_what_a_caller_says() -> None:
-    """The kit by commit with its version beside it, the configuration, the keep set."""
+    """The kit by commit with its version next to it, the configuration, the keep set."""
     check, refresh, night = workflows(CALLERS).values()
 
     uses = "    uses: megtrim/kit.v2/.github/workflows/"
@@ -114,7 +114,7 @@ def test_what_could_be_read_otherwise_is_refused(change: dict[str, str], message
     ],
 )
 def test_the_line_for_git_is_added_once(present: str, expected: str | None) -> None:
-    """Beside what is there already, whether that ends with a newline or not."""
+    """Next to what is there already, whether that ends with a newline or not."""
     expected = f"{present}m/keepset.json merge=union\n" if expected is None else expected
 
     assert attributes(present, "m/keepset.json") == expected

@@ -272,8 +272,8 @@ def test_a_template_with_an_unknown_place_is_our_mistake() -> None:
     assert fill("a @user@ megtrim-jit@%i @system-service\n\n", {"user": "lab"}) == (
         "a lab megtrim-jit@%i @system-service\n"
     )
-    with pytest.raises(KeyError, match="nobody"):
-        fill("@nobody@", {})
+    with pytest.raises(KeyError, match="no_one"):
+        fill("@no_one@", {})
 
 
 def test_equal_orders_give_equal_hosts() -> None:

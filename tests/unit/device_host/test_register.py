@@ -90,9 +90,9 @@ def test_refusals_say_what_to_do(
     httpserver.expect_request(PATH).respond_with_data(answer, status=status)
 
     assert register.main(["1", str(unit)]) == rc
-    told = capsys.readouterr().err
-    assert said in told
-    assert "ghs_secret" not in told
+    reported = capsys.readouterr().err
+    assert said in reported
+    assert "ghs_secret" not in reported
     assert not unit.exists()
 
 

@@ -1,4 +1,4 @@
-"""What devices are asked for, and the bundle that tells them."""
+"""What devices are asked for, and the bundle that reports them."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
     assert ids(select(other, JobPurpose.VERIFY, known).proven) == [ANY]
 
 
-def test_a_bundle_tells_each_scenarios_tolerance(tmp_path: Path) -> None:
+def test_a_bundle_reports_each_scenarios_tolerance(tmp_path: Path) -> None:
     """Its own, else that of verify."""
     own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
     session = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
@@ -335,14 +335,14 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trim", ["base: plain", "minimum_size: false"])
-def test_programs_with_words_are_told_to_complain(tmp_path: Path, trim: str) -> None:
+def test_programs_with_words_are_shown_to_complain(tmp_path: Path, trim: str) -> None:
     """In a minimum-size build there is nothing to be kept by it."""
     session = linked(tmp_path, trim=f"level: function, {trim}")
 
     assert pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").speaks
 
 
-def test_where_an_emulator_tells_all_there_is_no_twin(tmp_path: Path) -> None:
+def test_where_an_emulator_reports_all_there_is_no_twin(tmp_path: Path) -> None:
     """The bundle holds what was linked."""
     session = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
@@ -367,7 +367,7 @@ def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
 
 
 def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> None:
-    """Its cache comes with the trace; without a trace, somebody has to record it."""
+    """Its cache comes with the trace; without a trace, someone has to record it."""
     session = linked(tmp_path, config=SEARCHES)
     with pytest.raises(InputError) as caught:
         pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
@@ -474,7 +474,7 @@ def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
     assert (asked, texts[0]) == ([], texts[1])
 
 
-def test_a_sysroot_is_told(tmp_path: Path) -> None:
+def test_a_sysroot_is_shown(tmp_path: Path) -> None:
     """Programs that are not static find their loader there."""
     toolchain = SimpleNamespace(machine="aarch64", sysroot=Path("/usr/aarch64-linux-gnu"))
     session = changed(built(tmp_path), toolchain=cast("Any", toolchain))
@@ -484,7 +484,7 @@ def test_a_sysroot_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_runner_is_told_how_to_reach_its_device(tmp_path: Path) -> None:
+def test_a_runner_is_shown_how_to_reach_its_device(tmp_path: Path) -> None:
     """It has no configuration: everything that a device's entry says goes along."""
     room = """\
 - name: board
@@ -542,7 +542,7 @@ def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "other files", "link"])
 def test_nothing_else_is_overwritten(tmp_path: Path, kind: str) -> None:
-    """A folder with somebody's files is not a bundle."""
+    """A folder with someone's files is not a bundle."""
     to = tmp_path / "bundle"
     if kind == "file":
         to.touch()
@@ -589,7 +589,7 @@ def test_what_devices_are_for(
 ) -> None:
     """One answer for the jobs and for their bundle."""
     config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").request.config
-    told = second if functions else first
+    reported = second if functions else first
 
     found = purpose_of(config, proves=proves, functions=functions)
-    assert found is (JobPurpose.VERIFY if proves else told)
+    assert found is (JobPurpose.VERIFY if proves else reported)

@@ -224,7 +224,7 @@ def test_a_trap_stays_seen_where_the_device_fails_while_its_function_is_asked(
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     place: Place, then: list[str]
 ) -> None:
-    """Tried anew it passes, or nothing more is to be known: it trapped all the same."""
+    """Tried again it passes, or nothing more is to be known: it trapped all the same."""
     device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
     bundle = place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE)
     found = place.run(bundle, lambda: device)
@@ -249,7 +249,7 @@ def test_a_device_that_cannot_load_programs_is_evidence(place: Place, trimmed: s
 
 
 def test_conditions_and_crash_are_evidence(place: Place) -> None:
-    """Of the run that is told of; what a machine says of a crash is cleaned."""
+    """Of the run that learns of; what a machine says of a crash is cleaned."""
     hot = place.run(place.bundle(plain=GOOD, reduced=GOOD + "status 2\n"))
     crashed = place.run(place.bundle(plain=GOOD, reduced=TRAPS + "crash signal 5|\x1b[1mpc\n"))
     traced = place.run(place.bundle(plain=GOOD, profile="exit 139\ncrash signal 11\n"))
@@ -325,19 +325,19 @@ def test_functions_that_cannot_be_used_are_evidence(
     silent = place.run(recording_bundle(place, unfolded=GOOD, probed=GOOD))
     monkeypatch.setattr("megtrim.device_jobs.worker.LARGEST_LIST", 10)
     large = place.run(recording_bundle(place, unfolded=GOOD, probed=RECORDS))
-    told = [only(found).results[0] for found in (failed, silent, large)]
+    reported = [only(found).results[0] for found in (failed, silent, large)]
 
-    assert [each.status for each in told] == [
+    assert [each.status for each in reported] == [
         *(ScenarioStatus.ENGINE_ERROR, ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.TRACE),
     ]
-    assert told[0].log_tail == "what()"
-    assert "left no functions.bin" in told[1].text
-    assert "the list of functions holds 99 bytes, expected at most 10" in told[2].text
+    assert reported[0].log_tail == "what()"
+    assert "left no functions.bin" in reported[1].text
+    assert "the list of functions holds 99 bytes, expected at most 10" in reported[2].text
     assert [found.files for found in (failed, silent, large)] == [{}, {}, {}]
 
 
 @pytest.mark.usefixtures("listed")
-def test_a_device_for_which_no_twin_was_made_is_told(place: Place) -> None:
+def test_a_device_for_which_no_twin_was_made_is_shown(place: Place) -> None:
     """The bundle is not the one that it needs."""
     with pytest.raises(InputError) as caught:
         place.run(recording_bundle(place, unfolded=RECORDS))
@@ -378,10 +378,10 @@ def test_a_full_disk_under_a_found_cache_is_evidence(
     assert "No space left on device" in result.text
 
 
-def test_a_device_with_very_many_facts_tells_the_first_hundred(place: Place) -> None:
+def test_a_device_with_very_many_facts_reports_the_first_hundred(place: Place) -> None:
     """Evidence takes no more."""
     facts = {f"fact {n:03}": "yes" for n in range(150)}
-    place.device.told = facts
+    place.device.reported = facts
     found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
 
     assert only(found).device.facts == dict(list(facts.items())[:100])
@@ -442,7 +442,7 @@ def test_a_file_that_is_too_large_to_be_fetched_is_evidence(
 
 def test_what_programs_say_is_cleaned(place: Place) -> None:
     """Escape sequences reach neither the evidence nor the job's log."""
-    place.device.told = {"a\x1bb": "c\nd"}
+    place.device.reported = {"a\x1bb": "c\nd"}
     hostile = "exit 1\nstderr \x1b[31m::error::x\r\x00\n"
     found = place.run(place.bundle(plain=GOOD, reduced=hostile))
     traced = place.run(place.bundle(plain=GOOD, profile=hostile))
@@ -514,7 +514,7 @@ def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
 )
 @pytest.mark.parametrize("damage", ["changed", "gone", "link", "folder"])
 def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage: str) -> None:
-    """It ends the job as bad input: somebody changed the bundle."""
+    """It ends the job as bad input: someone changed the bundle."""
     programs = {"named": NAMES, "dropped": LISTED}
     what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n", **programs)
     digest = {
@@ -552,7 +552,7 @@ def test_ctrl_c_is_passed_on(place: Place) -> None:
 
 
 def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
-    """In a pool that may be another one for each scenario; a dead one is tried and told of."""
+    """In a pool that may be another one for each scenario; a dead one is tried and reported."""
     what = place.bundle(
         *(place.scenario(id=f"m{number}/s@any") for number in range(3)), plain=GOOD, reduced=GOOD
     )
@@ -572,11 +572,11 @@ def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
 
     found = run(job, lambda: Pool(name="pool", retries=2), Console(place.said))
 
-    told = {
+    reported = {
         entry.device.name: [result.scenario for result in entry.results]
         for entry in found.evidence.entries
     }
-    assert told == {"phone-1": ["m0/s@any", "m2/s@any"], "phone-2": ["m1/s@any"]}
+    assert reported == {"phone-1": ["m0/s@any", "m2/s@any"], "phone-2": ["m1/s@any"]}
     assert found.lost == 0
     assert "again dead failed (adb: it is gone); attempt 2" in place.said.getvalue()
 

@@ -53,11 +53,11 @@ def test_the_cpu_and_the_sysroot_are_passed(tmp_path: Path, sysroot: Path | None
         directory.put(tmp_path / "load_and_run", "load_and_run")
         run = directory.run(("load_and_run", "model.mge", "--cpu"), timeout_s=5)
 
-    told = run.stdout.split()
+    reported = run.stdout.split()
     library = ["-L", "/usr/aarch64-linux-gnu"] if sysroot else []
-    assert told[: 2 + len(library)] == ["-cpu", "cortex-a76", *library]
-    assert told[2 + len(library)].endswith("/load_and_run")
-    assert told[-2:] == ["model.mge", "--cpu"]
+    assert reported[: 2 + len(library)] == ["-cpu", "cortex-a76", *library]
+    assert reported[2 + len(library)].endswith("/load_and_run")
+    assert reported[-2:] == ["model.mge", "--cpu"]
 
 
 def test_it_says_what_it_is(emulated: ProcessRunner, tmp_path: Path) -> None:
@@ -83,11 +83,11 @@ def test_a_cpu_that_qemu_does_not_know_is_an_input_error(
 
 def test_without_qemu_it_is_said_how_to_get_it(tmp_path: Path) -> None:
     """An input error: something is missing on this machine."""
-    nobody = ProcessRunner({"PATH": str(tmp_path)})
+    no_one = ProcessRunner({"PATH": str(tmp_path)})
 
-    assert qemu.program(nobody) is None
+    assert qemu.program(no_one) is None
     with pytest.raises(InputError) as caught:
-        find(nobody, tmp_path, "max", None)
+        find(no_one, tmp_path, "max", None)
     assert caught.value.message.startswith("qemu-aarch64 is not on the path")
     assert "apt-get install qemu-user-static" in caught.value.hint
 

@@ -16,7 +16,7 @@ REFUSED = (
     "./load_and_run: /lib/aarch64-linux-gnu/libc.so.6: version `GLIBC_ABI_DT_RELR' not found "
     "(required by ./load_and_run)\n"
 )
-TOLD = (
+SHOWN = (
     "device board: its C library is older than glibc 2.36, and cannot load packed relocations "
     "(trim.relocations: relr)"
 )
@@ -52,7 +52,7 @@ def test_an_old_library_is_refused_before_anything_is_built(
         relocation_support.expect_loads("qemu", make_spec(processes, tmp_path, root))
 
     assert caught.value.exit_code == 2
-    assert caught.value.message == TOLD
+    assert caught.value.message == SHOWN
     assert caught.value.hint == ("set trim.relocations: none, or use a device with a newer glibc")
 
 
@@ -94,7 +94,7 @@ def test_a_loader_that_refuses_is_reported() -> None:
     with pytest.raises(relocation_support.UnsupportedRelocations) as caught:
         relocation_support.expect_loaded("board", run(1, REFUSED))
 
-    assert caught.value.message == TOLD
+    assert caught.value.message == SHOWN
 
 
 @pytest.mark.parametrize(

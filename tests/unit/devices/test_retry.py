@@ -165,7 +165,7 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "ended", "told"),
+    ("seen", "ended", "reported"),
     [
         ([], "good", "good"),
         ([], "bad", "bad"),
@@ -173,9 +173,9 @@ def test_where_no_machine_is_left_nothing_is_tried_again() -> None:
         (["trap"], "bad", "bad"),
     ],
 )
-def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, told: str) -> None:
+def test_a_bad_end_is_not_hidden_by_a_good_one(seen: list[str], ended: str, reported: str) -> None:
     """What trapped once trapped, however often it passes afterwards; a later bad end says more."""
-    assert keep_first_failure(seen, lambda: ended, good=lambda end: end == "good") == told
+    assert keep_first_failure(seen, lambda: ended, good=lambda end: end == "good") == reported
 
 
 def test_a_bad_end_is_not_hidden_by_a_machine_that_fails() -> None:

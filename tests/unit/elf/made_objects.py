@@ -49,7 +49,7 @@ def object_file(
     extended: bool = False,
     kind: int = 1,
 ) -> bytes:
-    """Return an object; ``extended`` has symbols name their sections in a table beside."""
+    """Return an object; ``extended`` has symbols name their sections in a table of their own."""
     index = {part.name: at for at, part in enumerate(parts, 1)}
     numbers = {name: at for at, name in enumerate(index, 1)}
     numbers |= {each.name: at for at, each in enumerate(symbols, len(parts) + 1)}

@@ -75,7 +75,7 @@ def test_nothing_is_edited_without_need() -> None:
 
 
 def test_a_damaged_entry_ends_the_table() -> None:
-    """A size beyond the table: what follows cannot be told apart, and is left as it is."""
+    """A size beyond the table: what follows cannot be distinguished, and is left as it is."""
     data = made()
     unit = Object(memoryview(data))
     (table,) = (each for each in unit.sections if unit.name(each) == b".eh_frame")

@@ -142,7 +142,7 @@ def test_no_sysroot_and_no_loader(tmp_path: Path, sysroot: Path, needed: tuple[s
     assert "program needs ld-linux-aarch64.so.1, which is not in" in incomplete.value.message
 
 
-def test_what_lies_beside_the_program_is_not_brought_again(tmp_path: Path, sysroot: Path) -> None:
+def test_what_lies_next_to_the_program_is_not_brought_again(tmp_path: Path, sysroot: Path) -> None:
     """A library of the project's own comes first; what it needs counts all the same."""
     own = make(tmp_path, {"own.so": elf("libm.so.6")}) / "own.so"
     path = program(tmp_path, elf("libown.so", "libc.so.6", loader=GLIBC))
@@ -199,7 +199,7 @@ def test_musl_is_loader_and_library_in_one(tmp_path: Path) -> None:
 
 
 def test_a_phone_has_its_own_loader_and_system(tmp_path: Path) -> None:
-    """What the sysroot has besides is brought; what it lacks is the phone's."""
+    """What the sysroot has besides is brought; what it misses is the phone's."""
     sysroot = make(
         tmp_path / "ndk",
         {

@@ -62,7 +62,7 @@ def test_functions_are_listed_by_address_under_all_of_their_names() -> None:
     )
 
 
-def test_what_a_file_shares_with_others_is_told() -> None:
+def test_what_a_file_shares_with_others_is_shown() -> None:
     """By its dynamic symbols, functions or not."""
     found = table(
         Symbol(name="mine"),
@@ -91,7 +91,7 @@ def test_registrations_are_counted_in_a_stripped_file_too(tmp_path: Path) -> Non
     assert read_registrations(program) == 42
 
 
-def test_functions_that_are_something_else_too_are_told() -> None:
+def test_functions_that_are_something_else_too_are_shown() -> None:
     """One chosen at the start, and one whose name is data in another object."""
     found = table(
         Symbol(name="plain"),
@@ -203,7 +203,7 @@ def test_what_cannot_be_read_is_refused(data: bytes, said: str) -> None:
 
 
 def test_names_that_are_no_text_are_read() -> None:
-    """They are shown as they are, and nobody can ask a linker for them."""
+    """They are shown as they are, and no one can ask a linker for them."""
     data = linked([Symbol(name="fxx")]).replace(b"fxx", b"f\xff\n")
 
     assert parse_table(data, source="x").functions[0].name == "f\\xff\n"
@@ -308,7 +308,7 @@ def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None
         registrations=0, ifuncs=frozenset(),
     )  # fmt: skip
     assert identity(one, two) == identity(one, two)
-    told = (
+    reported = (
         identity(one, two),
         identity(one, two, sha256="b" * 64),
         identity(replace(one, name="two"), replace(two, name="one")),
@@ -318,4 +318,4 @@ def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None
         identity(one, two, groups=["one", "two"]),
         identity(one, two, groups=["one two"]),
     )
-    assert len({*told}) == len(told)
+    assert len({*reported}) == len(reported)

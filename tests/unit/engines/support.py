@@ -1,4 +1,4 @@
-"""Small trees to take snapshots of, and a toolchain that nobody has to install."""
+"""Small trees to take snapshots of, and a toolchain that no one has to install."""
 
 from __future__ import annotations
 

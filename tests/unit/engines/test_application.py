@@ -1,4 +1,4 @@
-"""What an application's build is told of the engine, and what a toolchain cannot make."""
+"""What an application's build learns of the engine, and what a toolchain cannot make."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tree(tmp_path: Path) -> WorkTree:
     return made
 
 
-def test_an_application_is_told_of_the_engine(tree: WorkTree) -> None:
+def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
     """Lists with semicolons, as CMake has them; the archive before what it needs."""
     assert entries(make_spec(), tree) == (
         ("MEGTRIM_ENGINE_SOURCE", f"{tree.root}/src"),
@@ -56,9 +56,9 @@ def test_an_application_is_told_of_the_engine(tree: WorkTree) -> None:
 
 def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTree) -> None:
     """And nothing behind it is."""
-    told = dict(entries(make_spec(whole=True), tree))
+    reported = dict(entries(make_spec(whole=True), tree))
 
-    assert told["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
+    assert reported["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
         "-Wl,--whole-archive",
         f"{tree.root}/build/lite/libengine.a",
         "-Wl,--no-whole-archive",
@@ -69,13 +69,13 @@ def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTr
 
 def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTree) -> None:
     """Once each, also where the engine links so anyway."""
-    told = dict(entries(make_spec(lto=True, link_options=("-flto=full",)), tree))
+    reported = dict(entries(make_spec(lto=True, link_options=("-flto=full",)), tree))
 
-    assert told["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
-    assert told["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
+    assert reported["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
+    assert reported["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
 
 
-def test_a_library_that_was_not_built_is_told(tree: WorkTree) -> None:
+def test_a_library_that_was_not_built_is_shown(tree: WorkTree) -> None:
     """With its name."""
     with pytest.raises(ProductFailure) as caught:
         entries(make_spec(file="libother.a"), tree)
@@ -171,7 +171,7 @@ def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
     )
 
 
-def test_another_library_starts_the_build_anew(
+def test_another_library_starts_the_build_again(
     tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A link line may name it where Ninja sees no change, and the old program would stay."""
@@ -217,5 +217,5 @@ def test_on_android_the_way_to_the_shared_object_is_a_flag(
     toolchain = replace(TOOLCHAIN, includes=includes)
     application.build(make_spec(linkage=linkage), tree, workshop(tmp_path, toolchain))
 
-    told = (tmp_path / "applications/classify/toolchain.cmake").read_text(encoding="utf-8")
-    assert ('add_link_options("-Wl,-rpath,$ORIGIN")' in told) is said
+    reported = (tmp_path / "applications/classify/toolchain.cmake").read_text(encoding="utf-8")
+    assert ('add_link_options("-Wl,-rpath,$ORIGIN")' in reported) is said

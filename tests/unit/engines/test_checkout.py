@@ -127,13 +127,13 @@ def test_a_tree_without_git_is_all_its_files(processes: ProcessRunner, tmp_path:
 
 def test_without_the_program_git_a_tree_is_an_input_error_or_its_files(tmp_path: Path) -> None:
     """A checkout needs git to be read; an archive does not."""
-    nobody = ProcessRunner({"PATH": str(tmp_path / "empty")})
+    no_one = ProcessRunner({"PATH": str(tmp_path / "empty")})
     archive = write(tmp_path / "archive", FILES)
 
-    assert sorted(take(archive, nobody).files) == sorted(FILES)
+    assert sorted(take(archive, no_one).files) == sorted(FILES)
     (archive / ".git").mkdir()
     with pytest.raises(InputError, match="no program 'git'"):
-        take(archive, nobody)
+        take(archive, no_one)
 
 
 @pytest.mark.parametrize("with_git", [True, False])
@@ -228,7 +228,7 @@ def test_results_are_no_part_of_a_tree_without_git(
 def test_of_a_link_or_a_huge_file_there_is_no_text(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    """An editor's lock leads nowhere, another link has no end; what is no UTF-8 is told as such."""
+    """An editor's lock leads nowhere, another link has no end; what is no UTF-8 is so shown."""
     write(tmp_path, FILES)
     (tmp_path / "src/.#a.cpp").symlink_to("me@host.1234")
     (tmp_path / "src/endless.cpp").symlink_to("/dev/zero")

@@ -1,4 +1,4 @@
-"""The files that a build has in place of, or beside, those of the checkout."""
+"""The files that a build has in place of, or next to, those of the checkout."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> N
 
 
 def test_pending_are_the_files_that_would_change(checkout: Checkout, tree: WorkTree) -> None:
-    """Told without writing: all before the first build, none after it, then those that differ."""
+    """Shown without writing: all before the first build, none after it, then those that differ."""
     before = generated_files.pending(ORDER, tree, checkout)
     generated_files.write(ORDER, tree, checkout)
     (tree.include / "midout.h").write_text("old\n", encoding="utf-8")
@@ -84,7 +84,7 @@ def test_pending_are_the_files_that_would_change(checkout: Checkout, tree: WorkT
 
 
 @pytest.mark.parametrize("name", ["src/a.cpp", "include/megtrim/tags/kern.h"])
-def test_a_file_that_changed_meanwhile_is_told(
+def test_a_file_that_changed_meanwhile_is_shown(
     checkout: Checkout, tree: WorkTree, name: str
 ) -> None:
     """Then something else was compiled than what was ordered."""

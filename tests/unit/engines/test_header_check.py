@@ -71,7 +71,7 @@ def test_a_compiler_cache_writes_paths_of_its_own(spelling: str) -> None:
 
 
 def test_a_unit_without_the_header_is_named() -> None:
-    """The engine ignores an option that no longer exists without a word."""
+    """The engine ignores an option that no longer exists without a message."""
     compiled = commands(("a.o", INCLUDE), ("dir/b.o", "-include /other/bin_reduce_cmake.h"))
     opened = dependencies(("a.o", (str(MIDOUT),)), ("dir/b.o", (str(MIDOUT),)))
 
@@ -93,7 +93,7 @@ def test_only_a_forced_header_counts(flags: str) -> None:
     "stranger", ["/usr/include/midout.h", "../src/third_party/midout/src/midout.h"]
 )
 def test_another_midout_is_refused(stranger: str) -> None:
-    """The engine's own would keep everything, even beside the generated one."""
+    """The engine's own would keep everything, even next to the generated one."""
     opened = dependencies(("a.o", (str(MIDOUT), stranger)), ("b.o", (str(MIDOUT),)))
 
     with pytest.raises(ProductFailure) as caught:
@@ -117,7 +117,7 @@ def test_in_the_upstream_layout_the_engine_keeps_its_own_midout() -> None:
     assert found == HeaderProof(units=1, with_header=1, with_regions=1)
 
 
-def test_a_header_that_nobody_opens_proves_nothing() -> None:
+def test_a_header_that_no_one_opens_proves_nothing() -> None:
     """The regions stand in it; an engine that marks them otherwise is not trimmed."""
     opened = dependencies(("a.o", (str(HEADER), "/e/src/midout_v2.h")))
 

@@ -45,7 +45,7 @@ def test_damaged_text_does_not_matter(processes: ProcessRunner, tmp_path: Path) 
 
 
 def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Models and pages beside them do not enter the build, so they do not make another engine."""
+    """Models and pages next to them do not enter the build, so they do not make another engine."""
     engine = SampleEngine(write(tmp_path, SAMPLE), processes)
     before = engine.identity()
     write(tmp_path, {"models/b.mge": "another", "README.md": "changed"})
@@ -93,7 +93,7 @@ def test_the_sample_engine_lists_its_modes(processes: ProcessRunner, tmp_path: P
 
 
 def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Told with what was looked for."""
+    """Shown with what was looked for."""
     with pytest.raises(InputError) as caught:
         SampleEngine(write(tmp_path, {"src/main.cpp": ""}), processes)
 

@@ -21,7 +21,7 @@ def sources(tmp_path: Path) -> SourceTexts:
     files = {
         FORCED: b"",
         "dnn/src/kern.cpp": KERNEL,
-        "dnn/README.md": b"MIDOUT_DECL(told)\n",
+        "dnn/README.md": b"MIDOUT_DECL(shown)\n",
         "src/main.cpp": b"int main() {}\n",
     }
     for name, data in files.items():

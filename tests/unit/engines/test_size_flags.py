@@ -91,7 +91,7 @@ def test_packing_that_is_said_is_the_toolchains() -> None:
 
 
 def test_what_zig_and_the_machines_own_linker_lack() -> None:
-    """Each is told with its reason; what they can is used."""
+    """Each is shown with its reason; what they can is used."""
     assert chosen(ZIG, optimize="size") == {
         "unwind_tables": "false",
         "small_code": "Oz",
@@ -123,26 +123,28 @@ def test_exceptions_keep_their_tables() -> None:
     """Whoever leaves them on wants to catch."""
     without = (Switch.RTTI, Switch.LOGGING)
 
-    told = chosen(CLANG, off=without, optimize="size")["unwind_tables"]
+    reported = chosen(CLANG, off=without, optimize="size")["unwind_tables"]
 
-    assert told == "no: exceptions are on and need them"
+    assert reported == "no: exceptions are on and need them"
     assert chosen(CLANG, off=(Switch.EXCEPTIONS,), optimize="size")["unwind_tables"] == "false"
 
 
 def test_one_that_is_said_wins_over_size() -> None:
     """Without whole-program optimisation there is none of virtual functions either."""
-    told = chosen(CLANG, optimize="size", means={"lto": "none", "small_code": "Os"})
+    reported = chosen(CLANG, optimize="size", means={"lto": "none", "small_code": "Os"})
 
-    assert told["small_code"] == "Os"
-    assert "lto" not in told
-    assert told["virtual_functions"] == "no: it needs lto: full"
+    assert reported["small_code"] == "Os"
+    assert "lto" not in reported
+    assert reported["virtual_functions"] == "no: it needs lto: full"
 
 
 def test_who_else_calls_the_engine_keeps_its_virtual_functions() -> None:
     """Calls from objects that the link does not see through are not counted."""
-    told = chosen(CLANG, alone=False, optimize="size")["virtual_functions"]
+    reported = chosen(CLANG, alone=False, optimize="size")["virtual_functions"]
 
-    assert told.startswith("no: an application's own objects, or programs that load it, may call")
+    assert reported.startswith(
+        "no: an application's own objects, or programs that load it, may call"
+    )
 
 
 def test_who_asked_is_known() -> None:

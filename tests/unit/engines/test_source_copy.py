@@ -38,7 +38,7 @@ def contents(tree: Path) -> dict[str, str]:
 
 
 def age(tree: Path) -> None:
-    """Make every file old, so that one that was written anew can be told."""
+    """Make every file old, so that one that was written again can be recognised."""
     for path in tree.rglob("*"):
         if path.is_file():
             os.utime(path, (1, 1))
@@ -99,7 +99,7 @@ def test_what_the_checkout_lost_goes(processes: ProcessRunner, root: Path, tree:
 def test_a_file_that_the_tree_lost_comes_back(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """Somebody cleaned up a little."""
+    """Someone cleaned up a little."""
     source_copy.sync(take(root, processes), tree, {})
     (tree / "a.cpp").unlink()
 
@@ -125,7 +125,7 @@ def test_a_folder_can_become_a_file_and_back(
 def test_links_and_programs_stay_what_they_are(
     processes: ProcessRunner, root: Path, tree: Path
 ) -> None:
-    """A link is made anew, never followed; a script can still be run."""
+    """A link is made again, never followed; a script can still be run."""
     (root / "link").symlink_to("a.cpp")
     (root / "nowhere").symlink_to("gone")
     script = root / "configure.sh"
@@ -222,7 +222,7 @@ def test_the_record_is_what_the_tree_holds(root: Path, tree: Path) -> None:
     assert record == {"x": sha_abc}
 
 
-def test_a_place_that_cannot_be_written_is_told(
+def test_a_place_that_cannot_be_written_is_shown(
     processes: ProcessRunner, root: Path, tmp_path: Path
 ) -> None:
     """Infrastructure, not our bug."""

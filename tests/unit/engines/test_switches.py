@@ -39,7 +39,7 @@ def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool
     assert switches.options(off) == options
 
 
-def test_a_switch_that_the_tree_lacks_is_refused(tmp_path: Path, processes: ProcessRunner) -> None:
+def test_a_switch_that_the_tree_misses_is_refused(tmp_path: Path, processes: ProcessRunner) -> None:
     """CMake would take the option and do nothing. A text that only names it declares nothing."""
     write(
         tmp_path,

@@ -200,7 +200,7 @@ def test_what_is_no_bundle_at_all_is_refused(text: str) -> None:
 
 
 def test_a_bundle_without_programs_asks_for_nothing() -> None:
-    """The build failed; that is told by its verdict."""
+    """The build failed; that is known by its verdict."""
     empty = bundle(programs=(), keep_set=None, scenarios=())
 
     assert parse_bundle(dump_bundle(empty), source="x") == empty
@@ -217,10 +217,10 @@ def test_a_bundle_without_programs_asks_for_nothing() -> None:
         (device(runner=False), device(name="other", cpu_class="big")),
     ],
 )
-def test_a_verification_that_nobody_would_hear_of_is_refused(
+def test_a_verification_that_no_one_would_hear_of_is_refused(
     devices: tuple[BundleDevice, ...],
 ) -> None:
-    """A trap on a device that hangs on no runner would be dropped without a word."""
+    """A trap on a device that is attached to no runner would be dropped without a message."""
     expected = "devices: found 'none', expected a device on a runner that stands for its class"
 
     with pytest.raises(ValueError, match=expected):
@@ -265,7 +265,7 @@ def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
     assert read_bundle(tmp_path, sha256=digest) == bundle()
     assert read_bundle(tmp_path) == bundle()
     path = tmp_path / "bundle.json"
-    # A workflow whose build job told none hands on an empty one: that is no "any will do".
+    # A workflow whose build job printed none hands on an empty one: that is no "any will do".
     for other in ("0" * 64, ""):
         with pytest.raises(InputError) as caught:
             read_bundle(tmp_path, sha256=other)
@@ -333,7 +333,7 @@ OF_APPLICATION = bundle(
 )
 
 
-def test_an_application_comes_back_with_what_lies_beside_it() -> None:
+def test_an_application_comes_back_with_what_lies_next_to_it() -> None:
     """By variant; the engine's own program need not be there."""
     found = parse_bundle(dump_bundle(OF_APPLICATION), source="x")
 

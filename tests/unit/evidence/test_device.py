@@ -112,7 +112,7 @@ def test_a_board_of_another_shape_is_refused(key: str, value: Any, expected: str
     ],
 )
 def test_keys_fit_the_kind(text: str, key: str, value: Any, said: str) -> None:
-    """As in the configuration: a phone that nobody names could be any."""
+    """As in the configuration: a phone that no one names could be any."""
     assert said in refused(text, key, value=value)
 
 

@@ -64,7 +64,7 @@ def refused(text: str) -> str:
 
 
 def test_evidence_comes_back_as_it_went() -> None:
-    """That of a job, and the set that lies beside a baseline."""
+    """That of a job, and the set that lies next to a baseline."""
     several = EvidenceSet(entries=(FULL, evidence()))
 
     assert parse_set(dump_set(several), source="x") == several
@@ -258,7 +258,7 @@ def test_folders_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_set_is_read_from_its_file(tmp_path: Path) -> None:
-    """One that is not there is bad input: somebody named it."""
+    """One that is not there is bad input: someone named it."""
     path = tmp_path / "evidence.json"
     path.write_text(dump_set(EvidenceSet(entries=(evidence(),))), encoding="utf-8")
 
@@ -331,7 +331,7 @@ def test_a_pass_is_held_to_its_own_content(change: Change, said: str) -> None:
 @pytest.mark.parametrize(("change", "said"), FAILED)
 @pytest.mark.parametrize("status", UNKNOWN)
 def test_silence_holds_no_failure(change: Change, said: str, status: ScenarioStatus) -> None:
-    """A trap would be told as a dead device."""
+    """A trap would be shown as a dead device."""
     text = changed(GOOD, put(*RESULT, "status", value=str(status)))
 
     parse_set(text, source="evidence.json")

@@ -59,7 +59,7 @@ TRAP = result(
 
 
 def seen(*found: Evidence, **changes: Any) -> DeviceFindings:
-    """Return what is known beside the build's verdict, of a bundle for one scenario."""
+    """Return what is known next to the build's verdict, of a bundle for one scenario."""
     values: dict[str, Any] = {
         "bundle": bundle(scenarios=(scenario(id=RESNET),)),
         "evidence": found,
@@ -91,7 +91,7 @@ def test_the_examples_are_what_these_tests_take_them_for() -> None:
     assert MOBILENET.endswith("@any")
 
 
-def test_a_proof_of_now_passes() -> None:
+def test_a_proof_now_passes() -> None:
     """The check says on what; nothing is to be done."""
     assert only(seen(ran(result(time_s=2.5)))) == Check(
         id=f"device:{RESNET}",
@@ -152,7 +152,7 @@ def stood_in_for(status: ScenarioStatus) -> Verdict:
 
 
 def test_a_stand_in_that_failed_gives_way_to_the_device() -> None:
-    """The device itself is who knows; where it says nothing, that is what is told."""
+    """The device itself is who knows; where it says nothing, that is what is shown."""
     build = stood_in_for(ScenarioStatus.INFRASTRUCTURE)
     assert [check.id for check in build.checks if check.kind is CheckKind.DEVICE] == [
         f"device:{RESNET}"
@@ -182,7 +182,7 @@ def test_a_joined_verdict_is_not_joined_again() -> None:
 @pytest.mark.parametrize(
     "status", [each for each in CheckStatus if each is not CheckStatus.INFRASTRUCTURE]
 )
-def test_any_word_of_a_device_tells_a_joined_verdict(status: CheckStatus) -> None:
+def test_any_word_of_a_device_reports_a_joined_verdict(status: CheckStatus) -> None:
     """The build's own verdict says of a device only that it failed."""
     [*_, check] = join(passing(), seen(ran(result()))).verdict.checks
     device_check = replace(check, id="device:x", kind=CheckKind.DEVICE, status=status)
@@ -213,8 +213,8 @@ def test_a_dead_device_is_no_failure_of_the_product(status: ScenarioStatus) -> N
     assert join(passing(), what).verdict.verdict is VerdictKind.UNVERIFIED
 
 
-def test_all_attempts_are_told() -> None:
-    """So that nobody has to guess what a job went through."""
+def test_all_attempts_are_shown() -> None:
+    """So that no one has to guess what a job went through."""
     attempts = ("pixel-6: link lost while pushing", "pixel-7: it did not boot")
     died = ran(
         result(
@@ -275,8 +275,8 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
         (None, "the device job brought no result of it"),
     ],
 )
-def test_silence_is_told_with_its_reason(pending: PendingReason | None, why: str) -> None:
-    """Unverified, and nobody is blocked."""
+def test_silence_is_shown_with_its_reason(pending: PendingReason | None, why: str) -> None:
+    """Unverified, and no one is blocked."""
     check = only(seen(pending=pending))
 
     assert check.status is CheckStatus.UNVERIFIED
@@ -290,7 +290,7 @@ def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
 
 
 @pytest.mark.parametrize(
-    ("day", "binding", "status", "told"),
+    ("day", "binding", "status", "reported"),
     [
         ("2027-01-28", BINDING, CheckStatus.UNVERIFIED, "; last proof 3 days old"),
         ("2027-01-30", BINDING, CheckStatus.UNVERIFIED, "; last proof 1 day old"),
@@ -310,8 +310,8 @@ def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
     ],
 )
 @pytest.mark.parametrize("silent", [True, False])
-def test_the_last_proof_is_told_and_expires(
-    day: str, binding: str, status: CheckStatus, told: str, silent: bool
+def test_the_last_proof_is_shown_and_expires(
+    day: str, binding: str, status: CheckStatus, reported: str, silent: bool
 ) -> None:
     """A dead device or a silent one alike; a proof of an earlier program expires as well."""
     lost = ran(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
@@ -323,7 +323,7 @@ def test_the_last_proof_is_told_and_expires(
     unverified = status is CheckStatus.UNVERIFIED
     expected = status if silent or not unverified else CheckStatus.INFRASTRUCTURE
     assert check.status is expected
-    assert check.text == f"device verification pending: {why}{told}"
+    assert check.text == f"device verification pending: {why}{reported}"
     assert check.hint == (HINT if unverified else EXPIRED)
 
 
@@ -335,7 +335,7 @@ def left_out() -> Bundle:
     ("day", "when"),
     [("2027-01-31", "today"), ("2027-01-30", "1 day ago"), ("2027-01-17", "14 days ago")],
 )
-def test_a_proof_of_before_passes(day: str, when: str) -> None:
+def test_a_earlier_proof_passes(day: str, when: str) -> None:
     """And says why no device was used."""
     check = only(seen(bundle=left_out(), proofs=proofs(evidence(day=day))))
 
@@ -401,7 +401,7 @@ def test_evidence_of_another_build_says_nothing(other: Evidence) -> None:
 
 @pytest.mark.parametrize("name", ["emulated-any", "auto-any", "pixel-7"])
 def test_only_a_device_of_the_bundle_proves(name: str) -> None:
-    """An emulated run is no device's, nor is one that hangs on no runner."""
+    """An emulated run is no device's, nor is one that is attached to no runner."""
     other = evidence(device=DeviceIdentity(name=name, kind="qemu", facts={}))
     devices = (device(), device(name="auto-any", runner=False))
     what = bundle(scenarios=(scenario(id=RESNET),), devices=devices)
@@ -455,7 +455,7 @@ def test_the_verdict_is_decided_again() -> None:
     assert parse_verdict(to_json(joined), source="x") == joined
 
 
-def test_failed_checks_are_counted_anew() -> None:
+def test_failed_checks_are_counted_again() -> None:
     """Those of the build and those of devices."""
     before = failing()
     joined = join(before, seen(ran(TRAP))).verdict
@@ -514,7 +514,7 @@ def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
     assert joined.proofs.entries == ()
 
 
-def test_a_pass_in_time_counts_beside_one_that_is_too_old() -> None:
+def test_a_pass_in_time_counts_next_to_one_that_is_too_old() -> None:
     """And a failure counts however old it is."""
     old, new = evidence(day="2025-12-27"), evidence(day=DAY)
 
@@ -534,7 +534,7 @@ def test_a_proof_of_a_day_to_come_is_none() -> None:
 
 
 def test_a_trap_is_not_dropped_for_a_proof() -> None:
-    """Nobody asked the device, and it was seen all the same: of the same program it counts."""
+    """No one asked the device, and it was seen all the same: of the same program it counts."""
     what = seen(ran(TRAP), bundle=left_out(), proofs=proofs(evidence()))
     joined = join(passing(), what)
     (check,) = (each for each in joined.verdict.checks if each.id == f"device:{RESNET}")
@@ -626,7 +626,7 @@ def test_a_machine_of_another_kind_is_another_device(machine: DeviceIdentity) ->
 
 
 def test_a_pass_counts_for_nothing_where_no_device_worked() -> None:
-    """A fork's run starts none; a failure is told all the same."""
+    """A fork's run starts none; a failure is shown all the same."""
     assert only(seen(ran(result()), pending=PendingReason.FORK)).status is CheckStatus.UNVERIFIED
     assert only(seen(ran(TRAP), pending=PendingReason.FORK)).status is CheckStatus.FAIL
 
@@ -638,7 +638,7 @@ def _of_build(**changes: Any) -> Verdict:
 
 
 def test_a_bundle_of_another_build_is_refused() -> None:
-    """Devices would prove what nobody is to let in."""
+    """Devices would prove what no one is to let in."""
     with pytest.raises(InputError, match="with other programs or files than the verdict's"):
         join(_of_build(binding="0" * 64), seen(ran(result())))
     join(_of_build(binding=BINDING), seen(ran(result())))

@@ -155,7 +155,7 @@ def test_a_pattern_that_matches_nothing_is_refused(pattern: str, near: str) -> N
     )
 
 
-def test_all_patterns_that_match_nothing_are_told_at_once() -> None:
+def test_all_patterns_that_match_nothing_are_shown_at_once() -> None:
     """A link later is late for the second."""
     with pytest.raises(InputError) as caught:
         kept("no::such", "my::log::*", "nowhere/")
@@ -166,7 +166,7 @@ def test_all_patterns_that_match_nothing_are_told_at_once() -> None:
     )
 
 
-def test_nobody_minds_if_an_engine_lacks_what_is_kept_by_default() -> None:
+def test_no_one_minds_if_an_engine_misses_what_is_kept_by_default() -> None:
     """A pattern of the engine's own, not of a team."""
     assert kept("nothing/", "no::such", where="") == ()
 

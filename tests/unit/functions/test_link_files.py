@@ -1,4 +1,4 @@
-"""Text files of one link: what they are is told before anything else of them is read."""
+"""Text files of one link: what they are is shown before anything else of them is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXT = f"megtrim things v1\nlink {LINK}\none\ntwo three\n"
 
 
 def parsed(data: bytes) -> tuple[str, list[str]]:
-    return parse_lines(data, magic="megtrim things v1", source="f.txt", hint="make it anew")
+    return parse_lines(data, magic="megtrim things v1", source="f.txt", hint="make it again")
 
 
 def test_lines_follow_what_the_file_is() -> None:
@@ -42,7 +42,7 @@ def test_another_file_is_refused(old: str, new: str, line: int, said: str) -> No
         parsed(TEXT.replace(old, new, 1).encode())
 
     assert caught.value.message.startswith(f"f.txt:{line}: {said}")
-    assert caught.value.hint == "make it anew"
+    assert caught.value.hint == "make it again"
 
 
 def test_a_file_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def test_which_files_are_the_platform(file: str, platform: bool) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", LLD.splitlines()[0], bytes(50)])
-def test_what_tells_no_origin_is_refused(data: bytes) -> None:
+def test_what_reports_no_origin_is_refused(data: bytes) -> None:
     """Some linkers write maps of other kinds."""
     with pytest.raises(InputError, match=r"p\.map: contains no file that a part of the program"):
         parse_map(data, source="p.map")

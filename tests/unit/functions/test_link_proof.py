@@ -1,4 +1,4 @@
-"""The proof of a link without some functions, and what each kind of wrong link is told as."""
+"""The proof of a link without some functions, and what each kind of wrong link is shown as."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AFTER = functions(("main", 0, 40), ("_Z4usedv", 40, 40), ("_Z4gonev", 200, 0), S
 DROPPED = ("_Z4gonev", "_ZL6secretv")
 
 
-def told(before: FunctionTable, after: FunctionTable, **options: object) -> str:
+def reported(before: FunctionTable, after: FunctionTable, **options: object) -> str:
     """Return what the proof refuses a link with; empty where it holds."""
     given: dict[str, object] = {
         "kept": ("main", "_Z4usedv"),
@@ -35,9 +35,9 @@ def told(before: FunctionTable, after: FunctionTable, **options: object) -> str:
     return ""
 
 
-def test_a_link_that_lacks_what_it_should_is_proven() -> None:
+def test_a_link_without_what_it_should_is_proven() -> None:
     """What was dropped leads to the stub, and what ran is where it was."""
-    assert told(BEFORE, AFTER) == ""
+    assert reported(BEFORE, AFTER) == ""
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_other_ways_to_be_gone(gone: list[tuple[str, int, int]]) -> None:
     """An assignment cannot reach internal functions, so they may be there or not."""
     after = functions(("main", 0, 40), ("_Z4usedv", 40, 40), STUB, *gone)
 
-    assert told(BEFORE, after) == ""
+    assert reported(BEFORE, after) == ""
 
 
 def test_an_emptied_function_is_smaller_on_x86_64() -> None:
@@ -64,8 +64,8 @@ def test_an_emptied_function_is_smaller_on_x86_64() -> None:
 
     for size_bytes, said in ((2, ""), (4, "lar: functions that were to be left out are still")):
         after = functions(*parts, ("_Z4gonev", 80, size_bytes), machine="x86_64")
-        assert told(before, after).startswith(said)
-        assert bool(told(before, after)) is bool(said)
+        assert reported(before, after).startswith(said)
+        assert bool(reported(before, after)) is bool(said)
 
 
 def test_a_demangler_leads_to_its_substitute() -> None:
@@ -76,8 +76,8 @@ def test_a_demangler_leads_to_its_substitute() -> None:
 
     for place, said in ((220, ""), (300, "lar: functions that were to be left out are still")):
         after = functions(("__cxa_demangle", place, 0), *parts)
-        assert told(before, after, dropped=dropped, kept=["main"]).startswith(said)
-        assert bool(told(before, after, dropped=dropped, kept=["main"])) is bool(said)
+        assert reported(before, after, dropped=dropped, kept=["main"]).startswith(said)
+        assert bool(reported(before, after, dropped=dropped, kept=["main"])) is bool(said)
 
 
 def test_a_linker_that_does_not_override_is_found_out() -> None:
@@ -86,7 +86,7 @@ def test_a_linker_that_does_not_override_is_found_out() -> None:
     names = [name for name, _, _ in many]
     before, after = functions(*many), functions(STUB, *many)
 
-    assert told(before, after, dropped=names, kept=()) == (
+    assert reported(before, after, dropped=names, kept=()) == (
         "lar: functions that were to be left out are still there: "
         "gone0(), gone1(), gone2() and 4 more"
     )
@@ -96,14 +96,14 @@ def test_a_link_without_its_stub_is_found_out() -> None:
     """Then nothing of it was taken; where nothing is dropped, none is needed."""
     after = functions(("main", 0, 40), ("_Z4usedv", 40, 40))
 
-    assert told(BEFORE, after) == (
+    assert reported(BEFORE, after) == (
         "lar: the stub for functions that are left out is not in the link"
     )
-    assert told(BEFORE, after, dropped=()) == ""
+    assert reported(BEFORE, after, dropped=()) == ""
 
 
-def test_a_name_that_the_link_never_had_is_not_told_as_one_that_went() -> None:
-    """Somebody changed the list: that it lacks a function is not what is wrong with it."""
+def test_a_name_that_the_link_never_had_is_not_shown_as_one_that_went() -> None:
+    """Someone changed the list: that it misses a function is not what is wrong with it."""
     with pytest.raises(ProductFailure) as caught:
         expect_known(BEFORE, ("main", "_Z5ghostv"), source="lar")
 
@@ -119,11 +119,11 @@ def test_a_function_that_is_needed_and_gone_is_found_out() -> None:
     """Its last caller was dropped, or the member of an archive that holds it."""
     after = functions(("main", 0, 40), ("_Z4gonev", 200, 0), STUB)
 
-    assert told(BEFORE, after) == "lar: functions that are needed are no longer there: used()"
-    assert told(BEFORE, after, kept=["main"]) == ""
+    assert reported(BEFORE, after) == "lar: functions that are needed are no longer there: used()"
+    assert reported(BEFORE, after, kept=["main"]) == ""
 
 
-def test_who_called_what_is_gone_is_told() -> None:
+def test_who_called_what_is_gone_is_shown() -> None:
     """That is the function which is missing from the list."""
     call = (0x97FFFFFE).to_bytes(4, "little")  # bl, two instructions back
     data = linked(
@@ -138,7 +138,7 @@ def test_who_called_what_is_gone_is_told() -> None:
     code = parse_code(data, before, source="x")
     dropped = ("_Z4gonev", "_Z5otherv")
 
-    assert told(before, functions(STUB), kept=["_Z4usedv"], dropped=dropped, code=code) == (
+    assert reported(before, functions(STUB), kept=["_Z4usedv"], dropped=dropped, code=code) == (
         "lar: functions that are needed are no longer there: used(); called by gone()"
     )
     assert code.callers(["_Z4usedv"], dropped) == ("_Z4gonev",)
@@ -150,8 +150,8 @@ def test_a_needed_function_that_became_a_stub_is_found_out() -> None:
     after = functions(("main", 0, 40), ("_Z4usedv", 200, 0), ("_Z4gonev", 200, 0), STUB)
     trap = functions(("main", 0, 40), ("_Z4usedv", 40, 4), ("_Z4gonev", 80, 40))
 
-    assert told(BEFORE, after) == "lar: functions that are needed became stubs: used()"
-    assert told(trap, after) == ""
+    assert reported(BEFORE, after) == "lar: functions that are needed became stubs: used()"
+    assert reported(trap, after) == ""
 
 
 def test_the_smallest_function_that_does_something_is_no_trap() -> None:
@@ -159,25 +159,27 @@ def test_the_smallest_function_that_does_something_is_no_trap() -> None:
     before = functions(("main", 0, 40), ("_Z4usedv", 40, 8), ("_Z4gonev", 80, 40))
     after = functions(("main", 0, 40), ("_Z4usedv", 200, 0), ("_Z4gonev", 200, 0), STUB)
 
-    assert told(before, after) == "lar: functions that are needed became stubs: used()"
+    assert reported(before, after) == "lar: functions that are needed became stubs: used()"
 
 
 def test_what_a_link_does_in_advance_is_not_lost() -> None:
     """Optimised as a whole, the base build's own link has one less than the unfolded one."""
     before, after = replace(BEFORE, registrations=42), replace(AFTER, registrations=41)
 
-    assert told(before, after, registrations=41) == ""
-    assert told(before, after, registrations=42).startswith("lar: 41 functions are called before")
+    assert reported(before, after, registrations=41) == ""
+    assert reported(before, after, registrations=42).startswith(
+        "lar: 41 functions are called before"
+    )
 
 
 def test_lost_registrations_are_found_out() -> None:
     """The program would run, and know nothing of what was to be registered."""
     before, after = replace(BEFORE, registrations=42), replace(AFTER, registrations=41)
 
-    assert told(before, after) == (
+    assert reported(before, after) == (
         "lar: 41 functions are called before main, expected 42: something is no longer registered"
     )
-    assert told(BEFORE, after) == ""
+    assert reported(BEFORE, after) == ""
 
 
 def test_names_that_others_use_are_still_offered() -> None:
@@ -185,11 +187,11 @@ def test_names_that_others_use_are_still_offered() -> None:
     before = replace(BEFORE, exported=frozenset({"offered", "more"}))
     after = replace(AFTER, exported=frozenset({"offered"}))
 
-    assert told(before, after) == "lar: names are no longer exported: more"
+    assert reported(before, after) == "lar: names are no longer exported: more"
 
 
-def test_names_that_a_link_offers_anew_are_found_out() -> None:
+def test_names_that_a_link_offers_again_are_found_out() -> None:
     """A stub that others see would stand in for a function of theirs."""
     after = replace(AFTER, exported=frozenset({"megtrim_stub"}))
 
-    assert told(BEFORE, after) == "lar: names became exported: megtrim_stub"
+    assert reported(BEFORE, after) == "lar: names became exported: megtrim_stub"

@@ -245,7 +245,7 @@ def test_the_unwind_entry_goes_with_its_function() -> None:
 
 
 def test_unwind_entries_go_altogether() -> None:
-    """Of what stays as well, where nobody throws; it is not touched otherwise."""
+    """Of what stays as well, where no one throws; it is not touched otherwise."""
     before, made = read(UNWOUND), read(emptied(UNWOUND, unwind_tables=False))
 
     assert made.relocations[".rela.eh_frame"] == ((20, ""), (29, ""), (44, ""))

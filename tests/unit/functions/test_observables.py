@@ -44,7 +44,7 @@ def test_functions_that_share_code_are_one() -> None:
 
 
 def test_names_that_lie_in_several_places_join_them() -> None:
-    """By its name nobody can say which of them ran."""
+    """By its name no one can say which of them ran."""
     assert groups(("a", 0, 4), ("static", 0, 4), ("b", 8, 4), ("static", 8, 4)) == (
         ("a", "b", "static"),
     )
@@ -72,7 +72,7 @@ def test_a_function_of_no_size_is_observed_where_it_is_alone() -> None:
     )
 
 
-def test_a_run_is_told_in_whole_groups() -> None:
+def test_a_run_is_shown_in_whole_groups() -> None:
     """Whichever name of one was seen; what is not observable is left out."""
     assert FOUND.ran(["_Z3fooC2v", "_Exit"]) == ("_Z3fooC1v", "_Z3fooC2v")
     assert FOUND.ran(["main", "_Z3barv"]) == ("_Z3barv", "main")
@@ -91,7 +91,7 @@ SPANS = st.lists(
 def test_entries_tell_the_same_as_all_addresses(
     spans: list[tuple[str, int, int]], data: st.DataObject
 ) -> None:
-    """An emulator tells each address that ran, probes tell where functions begin."""
+    """An emulator reports each address that ran, probes tell where functions begin."""
     found = replace(functions(*spans), entry=-1)
     seen = observables("a" * 64, found, ())
     entries = data.draw(st.sets(st.sampled_from([each.address for each in found.functions])))
@@ -106,7 +106,7 @@ def test_entries_tell_the_same_as_all_addresses(
 
 
 def test_what_is_observed_enters_the_identity() -> None:
-    """A list of before would lack functions that it did not tell of."""
+    """An earlier list would lack functions that it did not tell of."""
     found = functions(("f", 0, 4), ("g", 8, 4))
     identities = {
         observables(sha256 * 64, found, hidden).link_sha256

@@ -157,16 +157,18 @@ def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
     }
 
 
-def test_a_twin_that_lacks_a_function_is_refused() -> None:
+def test_a_twin_without_a_function_is_refused() -> None:
     """It would count as one that never ran."""
     with pytest.raises(InputError, match="2 functions are missing in the probed link, such as g"):
         probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
 
 
-@pytest.mark.parametrize(("tables", "told"), [(0, "no table"), (2, "no table of probes, or more")])
-def test_a_program_without_the_one_runtime_is_refused(tables: int, told: str) -> None:
+@pytest.mark.parametrize(
+    ("tables", "reported"), [(0, "no table"), (2, "no table of probes, or more")]
+)
+def test_a_program_without_the_one_runtime_is_refused(tables: int, reported: str) -> None:
     """It would end at its first function."""
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=reported):
         _patched(_program([1], tables=tables), _table(*_at(0, "f")))
 
 
@@ -216,7 +218,7 @@ def test_a_record_names_what_ran() -> None:
     )
 
 
-def test_a_record_of_nothing_is_told() -> None:
+def test_a_record_of_nothing_is_shown() -> None:
     """The run is at fault, not the record."""
     with pytest.raises(ProductFailure, match="r: the record is empty"):
         probes.parse_record(b"", RECORDED, source="r")
@@ -228,8 +230,8 @@ def test_a_record_that_is_cut_off_is_refused() -> None:
     """A function too few would be a function that is left out."""
     record = _record(RECORDED, b"\0\1\0\0\0\0")
     for size in (24, 40, 69):
-        told = f"r: the record has {size} bytes, expected 70: it is truncated"
-        with pytest.raises(InputError, match=told):
+        reported = f"r: the record has {size} bytes, expected 70: it is truncated"
+        with pytest.raises(InputError, match=reported):
             probes.parse_record(record[:size], RECORDED, source="r")
     with pytest.raises(InputError, match="expected 70"):
         probes.parse_record(record + b"\0", RECORDED, source="r")
@@ -249,7 +251,7 @@ def test_a_record_of_another_link_is_refused() -> None:
 
 
 def test_a_mark_is_0_or_1() -> None:
-    """Anything else was written by somebody else."""
+    """Anything else was written by someone else."""
     with pytest.raises(InputError, match="a function is marked with 255"):
         probes.parse_record(_record(RECORDED, b"\0\1\xff\0\0\0"), RECORDED, source="r")
 

@@ -91,7 +91,7 @@ def test_a_log_of_another_program_is_a_named_failure() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", b"IN: main\n", b"0x1000: nop\n", bytes(100)])
 def test_what_is_no_log_is_refused(data: bytes) -> None:
-    """An empty one, too: then the emulator was not told to write one."""
+    """An empty one, too: then the emulator was not asked to write one."""
     with pytest.raises(InputError, match="log: contains no block of translated code"):
         ran_in_log(data, PROGRAM, source="log")
 
@@ -131,6 +131,6 @@ def test_a_real_log_is_read() -> None:
     assert ran_in_log(REAL.read_bytes(), program, source="log") == ("_start", "_start_main")
 
 
-def test_qemu_is_told_by_its_environment() -> None:
+def test_qemu_is_shown_by_its_environment() -> None:
     """It writes where the device looks for what a run recorded."""
     assert ENVIRONMENT == {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}

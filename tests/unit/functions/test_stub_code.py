@@ -9,7 +9,7 @@ from megtrim.functions import stub_code
 from unit.elf.made_objects import AARCH64, X86_64, Named, Part, object_file
 
 MESSAGE = b"megtrim: function #%d is not kept\n"
-TELLS = {
+REPORTS = {
     # As objdump shows it: bti c; mov x8, #64; mov x0, #2; adr x1, +16; mov x2, #33; svc #0; brk #1
     AARCH64: "5f2403d5 080880d2 400080d2 81000010 220480d2 010000d4 200020d4",
     # endbr64; push 1; pop rax; push 2; pop rdi; lea rsi, [rip + 7]; push 33; pop rdx; syscall; ud2
@@ -28,9 +28,9 @@ def test_a_trap_is_the_shortest_code_that_stops(machine: int, code: str, alignme
 
 
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])
-def test_code_that_tells_its_number(machine: int) -> None:
+def test_code_that_reports_its_number(machine: int) -> None:
     """It writes the line that lies behind it to standard error, all of it and no more."""
-    assert stub_code.report_and_trap(machine, 7) == bytes.fromhex(TELLS[machine]) + MESSAGE % 7
+    assert stub_code.report_and_trap(machine, 7) == bytes.fromhex(REPORTS[machine]) + MESSAGE % 7
     longer = stub_code.report_and_trap(machine, 123456789)
     assert longer.endswith(MESSAGE % 123456789)
     assert len(longer) == len(stub_code.report_and_trap(machine, 7)) + 8
@@ -56,7 +56,7 @@ def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:
 
 
 def test_code_with_a_number_lies_in_what_the_larger_ones_leave() -> None:
-    """A function of two instructions is told by its number as well."""
+    """A function of two instructions is known by its number as well."""
     found = places(8, 160, numbers={1: 3, 2: 4})
     three, four = (stub_code.report_and_trap(AARCH64, number) for number in (3, 4))
 

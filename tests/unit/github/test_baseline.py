@@ -359,7 +359,7 @@ def test_a_server_without_digests_is_believed(team: Team) -> None:
 
 
 @pytest.mark.parametrize(
-    ("proofs", "told"),
+    ("proofs", "reported"),
     [
         ({}, []),
         ({"evidence.json": "{}"}, ["found nothing, expected this key"]),
@@ -367,7 +367,7 @@ def test_a_server_without_digests_is_believed(team: Team) -> None:
     ],
 )
 def test_sizes_without_usable_proofs_are_used(
-    team: Team, proofs: dict[str, str], told: list[str]
+    team: Team, proofs: dict[str, str], reported: list[str]
 ) -> None:
     """Devices then prove everything again; only what is broken, or older, is worth a warning."""
     files = {"sizes.json": dump_sizes(SIZES), **proofs}
@@ -376,7 +376,7 @@ def test_sizes_without_usable_proofs_are_used(
     found = team.find()
 
     assert (found.how, found.sizes, found.evidence) == (BaselineSource.MERGE_BASE, SIZES, NOTHING)
-    assert [warning.rpartition(": ")[2] for warning in found.warnings] == told
+    assert [warning.rpartition(": ")[2] for warning in found.warnings] == reported
 
 
 def test_it_gives_up_after_five_broken_ones(team: Team) -> None:

@@ -104,10 +104,10 @@ def test_another_pull_request_has_its_own(github: GithubDouble, repository: Repo
 def test_it_is_found_on_a_later_page(github: GithubDouble, repository: Repository) -> None:
     """A long discussion has hundreds of comments before and after it."""
     for number in range(230):
-        repository.comment(17, f"talk {number}", login="somebody")
+        repository.comment(17, f"talk {number}", login="someone")
     publish(github, "first")
     for number in range(230):
-        repository.comment(17, f"more talk {number}", login="somebody")
+        repository.comment(17, f"more talk {number}", login="someone")
     github.journal.clear()
 
     assert publish(github, "second") is CommentResult.UPDATED
@@ -181,7 +181,7 @@ def test_a_comment_that_vanishes_is_written_again(
     assert texts(repository)[-1] == f"new\n\n{MARK}"
 
 
-@pytest.mark.parametrize("login", ["somebody", "github-actions", "GitHub-Actions[bot]"])
+@pytest.mark.parametrize("login", ["someone", "github-actions", "GitHub-Actions[bot]"])
 def test_comments_of_others_are_left_alone(
     github: GithubDouble, repository: Repository, login: str
 ) -> None:

@@ -158,8 +158,8 @@ def test_a_commit_of_someone_on_the_branch_is_replaced(team: Team) -> None:
 
 def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:
     """Its first parent is the base and its keep set the new one: it brings in all the rest, too."""
-    beside = team.repository.commit({"a.txt": "mine"}, parents=[team.base])
-    team.repository.commit({PATH: CHANGE.text}, parents=[team.base, beside], branch=BRANCH)
+    companion = team.repository.commit({"a.txt": "mine"}, parents=[team.base])
+    team.repository.commit({PATH: CHANGE.text}, parents=[team.base, companion], branch=BRANCH)
 
     assert team.propose().outcome is ProposalResult.OPENED
     assert team.proposed.parents == (team.base,)

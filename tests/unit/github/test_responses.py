@@ -111,18 +111,18 @@ def test_a_missing_permission_is_named(method: str, path: str, permission: str) 
 def test_githubs_own_message_is_one_printable_line() -> None:
     """With the first errors below it; a page of a proxy is not repeated."""
     errors = [{"message": "a\nb"}, "c", {"code": 1}, "fourth"]
-    told = refused(response(422, {"message": "Validation\x1b Failed", "errors": errors}))
+    reported = refused(response(422, {"message": "Validation\x1b Failed", "errors": errors}))
 
-    assert "\n" not in told.message
-    assert "\x1b" not in told.message
-    assert told.message.startswith("comments of #3: GitHub answered 422 (Validation")
-    assert told.message.endswith("; a b; c)")
+    assert "\n" not in reported.message
+    assert "\x1b" not in reported.message
+    assert reported.message.startswith("comments of #3: GitHub answered 422 (Validation")
+    assert reported.message.endswith("; a b; c)")
     assert refused(response(502, b"<html>"), after=" after 5 attempts").message == (
         "comments of #3: GitHub answered 502 after 5 attempts"
     )
 
 
-def test_a_limit_is_told_from_a_missing_permission() -> None:
+def test_a_limit_is_distinguished_from_a_missing_permission() -> None:
     """Both come as 403."""
     assert is_rate_limited(response(403, x_ratelimit_remaining="0"))
     assert not is_rate_limited(response(403))

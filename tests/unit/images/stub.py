@@ -1,4 +1,4 @@
-"""A stand-in for the ``docker`` command: it writes down how it was called, and ends as told."""
+"""A stand-in for the ``docker`` command: it writes down how it was called, and ends as shown."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_an_archive_goes_with_its_checksum(stub: Stub) -> None:
 
 
 def test_a_base_that_is_not_here(stub: Stub) -> None:
-    """By digest it is brought by the build; by a tag, nobody knows which it will be."""
+    """By digest it is brought by the build; by a tag, no one knows which it will be."""
     stub.answer((["image", "inspect", BASE], 1, "[]", "No such image"))
     build(stub, LINUX)
     assert f"megtrim.base={DIGEST}" in stub.calls("build")[0]

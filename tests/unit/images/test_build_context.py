@@ -1,4 +1,4 @@
-"""The context of a build: equal content gives equal bytes, and nobody waits for ever."""
+"""The context of a build: equal content gives equal bytes, and no one waits for ever."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from megtrim.images import cache
 
 
 def test_where_it_is(tmp_path: Path) -> None:
-    """Named; in the user's cache; where older ones had it; or beside the results."""
+    """Named; in the user's cache; where older ones had it; or next to the results."""
     other = tmp_path / "results"
     home = {"HOME": str(tmp_path)}
 

@@ -16,12 +16,12 @@ from unit.images.stub import Stub
 def dead() -> int:
     """Return the number of a process that has ended."""
     processes = ProcessRunner(os.environ)
-    told = processes.run(Command(argv=("sh", "-c", "echo $$"), timeout_s=60)).stdout
-    return int(told)
+    reported = processes.run(Command(argv=("sh", "-c", "echo $$"), timeout_s=60)).stdout
+    return int(reported)
 
 
 def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
-    """A process that is gone, or whose number another has now; nobody of another machine's."""
+    """A process that is gone, or whose number another has now; no one of another machine's."""
     mine = container_owner.me()
     here, pid, started = mine.rsplit("/", 2)
     holders = {
@@ -46,7 +46,7 @@ def test_only_the_abandoned_are_ended(tmp_path: Path) -> None:
 
 
 def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system shows nothing of another's process, the kernel still tells that it is."""
+    """Where the system shows nothing of another's process, the kernel still reports that it is."""
     here, pid, _ = container_owner.me().rsplit("/", 2)
     monkeypatch.setattr(container_owner, "_read_start_time", lambda _: None)
     stub = Stub.make(tmp_path)
@@ -56,7 +56,7 @@ def test_processes_that_are_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert stub.calls("rm") == [["rm", "--force", "--volumes", "gone"]]
 
 
-def test_a_process_of_somebody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_process_of_someone_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It may not be signalled, so there is one."""
     here = container_owner.me().rsplit("/", 2)[0]
 

@@ -1,4 +1,4 @@
-"""The command line that a container is started with, and docker's failures told apart."""
+"""The command line that a container is started with, and docker's failures distinguished."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_an_image_that_is_not_here(stub: Stub) -> None:
 
 
 def test_an_image_that_cannot_be_looked_for(stub: Stub) -> None:
-    """That it is not here was not said, so that nobody builds or pulls it; no name is no image."""
+    """That it is not here was not said, so that no one builds or pulls it; no name is no image."""
     docker = DockerClient(stub.processes)
     stub.answer((["image", "inspect"], 1, "[]\n", "Error response from daemon: layer lost\n"))
     for look in (docker.image, docker.find):

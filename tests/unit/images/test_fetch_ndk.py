@@ -127,7 +127,7 @@ def test_a_server_that_says_no(place: Path, httpserver: HTTPServer, status: int,
         *(("file:///etc/passwd", 2), ("http://[x/y", 2), ("http://127.0.0.1:1/a b", 2)),
     ],
 )
-def test_nobody_there(place: Path, url: str, rc: int) -> None:
+def test_no_one_there(place: Path, url: str, rc: int) -> None:
     """No traceback."""
     outcome = run(place, url, "0" * 64)
     assert outcome.rc == rc

@@ -34,7 +34,7 @@ def test_where_a_name_is_kept(text: str, url: str) -> None:
     "text", ["", "debian", "debian:", ":x", "a b:c", "A:b", "a//b:c", "a:b/../c", "host.example/:x"]
 )
 def test_what_is_no_name(text: str) -> None:
-    """One message, and nobody is asked."""
+    """One message, and no one is asked."""
     with pytest.raises(InputError, match=r"expected \[REGISTRY/\]NAME:TAG"):
         parse_reference(text)
 

@@ -91,7 +91,7 @@ def test_order_of_fortran_is_another_shape() -> None:
 
 
 def test_anything_else_is_compared_byte_by_byte() -> None:
-    """Whatever the tolerance; the first byte that differs is told."""
+    """Whatever the tolerance; the first byte that differs is shown."""
     plain = read(b"cat 0.5\n", "out.txt")
 
     assert compare(plain, read(b"cat 0.5\n", "out.txt"), 0.0).equal
@@ -205,7 +205,7 @@ WHOLE = npy([1.0, 2.0])
         (header("(2,)".ljust(9950)), "a header of 10001 bytes in 10011"),
     ],
 )
-def test_a_damaged_file_is_told(data: bytes, found: str) -> None:
+def test_a_damaged_file_is_shown(data: bytes, found: str) -> None:
     """One clear message, with what was found."""
     with pytest.raises(InputError) as caught:
         read(data)

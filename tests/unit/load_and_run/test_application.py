@@ -68,7 +68,7 @@ def test_what_is_no_placeholder_is_refused(argument: str, said: str) -> None:
 
 @pytest.mark.parametrize("argument", ["{input:other}", "{algo_cache}"])
 def test_a_placeholder_that_nothing_was_given_for_is_refused(argument: str) -> None:
-    """Of an input that is not there, of a cache that nobody recorded."""
+    """Of an input that is not there, of a cache that no one recorded."""
     bare = Places(model="m", outputs="o", threads=1)
 
     with pytest.raises(InputError) as caught:

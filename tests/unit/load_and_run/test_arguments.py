@@ -117,7 +117,7 @@ def test_what_megtrim_sets_itself_is_refused(
     ],
 )
 def test_flag_that_has_another_name(given: str, dialect: Dialect, other: str) -> None:
-    """Told both ways: the engine would only say that it does not know the flag."""
+    """Shown both ways: the engine would only say that it does not know the flag."""
     error = refused(given, dialect=dialect)
 
     assert error.message == f"megtrim.yaml:9: the flag {given} is unknown to this engine"

@@ -1,4 +1,4 @@
-"""How a run ended: every device tells a trap in its own way."""
+"""How a run ended: every device reports a trap in its own way."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False)
 
 @pytest.mark.parametrize("rc", [133, 132, -5, -4])
 def test_trap_by_status(rc: int) -> None:
-    """SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process tells it."""
+    """SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process reports it."""
     assert ending(run(rc)) is RunOutcome.TRAP
 
 
 def test_trap_that_the_c_library_turned_into_exit_1() -> None:
-    """Android 11 under emulation: only the C library's own line tells."""
+    """Android 11 under emulation: only the C library's own line reports."""
     said = (LOGS / "resnet18-s.nchw44.trap-android11.log").read_text(encoding="utf-8")
 
     assert ending(run(1, stderr=said)) is RunOutcome.TRAP
@@ -40,7 +40,7 @@ def test_trap_that_the_c_library_turned_into_exit_1() -> None:
     assert ending_signal(run(1, stderr=said)) == 5
 
 
-def test_trap_that_the_emulator_tells() -> None:
+def test_trap_that_the_emulator_reports() -> None:
     """Android 6 under emulation."""
     said = (LOGS / "resnet18-s.nchw44.trap-android6.log").read_text(encoding="utf-8")
 
@@ -63,11 +63,11 @@ def test_other_signals(rc: int) -> None:
 
 @pytest.mark.parametrize("rc", [137, 143, -9, -15])
 def test_signals_from_outside(rc: int) -> None:
-    """A low-memory killer, a time limit of the host: as a shell or a parent process tells it."""
+    """A low-memory killer, a time limit of the host: as a shell or a parent process reports it."""
     assert ending(run(rc)) is RunOutcome.KILLED
 
 
-def test_an_emulator_that_tells_of_a_signal_from_outside() -> None:
+def test_an_emulator_that_reports_of_a_signal_from_outside() -> None:
     """It names the signal that its program got, and ends as it likes."""
     said = "qemu: uncaught target signal 15 (Terminated) - core dumped\n"
 
@@ -116,7 +116,7 @@ def test_a_trap_that_something_ended_with_0(said: str) -> None:
 
 @pytest.mark.parametrize("rc", [0, 1, 133, 137])
 def test_timeout(rc: int) -> None:
-    """A run that was ended for its time tells nothing else."""
+    """A run that was ended for its time reports nothing else."""
     assert ending(run(rc, timed_out=True)) is RunOutcome.TIMEOUT
 
 

@@ -160,7 +160,7 @@ def test_warnings_of_the_older_dialect() -> None:
 
 
 def test_run_that_trapped_ends_after_prepare() -> None:
-    """A log that was cut off tells what was reached."""
+    """A log that was cut off says what was reached."""
     found = log("logs/v8-reduced-trap.log")
 
     assert found.load_ms == 71.927

@@ -41,7 +41,7 @@ def softmax(classes: int) -> Numbers:
         (Tolerance(absolute=0.5, relative=0.001), "0.5 + 0.001 * |plain|"),
     ],
 )
-def test_a_tolerance_is_told(tolerance: Tolerance, text: str) -> None:
+def test_a_tolerance_is_shown(tolerance: Tolerance, text: str) -> None:
     """As it is added up."""
     assert str(tolerance) == text
     assert tolerance.is_exact is (text == "0")

@@ -76,7 +76,7 @@ def test_heat_is_what_waiting_mends() -> None:
 
 
 def test_a_governor_that_changed_gives_none() -> None:
-    """Somebody else worked on the machine."""
+    """Someone else worked on the machine."""
     other = replace(GOOD, policies=(SLOW, replace(FAST, governor="powersave")))
 
     assert invalid(after=other) == ("the governor of policy4 changed from schedutil to powersave")
@@ -95,13 +95,13 @@ def test_a_low_battery_gives_none(percent: int | None, charging: bool | None, lo
 
 
 def test_what_was_asked_for_and_not_reached_is_the_last_reason() -> None:
-    """A throttled machine is told of as that."""
+    """A throttled machine learns of as that."""
     assert invalid(unmet="60 °C after 5 s") == "60 °C after 5 s"
     assert invalid(after=replace(GOOD, thermal_status=1), unmet="x").startswith("throttled after")
 
 
 def test_lines_tell_what_was_measured() -> None:
-    """One for each thing; what did not change is told once."""
+    """One for each thing; what did not change is shown once."""
     after = replace(
         GOOD,
         cpu_c=68.24,

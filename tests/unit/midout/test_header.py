@@ -12,7 +12,7 @@ from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.scoped_headers import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
 from megtrim.models.operators import OperatorNeeds
-from support.enabled import Enabled, enabled
+from support.upstream_flags import Enabled, enabled
 from unit.midout.test_keepset import scenario
 
 MODES = (("RELU", 0), ("ADD", 16), ("PLUS", 16), ("ABS", 1))
@@ -146,7 +146,7 @@ def test_the_file_of_a_tag_is_its_declaration() -> None:
 
 
 def test_a_region_changes_the_file_of_its_tag_alone() -> None:
-    """What everybody sees stays: nobody else is compiled again."""
+    """What everybody sees stays: no one else is compiled again."""
     own = Scopes(tags=("a", "b"), macros=MACROS)
     before = texts(keep("a<1>"), scopes=own)
     after = texts(keep("a<1>", "b<1>"), scopes=own)
@@ -221,7 +221,7 @@ def test_float16_stays_where_a_model_needs_it() -> None:
 
 
 def test_no_hash_no_check() -> None:
-    """Without hashes the engine is not told any."""
+    """Without hashes the engine is given none."""
     assert read(keep(operators=needs(hashes=()))).hashes is None
 
 
@@ -273,7 +273,7 @@ def test_equal_needs_give_equal_bytes(layout: Layout) -> None:
 
 
 def test_who_needs_what_does_not_show_in_the_header() -> None:
-    """A scenario more with the same needs compiles nothing anew."""
+    """A scenario more with the same needs compiles nothing again."""
     one = scenario("m/s@c", Region("a", (1,)))
     two = scenario("n/s@c", Region("a", (1,)))
 

@@ -244,7 +244,7 @@ def test_functions_alone_are_a_keep_set() -> None:
     assert parse_keep_set(dump_keep_set(found), source="k") == found
 
 
-def test_a_scenario_without_regions_beside_others_is_a_named_failure() -> None:
+def test_a_scenario_without_regions_next_to_others_is_a_named_failure() -> None:
     """The build would lack what it runs; one without functions runs what is linked as it is."""
     with pytest.raises(TraceFailure, match="m/s@c: its trace contains no region"):
         keep(ran("m/s@c", "main", regions=()), ran("n/s@c", "main"))
@@ -323,7 +323,7 @@ def test_a_list_of_functions_that_was_emptied_is_refused_with_file_and_line() ->
     )
 
 
-def test_a_list_of_regions_that_lacks_one_scenario_is_bad_input() -> None:
+def test_a_list_of_regions_without_one_scenario_is_bad_input() -> None:
     """Another scenario has some, so that its own are lost; functions are no substitute."""
     text = dump_keep_set(keep(ran("m/s@c", "main"), scenario("n/s@c", B)))
 
@@ -479,7 +479,7 @@ def test_other_json_is_refused(text: str) -> None:
 
 
 def test_two_records_of_one_scenario_that_differ_are_refused() -> None:
-    """Two branches traced it anew: one of the traces must be chosen."""
+    """Two branches traced it again: one of the traces must be chosen."""
     line = TEXT.splitlines()[4]
     other = line.replace('"threads": 1', '"threads": 2')
 

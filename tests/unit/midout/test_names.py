@@ -102,7 +102,7 @@ def test_meanings(wanted: Region, meaning: str) -> None:
     ],
 )
 def test_places(wanted: Region, places: tuple[tuple[str, int], ...]) -> None:
-    """As close as the source tells: by name, by the macro's use, by tag, by declaration."""
+    """As close as the source reports: by name, by the macro's use, by tag, by declaration."""
     assert TABLE.places(wanted) == places
 
 

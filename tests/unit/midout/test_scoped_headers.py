@@ -1,4 +1,4 @@
-"""Which facts the sources name so that each can have a file, and the sources written anew."""
+"""Which facts the sources name so that each can have a file, and the sources written again."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_macro_that_is_named_where_nothing_can_be_written_stays_forced() -> No
 
 
 def test_a_source_that_names_nothing_is_left_alone() -> None:
-    """Most of a tree is never written anew."""
+    """Most of a tree is never written again."""
     text = "int main() { return 0; }\n"
 
     assert not names_a_fact(text)
@@ -128,7 +128,7 @@ def test_a_source_that_names_nothing_is_left_alone() -> None:
 
 
 def test_the_names_of_generated_files_tell_the_facts() -> None:
-    """Whoever writes sources anew goes by the files that there are."""
+    """Whoever writes sources again goes by the files that there are."""
     files = ["midout.h", tag_file("b"), tag_file("a"), macro_file(MODES), "other/c.h"]
 
     assert scopes_of(files) == Scopes(tags=("a", "b"), macros=(MODES,))
@@ -145,7 +145,7 @@ LINES = st.sampled_from(
 
 @given(st.lists(st.lists(LINES, max_size=8).map("\n".join), max_size=4))
 def test_no_declaration_of_a_tag_with_a_file_is_left(texts: list[str]) -> None:
-    """What is written anew names such a tag in comments alone, and has as many lines as before."""
+    """What is written again names such a tag in comments alone, and has as many lines as before."""
     scoped = scopes(texts)
     for text in texts:
         body = rewritten(text, scoped).split("#line 1\n")[-1]

@@ -1,4 +1,4 @@
-"""What a committed keep set lacks of what was traced now."""
+"""What a committed keep set misses of what was traced now."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record(*numbers: int, **changes: object) -> ScenarioRecord:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def test_what_holds_all_lacks_nothing() -> None:
+def test_what_holds_all_misses_nothing() -> None:
     """More than is needed is no lack, nor is another trace of the same regions."""
     before = keep(record(1, 2, 3), record(4, id="gone/s@any"))
 

@@ -205,7 +205,7 @@ def test_distinct_names_are_demangled_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert seen == ["a", "b"]
 
 
-def test_a_machine_without_a_c_plus_plus_library_is_told_so(
+def test_a_machine_without_a_c_plus_plus_library_is_shown_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """That is a missing tool, not a bad trace."""

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from megtrim.midout.header import Layout, render
-from support.enabled import enabled
-from support.recorded import CASES, keep_set
+from support.sample_logs import CASES, keep_set
 from support.upstream import FACTS, facts
+from support.upstream_flags import enabled
 
 RECORDED: dict[str, Any] = json.loads(FACTS.read_text(encoding="utf-8"))
 GENERATIONS = (20190219, 20220507)

@@ -138,7 +138,7 @@ def test_tables_that_lead_astray(data: bytes, message: str) -> None:
     [(4, 8, True), (8, 4, True), (3, 1, False), (8, 5, False), (11, 1, True), (12, 1, False)],
 )
 def test_the_ends_of_the_buffer(at: int, size: int, fits: bool) -> None:
-    """Its first and last byte are read, and none beside them: there other data of the file lie."""
+    """Its first and last byte are read, and none next to them: there other data of the file lie."""
     buffer = Buffer(bytes(16), start=4, end=12, source="net.mge")
 
     with nullcontext() if fits else pytest.raises(InputError, match="the data ends at 12"):

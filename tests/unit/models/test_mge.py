@@ -60,7 +60,7 @@ def refused(data: bytes) -> str:
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
 def test_recorded_models_give_their_recorded_json(path: Path) -> None:
-    """What is read from a model is what the engine's own dump wrote beside it."""
+    """What is read from a model is what the engine's own dump wrote next to it."""
     recorded = parse_operator_json(
         (DATA / "strip-info" / f"{path.name}.json").read_bytes(), source="recorded"
     )
@@ -71,7 +71,7 @@ def test_recorded_models_give_their_recorded_json(path: Path) -> None:
 
 
 def test_recorded_model_of_the_first_format() -> None:
-    """Counts, inputs, outputs and parameters beside the names."""
+    """Counts, inputs, outputs and parameters next to the names."""
     facts = read((DATA / "models" / "resnet18-s.mge").read_bytes())
 
     assert facts == ModelFacts(
@@ -97,7 +97,7 @@ def test_recorded_model_of_the_first_format() -> None:
 
 
 def test_recorded_model_of_the_second_format() -> None:
-    """The second format also tells the outputs' shapes, and has no hash."""
+    """The second format also reports the outputs' shapes, and has no hash."""
     facts = read((DATA / "models" / "mobilenet-s.v2.mge").read_bytes())
 
     assert facts.format == "mge v2"
@@ -164,7 +164,7 @@ def test_type_without_name_in_the_second_format() -> None:
 
 
 def test_unknown_operators_are_no_operator_info() -> None:
-    """A guess would end in a reduced build that lacks them."""
+    """A guess would end in a reduced build without them."""
     facts = read(mge_v2(model_v2({0: "Nicate"}, {0: "Frob"})))
 
     with pytest.raises(InputError) as caught:
@@ -267,7 +267,7 @@ def test_output_names_where_every_operator_has_names() -> None:
     assert [output.name for output in facts.outputs] == ["c", "a"]
 
 
-def test_output_names_that_cannot_be_told() -> None:
+def test_output_names_that_cannot_be_shown() -> None:
     """Where the numbers do not fit the names, no name is made up."""
     operators = [{0: type_id("Split"), 5: ["a", "b"]}, {0: type_id("Concat")}]
 
@@ -337,7 +337,7 @@ def test_files_that_are_no_whole_model(data: bytes, message: str) -> None:
     assert message in refused(data)
 
 
-def test_other_formats_are_told_apart_from_damaged_models() -> None:
+def test_other_formats_are_distinguished_from_damaged_models() -> None:
     """An encrypted model is no damaged one: its JSON can stand in for it."""
     with pytest.raises(UnknownFormat) as caught:
         read(b"packed_model" + bytes(100))
@@ -378,7 +378,7 @@ def test_largest_rank() -> None:
 
 
 def test_strings_have_a_largest_size() -> None:
-    """Nobody names a variable in a hundred thousand letters."""
+    """No one names a variable in a hundred thousand letters."""
     data = mge_v1(graph_v1({0: type_id("Concat"), 5: ["x" * 65_537]}))
 
     assert "a string of 65537 bytes" in refused(data)

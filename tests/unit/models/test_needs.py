@@ -50,7 +50,7 @@ def test_several_json_files_cover_the_model_together(tmp_path: Path) -> None:
     assert warnings == ()
 
 
-def test_json_that_lacks_an_operator_is_refused(tmp_path: Path) -> None:
+def test_json_without_an_operator_is_refused(tmp_path: Path) -> None:
     """The message names both files and what is missing."""
     short = written(tmp_path, opr_types=["Elemwise"])
 

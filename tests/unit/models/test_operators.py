@@ -307,7 +307,7 @@ def test_json_that_covers_its_model_passes() -> None:
         ),
     ],
 )
-def test_json_that_lacks_something_is_refused(actual: OperatorInfo, lacking: str) -> None:
+def test_json_without_something_is_refused(actual: OperatorInfo, lacking: str) -> None:
     """The reduced build would lack it too, so all of it is named."""
     declared = info(operators=("Elemwise",), dtypes=("Float32",), modes=("ADD",))
 

@@ -47,7 +47,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("data", WHOLE.values(), ids=WHOLE.keys())
 def test_a_model_is_whole_or_cut_off(tmp_path: Path, data: bytes) -> None:
-    """Wherever its magic is still there: that is told without reading all of it."""
+    """Wherever its magic is still there: that is shown without reading all of it."""
     path = tmp_path / "m.mge"
     path.write_bytes(data)
     read_whole(path, source="m.mge")

@@ -77,7 +77,7 @@ def test_a_budget_that_decides_nothing_is_refused(rounds: int, limit_s: float | 
 
 
 def test_two_sides_of_one_name_are_refused() -> None:
-    """Their samples could not be told apart."""
+    """Their samples could not be distinguished."""
     with pytest.raises(ValueError, match="both sides"):
         replace(CONTEST, rival=REFERENCE)
 

@@ -200,7 +200,7 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "reported"),
     [
         ((1, "a", "b", "main"), "1 region, 1 function (were 1, 3)"),
         ((1, "main"), "1 region, 1 function"),
@@ -209,9 +209,9 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_written_says_how_much_it_keeps(
-    tmp_path: Path, before: tuple[int | str, ...] | None, told: str
+    tmp_path: Path, before: tuple[int | str, ...] | None, reported: str
 ) -> None:
-    """And how much was kept where that changed: a list of another link shrinks without a word."""
+    """And how much was kept where that changed: another link's list shrinks without a message."""
     old = "{"
     if before is not None:
         names = [name for name in before if isinstance(name, str)]
@@ -222,11 +222,11 @@ def test_what_is_written_says_how_much_it_keeps(
     now, said = open_session(tmp_path, accept=True)
     settle(now, holding(now, with_functions("main")))
 
-    assert f"wrote {committed(tmp_path)}: {told}: commit it" in said.getvalue()
+    assert f"wrote {committed(tmp_path)}: {reported}: commit it" in said.getvalue()
 
 
-def test_a_list_of_another_link_that_shrank_is_told(tmp_path: Path) -> None:
-    """Its functions cannot be compared, so it is another link that is told."""
+def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
+    """Its functions cannot be compared, so it is another link that is shown."""
     committed(tmp_path).parent.mkdir()
     before = with_functions("a", "main", link_sha256="d" * 64)
     committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
@@ -299,7 +299,7 @@ def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["{", "", "folder"])
 def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
-    """Never overwritten without a word."""
+    """Never overwritten without a message."""
     now, _ = open_session(tmp_path)
     path = committed(tmp_path)
     path.parent.mkdir()

@@ -87,7 +87,7 @@ def test_files_are_and_logs_are_not() -> None:
     assert content_of(base) != content_of(folder(RESULT, run_log="1"))
 
 
-def test_a_failure_is_known_by_all_that_is_told_of_it() -> None:
+def test_a_failure_is_known_by_all_that_is_shown_of_it() -> None:
     """Kind, words, hint and every attempt."""
     failures: tuple[MegtrimError, ...] = (
         InfrastructureFailure("no phone"),

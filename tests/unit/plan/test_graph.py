@@ -71,7 +71,7 @@ def test_a_verdict_needs_nothing_and_wants_everything() -> None:
     assert all(task.wants == () for task in every if task is not verdict)
 
 
-def test_everything_stands_behind_what_it_rests_on() -> None:
+def test_everything_stands_behind_what_it_depends_on() -> None:
     """The order of the tasks is one in which they can run, and that of the stages."""
     every = tasks(TWO)
     seen: set[str] = set()
@@ -188,7 +188,7 @@ def test_what_some_tasks_rest_on() -> None:
         ),
     ],
 )
-def test_a_stage_runs_with_what_it_rests_on(stage: Stage, expected: list[str]) -> None:
+def test_a_stage_runs_with_what_it_depends_on(stage: Stage, expected: list[str]) -> None:
     """And with nothing else."""
     assert [task.id for task in tasks_up_to(stage, tasks(TWO))] == expected
 
@@ -207,7 +207,7 @@ def test_a_header_without_a_search_needs_no_plain_build() -> None:
     assert size[-1] == "size/artifacts"
 
 
-def test_the_report_rests_on_everything() -> None:
+def test_the_report_depends_on_everything() -> None:
     """Through the verdict, which wants it."""
     every = tasks(TWO)
 

@@ -14,7 +14,7 @@ COUNTS = st.dictionaries(
 )
 
 
-def told(counts: dict[str, int], per_job: int = 20) -> list[str]:
+def reported(counts: dict[str, int], per_job: int = 20) -> list[str]:
     """Return the names of the jobs."""
     return [each.as_json()["name"] for each in entries(counts, per_job=per_job, artifact="x")]
 
@@ -51,14 +51,14 @@ def test_an_entry_is_what_a_workflow_reads() -> None:
 )
 def test_jobs_are_as_many_as_needed(counts: dict[str, int], per_job: int, names: list[str]) -> None:
     """By class, sorted; a class without scenarios has none."""
-    assert told(counts, per_job) == names
+    assert reported(counts, per_job) == names
 
 
 def test_beyond_the_limit_jobs_grow() -> None:
     """Evenly: 5,121 scenarios make jobs of 21, not one job that is left out."""
-    assert len(told({"a": 5120})) == 256
-    assert len(told({"a": 5121})) == 244
-    assert len(told({"a": 5120, "b": 1})) == 245
+    assert len(reported({"a": 5120})) == 256
+    assert len(reported({"a": 5121})) == 244
+    assert len(reported({"a": 5120, "b": 1})) == 245
 
 
 @given(COUNTS, st.integers(1, 50))
@@ -76,16 +76,16 @@ def test_the_limit_holds(counts: dict[str, int], per_job: int) -> None:
 
 def test_more_classes_than_jobs_are_refused() -> None:
     """There would be scenarios that no job runs."""
-    assert len(told({f"c{number}": 1 for number in range(256)})) == 256
+    assert len(reported({f"c{number}": 1 for number in range(256)})) == 256
     with pytest.raises(InputError, match="found 257 CPU classes, expected at most 256"):
-        told({f"c{number}": 1 for number in range(257)})
+        reported({f"c{number}": 1 for number in range(257)})
 
 
 @pytest.mark.parametrize("name", ["", "a b", "${{ x }}", "a\n", "-a", 'a"', "x" * 201])
 def test_a_class_that_could_be_more_than_a_name_is_refused(name: str) -> None:
     """It becomes a runner label and part of an artifact's name."""
     with pytest.raises(InputError, match=r"cannot be part of a job's name"):
-        told({name: 1})
+        reported({name: 1})
 
 
 def test_a_shard_is_read_as_it_is_written() -> None:

@@ -143,16 +143,16 @@ def test_the_older_program() -> None:
 
 def test_an_application_has_the_neighbours_that_its_words_have_places_for() -> None:
     """Its flags are its own; no one knows others."""
-    told = scenario("{model}", "--workers", "{threads}", application="app", threads=2)
+    reported = scenario("{model}", "--workers", "{threads}", application="app", threads=2)
     plain = scenario("{model}", application="app")
 
-    assert {name: each.threads for name, each in near(told).items()} == {
+    assert {name: each.threads for name, each in near(reported).items()} == {
         "threads-1": 1,
         "threads-4": 4,
         "no-model": 2,
     }
     assert list(near(plain, changes=(NpyMutation.BATCH,))) == ["batch-2", "no-model"]
-    assert near(told)["threads-4"].arguments == ("{model}", "--workers", "{threads}")
+    assert near(reported)["threads-4"].arguments == ("{model}", "--workers", "{threads}")
 
 
 FLAGS = st.lists(
@@ -185,10 +185,10 @@ def test_neighbours_are_the_same_each_time_and_never_the_scenario(
     for neighbour in found:
         if neighbour.kind is NeighbourKind.COMPLAINT:
             continue
-        told = flags(neighbour.arguments, dialect=LITE, source="x")
+        reported = flags(neighbour.arguments, dialect=LITE, source="x")
         own_threads = [int(f.value) for f in given_ if f.name == "multithread" and f.value]
         same_threads = neighbour.threads == (own_threads or [threads])[-1]
-        same = told == given_ and same_threads and neighbour.cached and not neighbour.change
+        same = reported == given_ and same_threads and neighbour.cached and not neighbour.change
         assert not same or neighbour.model != each.model.file
 
 

@@ -27,7 +27,7 @@ def make_config(perf: dict[str, Any], **keys: Any) -> Config:
 
 
 def test_experiments_need_the_plain_build_alone() -> None:
-    """A reduced program lacks the kernels that they would choose."""
+    """A reduced program misses the kernels that they would choose."""
     found = perf_tasks(make_config({"experiments": ["nchw88"]}))
 
     assert next(task.id for task in found) == "build/plain"

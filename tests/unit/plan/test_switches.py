@@ -44,7 +44,7 @@ def test_all_on_each_off_alone_and_all_off(
         assert [each.name for each in found][:: len(found) - 1] == ["all-on", "all-off"]
 
 
-def test_nothing_is_weighed_unasked() -> None:
+def test_nothing_is_measured_unasked() -> None:
     """A trim is as it was."""
     assert switch_tasks(of()) == {}
 

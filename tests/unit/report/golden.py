@@ -52,11 +52,11 @@ def artifact(
     """Return plain and reduced, as a build from the committed keep set makes them."""
     plain, _, reduced = sizes(reduced_bytes).sizes
     plain_growth = None if growth_bytes is None else 0
-    weighed = (
+    measured = (
         replace(plain, growth_bytes=plain_growth),
         replace(reduced, growth_bytes=growth_bytes),
     )
-    return ArtifactSizes(name=name, sizes=weighed)
+    return ArtifactSizes(name=name, sizes=measured)
 
 
 def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> VerdictInputs:

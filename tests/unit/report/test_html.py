@@ -308,7 +308,7 @@ def test_an_empty_verdict_says_what_is_not_there() -> None:
     text = Page(html.render(nothing)).text
 
     assert "Inconclusive nothing was measured" in text
-    assert "Nothing was weighed." in text
+    assert "Nothing was measured." in text
     assert "No budget is set, so no size can fail." in text
     assert "No scenario ran on the reduced build." in text
     assert "No region was chosen by a trace." in text

@@ -166,7 +166,7 @@ def test_every_case_has_a_place_and_a_time() -> None:
     ],
 )
 @pytest.mark.parametrize("text", ["", " \n", "\x1b[31m\x1b[0m"])
-def test_a_check_without_a_word_does_not_turn_green(
+def test_a_check_without_a_message_does_not_turn_green(
     status: CheckStatus, expected: str, text: str
 ) -> None:
     """The writer drops a failure that has neither message nor output."""
@@ -250,15 +250,17 @@ def test_a_bomb_of_details_loses_those_of_the_mildest() -> None:
     text = junit.render(verdict)
 
     assert 15_000_000 < len(text.encode()) <= junit.LIMIT == 16 * 1024 * 1024
-    told = {
+    reported = {
         case.attrib["name"]: len("".join(case.itertext())) > 9_000
         for case in ET.fromstring(text).iter("testcase")
     }
-    assert len(told) == 3_000
-    assert sum(told.values()) == sum(told[name] for name in told if name.startswith("fail"))
-    assert 200 < sum(told.values()) < 330
-    assert told["fail:0"]
-    assert not told["fail:1499"]
+    assert len(reported) == 3_000
+    assert sum(reported.values()) == sum(
+        reported[name] for name in reported if name.startswith("fail")
+    )
+    assert 200 < sum(reported.values()) < 330
+    assert reported["fail:0"]
+    assert not reported["fail:1499"]
 
 
 def test_a_bomb_of_checks_is_one_case_for_those_without_room(

@@ -1,4 +1,4 @@
-"""The sample engine's Python files: scripts beside the engine, not part of a package."""
+"""The sample engine's Python files: scripts next to the engine, not part of a package."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_baseline_of_nothing_says_why() -> None:
 
 
 def test_growth_of_a_file() -> None:
-    """Less where it shrank, nothing known where the baseline lacks it."""
+    """Less where it shrank, nothing known where the baseline does not hold it."""
     baseline = Baseline(source="main", sizes={LAR: 100})
 
     assert [baseline.growth(*LAR, size) for size in (99, 100, 117)] == [-1, 0, 17]

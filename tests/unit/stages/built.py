@@ -113,7 +113,7 @@ def linked(
     trim: str = "level: function",
     links: Mapping[str, str] = LINKS,
 ) -> Session:
-    """Return a session that trims functions, and whose link is made that tells them."""
+    """Return a session that trims functions, and whose link is made that reports them."""
     made = built(folder, config=f"{config}trim: {{{trim}}}\n")
     left = finish(made, LINKED, links)
     made.results.done[LINKED] = replace(

@@ -1,6 +1,6 @@
 """The facts that a run can have, and for each the tasks that rest on it.
 
-A task's key must change with each fact that it rests on, and with no other. Tasks are named by
+A task's key must change with each fact that it depends on, and with no other. Tasks are named by
 patterns; those that a way to trim does not have are of no account there.
 """
 
@@ -33,7 +33,7 @@ class Fact:
     where: tuple[str, ...] = tuple(BASES)
     """The ways to trim that have it."""
     traced: str = ""
-    """Patterns of what rests on it as well, unless the keep set is a committed one."""
+    """Patterns of what depends on it as well, unless the keep set is a committed one."""
 
 
 ALL = tuple(BASES)
@@ -68,7 +68,7 @@ def times(subject: str, *scenarios: str) -> str:
 
 
 VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
-"""What runs a program with the engine's shared object beside it."""
+"""What runs a program with the engine's shared object next to it."""
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 """Scenarios of the engine's own program."""
 
@@ -423,8 +423,8 @@ AROUND: tuple[Fact, ...] = (
         _device(identity="other"),
         ("brought functions",),
     ),
-    having("devices.facts", VERDICT, _device(told={"model": "Pixel 7"})),
-    having("devices.facts", VERDICT, _device("any", name="here", told={"model": "Pixel 7"})),
+    having("devices.facts", VERDICT, _device(reported={"model": "Pixel 7"})),
+    having("devices.facts", VERDICT, _device("any", name="here", reported={"model": "Pixel 7"})),
     having("devices.name", VERDICT, _device(name="other")),
     having("devices.kind", VERDICT, _device(kind="other")),
     having(
@@ -510,7 +510,7 @@ NO_FACTS: Mapping[str, str] = {
     "timed": "what counts of it is named by its bytes: tests/unit/stages/test_perf_evidence.py",
     "done": "see LEFT",
 }
-"""Fields of a session that no key rests on, and why."""
+"""Fields of a session that no key depends on, and why."""
 
 
 _TOOLCHAIN: Mapping[str, Any] = {
@@ -537,12 +537,12 @@ PLACES: Mapping[str, str] = dict.fromkeys(
         "ndk",
         "includes",
     ),
-    "says where programs and files are; which they are is told by version, target, files and image",
+    "says where programs and files are; version, target, files and image say which",
 ) | {
     **dict.fromkeys(("machine", "abi", "api"), "part of target"),
     "compiler_check": "how ccache knows the compiler, which changes no object",
 }
-"""Fields of a toolchain that no key rests on, and why."""
+"""Fields of a toolchain that no key depends on, and why."""
 
 
 def _tool(name: str, value: Any) -> Fact:

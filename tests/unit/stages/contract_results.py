@@ -1,6 +1,6 @@
 """What each task leaves, and for each file of it the tasks that rest on it.
 
-Beside them stands the verdict, which rests on whatever any task found.
+Next to them stands the verdict, which depends on whatever any task found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from unit.stages.contract_facts import (
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """Something that a task found or left, and what rests on it."""
+    """Something that a task found or left, and what depends on it."""
 
     task: str
     file: str
@@ -33,7 +33,7 @@ class Left:
 
 
 FOUND = "found: {}"
-"""What a field of a result is called, beside files."""
+"""What a field of a result is called, next to files."""
 
 
 def _programs() -> Iterator[Left]:
@@ -53,8 +53,8 @@ def _programs() -> Iterator[Left]:
         shown = " ".join(f"neighbours/{each}" for each in scenarios)
         yield Left(task="build/profile", file=f"bin/{program}", rest=f"{traced} {shown}")
         yield Left(task="functions/linked", file=f"links/*/{program}", rest=recorded, where=HERE)
-        told = f"links/*/{program}.observables"
-        yield Left(task="functions/linked", file=told, rest=recorded, where=HERE)
+        reported = f"links/*/{program}.observables"
+        yield Left(task="functions/linked", file=reported, rest=recorded, where=HERE)
     for build in ("build/*", "reduce/re*"):
         for artifact in ("load_and_run", "classify"):
             yield Left(task=build, file=f"bin/{artifact}", rest="size/artifacts")

@@ -226,8 +226,8 @@ class World:
         files = {**folder.files, file: _wrote(path / file, "another text")}
         return self._with(task, replace(folder, path=path, files=files))
 
-    def made_anew(self, task: str) -> World:
-        """Return it with the same found again: in a folder of another key, and as a log tells."""
+    def made_again(self, task: str) -> World:
+        """Return it with the same found again: in a folder of another key, and as a log reports."""
         folder = self.session.results.done[task]
         result = results.measured_again(folder.result)
         logs = {name: "f" * 64 for name in folder.files if name.endswith(".log")}
@@ -273,7 +273,7 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
         # What is searched for cannot be repeated.
         del data["models"][0]["scenarios"][-1]
     if name == "unverified":
-        data["waivers"] = []  # nothing but the age of a proof rests on the day
+        data["waivers"] = []  # nothing but the age of a proof depends on the day
     if name == "times":
         # One that can be measured, and one whose flag the program does not know.
         data["perf"] = {"experiments": ["record-1", "nchw4"], "trimming": True}
@@ -367,7 +367,7 @@ def _folder(task: Task, root: Path) -> StageFolder:
     left = names(task) if callable(names) else names
     path = root / task.stage / task.name
     files = {name: f"digest of {name} of {task.id}" for name in left}
-    if task.stage in (Stage.HEADER, Stage.PROFILE):  # which are read to tell what rests on them
+    if task.stage in (Stage.HEADER, Stage.PROFILE):  # which are read to tell what depends on them
         files = {name: _wrote(path / name, f"text of {name}") for name in left}
     return StageFolder(
         path=path,

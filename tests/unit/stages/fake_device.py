@@ -28,7 +28,7 @@ class FakeDevice:
 
     name: str = "pixel-6"
     kind: str = "fake"
-    told: dict[str, str] = field(default_factory=lambda: {"model": "Pixel 6"})
+    reported: dict[str, str] = field(default_factory=lambda: {"model": "Pixel 6"})
     runs: list[tuple[str, ...]] = field(default_factory=list)
     put: list[dict[str, bytes]] = field(default_factory=list)
     interrupt: bool = False
@@ -38,7 +38,7 @@ class FakeDevice:
         return {"kind": self.kind}
 
     def facts(self) -> dict[str, str]:
-        return self.told
+        return self.reported
 
     @contextmanager
     def reserve(self) -> Iterator[FakeDevice]:

@@ -1,4 +1,4 @@
-"""A session around a small configuration, and runs that nobody has to make."""
+"""A session around a small configuration, and runs that no one has to make."""
 
 from __future__ import annotations
 

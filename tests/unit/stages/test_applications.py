@@ -72,7 +72,7 @@ def test_a_shared_object_goes_along(tmp_path: Path) -> None:
     assert seen.outputs == {"o": b"cat"}
 
 
-def test_what_a_run_rests_on_holds_the_shared_object(tmp_path: Path) -> None:
+def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
     """The program may be the same file in two builds, and the engine another."""
     made = built(tmp_path)
     one, two = scenarios(made)
@@ -132,7 +132,7 @@ def test_another_output_or_none_is_no_proof(
 
 
 def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Path) -> None:
-    """With the regions that it needs and the keep set lacks."""
+    """With the regions that it needs and the keep set misses."""
     says = SAYS | {PROFILE: "trace 1 7\npromise 2\nprint cat\n", REDUCED: "exit 133\n"}
     made = built(tmp_path, says=says)
     scenario, _ = scenarios(made)
@@ -158,7 +158,7 @@ def packed(made: Session, purpose: JobPurpose, to: Path) -> Bundle:
     return read_bundle(to)
 
 
-def test_a_bundle_holds_applications_and_what_lies_beside_them(tmp_path: Path) -> None:
+def test_a_bundle_holds_applications_and_what_lies_next_to_them(tmp_path: Path) -> None:
     """Those that scenarios run, in every variant; the engine's own program is not built."""
     made = built(tmp_path)
     bundle = packed(made, JobPurpose.VERIFY, tmp_path / "bundle")
@@ -207,7 +207,7 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
 
 
 def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: Path) -> None:
-    """What links a shared object is linked as it is, so nobody is asked for its functions."""
+    """What links a shared object is linked as it is, so no one is asked for its functions."""
     made = built(tmp_path, config=CONFIG + "trim: {level: function}\n")
     links = {f"links/{label}/classify": label for label in ("unfolded", "probed")}
     links["links/unfolded/classify.observables"] = "observables"

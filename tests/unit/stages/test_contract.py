@@ -1,7 +1,7 @@
-"""The contract of all stages: a key changes with every fact that its task rests on, and no other.
+"""The contract of all stages: a key changes with every fact that its task depends on, and no other.
 
 It is made from what there is: a new stage, a new key of megtrim.yaml, a new field of a session or
-of a toolchain and a new file that a task leaves fail here until a row says what rests on them.
+of a toolchain and a new file that a task leaves fail here until a row says what depends on them.
 """
 
 from __future__ import annotations
@@ -135,21 +135,21 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Contract:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
-def test_exactly_what_rests_on_a_fact_has_another_key(contract: Contract, fact: Fact) -> None:
+def test_exactly_what_depends_on_a_fact_has_another_key(contract: Contract, fact: Fact) -> None:
     """In every way to trim that has it."""
     assert [seen.unlike for seen in contract.tried(fact) if seen.changed != seen.expected] == []
 
 
-def test_exactly_what_rests_on_a_result_has_another_key(contract: Contract) -> None:
+def test_exactly_what_depends_on_a_result_has_another_key(contract: Contract) -> None:
     """On each file that a task left, and each field of what it found; logs are left out."""
     assert [seen.unlike for seen in contract.left if seen.changed != seen.expected] == []
 
 
 def test_what_is_measured_is_in_no_key(contract: Contract) -> None:
-    """Times, logs, conditions of a device, where the same was found: nothing is made anew."""
+    """Times, logs, conditions of a device, where the same was found: nothing is made again."""
     for name, world in contract.worlds.items():
         for task in world.session.results.done:
-            assert world.made_anew(task).labels() == contract.labels[name], (name, task)
+            assert world.made_again(task).labels() == contract.labels[name], (name, task)
 
 
 def test_every_omission_is_noticed(contract: Contract) -> None:

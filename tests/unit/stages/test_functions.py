@@ -159,7 +159,7 @@ def test_a_scenario_that_no_job_brought_is_not_recorded_here(tmp_path: Path) -> 
         ("local", {"recorded": {"m/s@any": None}}, "False"),
     ],
 )
-def test_a_twin_is_linked_for_whom_no_emulator_tells_it(
+def test_a_twin_is_linked_for_whom_no_emulator_reports_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     runner: str,

@@ -115,7 +115,7 @@ def test_the_file_is_bound_by_its_digest(now: Session) -> None:
     assert header.inputs(TASK, now) != named
 
 
-def test_what_is_kept_for_nobody_is_warned_of(now: Session) -> None:
+def test_what_is_kept_for_no_one_is_warned_of(now: Session) -> None:
     """A scenario that was taken out of the configuration still costs bytes."""
     [record] = keep_set(1).scenarios
     commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))

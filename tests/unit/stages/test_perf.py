@@ -1,4 +1,4 @@
-"""The stage `perf`: what it rests on, and what it leaves."""
+"""The stage `perf`: what it depends on, and what it leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unit.stages.fake_device import FakeDevice
 from unit.stages.support import changed
 
 
-def test_a_contest_rests_on_program_files_and_settings(tmp_path: Path) -> None:
+def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None:
     """A trimmed program's on that program, too."""
     session = open_session(tmp_path)
     tuned = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
@@ -51,7 +51,7 @@ def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
     """The contest is over, and the result says where and why."""
     session = changed(
         open_session(tmp_path),
-        devices={"any": FakeDevice("here", told={"model": "P"})},
+        devices={"any": FakeDevice("here", reported={"model": "P"})},
     )
     found = perf.work(find_task(session, "m/s@any#record-1"), session, tmp_path)
 

@@ -49,7 +49,7 @@ def now(tmp_path: Path, processes: ProcessRunner, builder: Foreteller) -> Sessio
     return changed(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
 
 
-def test_the_header_that_was_made_tells(now: Session, builder: Foreteller) -> None:
+def test_the_header_that_was_made_reports(now: Session, builder: Foreteller) -> None:
     """In the tree that the build would go on in, with the files as they are included."""
     finish(
         now,
@@ -68,15 +68,15 @@ def test_the_header_that_was_made_tells(now: Session, builder: Foreteller) -> No
     ]
 
 
-def test_a_committed_keep_set_tells_without_a_header(now: Session, builder: Foreteller) -> None:
+def test_a_committed_keep_set_reports_without_a_header(now: Session, builder: Foreteller) -> None:
     """What the header would be follows from the file alone."""
     assert reduce.forecast(TASK, changed(now, committed=True)) == "1 file is compiled: kern.cpp"
     ((_, spec),) = builder.asked
     assert dict(spec.include)["midout.h"].count("kern") > 0
 
 
-def test_nothing_is_told_before_the_traces(now: Session, builder: Foreteller) -> None:
-    """Nobody knows yet which regions there will be."""
+def test_nothing_is_shown_before_the_traces(now: Session, builder: Foreteller) -> None:
+    """No one knows yet which regions there will be."""
     assert (reduce.forecast(TASK, now), builder.asked) == ("", [])
 
 

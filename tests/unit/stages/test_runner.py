@@ -88,7 +88,7 @@ def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
     assert said.getvalue() == "".join(f"  ok    {task.id}\n" for task in TASKS)
 
 
-def test_a_changed_input_redoes_what_rests_on_it(fake: Fake, tmp_path: Path) -> None:
+def test_a_changed_input_redoes_what_depends_on_it(fake: Fake, tmp_path: Path) -> None:
     """And nothing else."""
     runner.run(TASKS, open_session(tmp_path)[0])
     fake.named[TRACE.id] = {"arguments": "--cpu"}
@@ -102,7 +102,7 @@ def test_a_changed_input_redoes_what_rests_on_it(fake: Fake, tmp_path: Path) -> 
     ("failure", "code"),
     [(ProductFailure("it crashed", hint="look"), 1), (InfrastructureFailure("no phone"), 3)],
 )
-def test_a_failure_ends_what_rests_on_it(
+def test_a_failure_ends_what_depends_on_it(
     fake: Fake, tmp_path: Path, failure: MegtrimError, code: int
 ) -> None:
     """The rest goes on, the verdict too: it speaks of the failure."""
@@ -146,7 +146,7 @@ def test_bad_input_and_ctrl_c_end_the_chain(
 
 
 def test_a_result_can_be_a_failure(fake: Fake, tmp_path: Path) -> None:
-    """A trap is what verification found out: kept, and told again by the second run."""
+    """A trap is what verification found out: kept, and shown again by the second run."""
     fake.does[VERIFY.id] = Found(code=1)
 
     assert runner.run(TASKS, open_session(tmp_path)[0]) == (5, [0, 0, 0, 1, 0])
@@ -228,7 +228,7 @@ def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) ->
 def test_a_plan_goes_on_where_inputs_cannot_be_named(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It tells why instead."""
+    """It says why instead."""
 
     def refuse(task: Task, session: Session) -> dict[str, str]:
         msg = "m.mge cannot be read"
@@ -289,7 +289,7 @@ def test_what_is_there_is_not_made_again(
     assert fake.worked.count(PROFILE) == 1
 
 
-def test_what_is_asked_for_brings_what_it_rests_on(
+def test_what_is_asked_for_brings_what_it_depends_on(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trace needs the profile build."""

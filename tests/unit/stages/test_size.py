@@ -1,4 +1,4 @@
-"""The size stage: what is weighed in each mode, and what growth is measured against."""
+"""The size stage: what is measured in each mode, and what growth is measured against."""
 
 from __future__ import annotations
 
@@ -77,31 +77,31 @@ def baseline(path: Path, source: str = "", **sizes: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("committed", "more", "weighed"),
+    ("committed", "more", "measured"),
     [
         (False, "", ["plain", "profile", "reduced"]),
         (True, "", ["plain", "reduced"]),
         (True, PROFILE_BUDGET, ["plain", "profile", "reduced"]),
     ],
 )
-def test_what_is_weighed(tmp_path: Path, committed: bool, more: str, weighed: list[str]) -> None:
+def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: list[str]) -> None:
     """With a committed keep set, a profile build is made only for a budget of it."""
     now, task, _ = opened(tmp_path, committed=committed, more=more)
     rows = weigh(now, task).artifacts
 
-    assert [row.variant for row in rows] == weighed
-    assert [row.size_bytes for row in rows] == [len(program(name)) for name in weighed]
-    assert [row.growth_bytes for row in rows] == [None] * len(weighed)
+    assert [row.variant for row in rows] == measured
+    assert [row.size_bytes for row in rows] == [len(program(name)) for name in measured]
+    assert [row.growth_bytes for row in rows] == [None] * len(measured)
     assert baseline_text(now.results) == ""
     left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
     assert left == {
         "version": 1,
-        "artifacts": {"load_and_run": {name: len(program(name)) for name in weighed}},
+        "artifacts": {"load_and_run": {name: len(program(name)) for name in measured}},
     }
 
 
 def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
-    """Whatever else is weighed, and in whatever order."""
+    """Whatever else is measured, and in whatever order."""
     now, task, _ = opened(tmp_path, committed=False)
     weigh(now, task)
 
@@ -151,7 +151,7 @@ def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> N
 
 
 def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
-    """The configured baseline is the full way's; a given one of another kind is refused."""
+    """The configured baseline is the full trim's; a given one of another kind is refused."""
     configured = baseline(tmp_path / "full.json", plain=1)
     now, task, _ = opened(tmp_path, more="baseline: full.json\n")
     quick = changed(now, committed=False, quick=True)
@@ -175,8 +175,10 @@ def test_a_quick_look_is_compared_with_the_full_trim(
     """Where there is one of this very configuration; a full trim weighs what it made itself."""
     now, task, _ = opened(tmp_path)
     quick = changed(now, committed=False, quick=True)
-    beside = now.results.done["build/plain"]
-    monkeypatch.setattr(full_trim, "find_builds", lambda _: {"region": beside, "function": beside})
+    companion = now.results.done["build/plain"]
+    monkeypatch.setattr(
+        full_trim, "find_builds", lambda _: {"region": companion, "function": companion}
+    )
 
     assert [row.variant for row in weigh(now, task).artifacts] == ["plain", "reduced"]
     rows = weigh(quick, task).artifacts

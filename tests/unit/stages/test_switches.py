@@ -98,7 +98,7 @@ def test_what_an_engine_never_has_is_not_built(tmp_path: Path) -> None:
         ("MGE_WITH_MINIMUM_SIZE=OFF", [None, None, 300], [None, None, None]),
     ],
 )
-def test_a_build_that_fails_is_told_in_the_table(
+def test_a_build_that_fails_is_shown_in_the_table(
     tmp_path: Path, failing: str, sizes: list[int | None], saved: list[int | None]
 ) -> None:
     """It fails nothing: whether the engine compiles so was the question."""
@@ -121,7 +121,7 @@ def test_without_measure_there_is_no_table(tmp_path: Path) -> None:
     assert trim_choice(ready).switched_off == ("logging",)
 
 
-def test_what_is_off_beside_the_minimum_size(tmp_path: Path) -> None:
+def test_what_is_off_next_to_the_minimum_size(tmp_path: Path) -> None:
     """Only that: the minimum size has a word of its own."""
     ready = made(tmp_path, "{switches: {rtti: false, flatbuffers: false}}")
 
@@ -143,7 +143,7 @@ def test_the_switches_are_in_the_reduced_build_alone(tmp_path: Path) -> None:
     assert options(Variant.PLAIN)["MGE_WITH_MINIMUM_SIZE"] == "OFF"
 
 
-def test_a_table_rests_on_its_builds(tmp_path: Path) -> None:
+def test_a_table_depends_on_its_builds(tmp_path: Path) -> None:
     """Another build of one of them is another table."""
     ready = made(tmp_path, "{measure: [rtti]}")
     run(ready)

@@ -1,4 +1,4 @@
-"""The stage `verify`: what it rests on, and the profile build that only a bad end needs."""
+"""The stage `verify`: what it depends on, and the profile build that only a bad end needs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list
 
 
 def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
-    """What a device job would be bound to; device and day stand beside it."""
+    """What a device job would be bound to; device and day stand next to it."""
     session, task = opened(tmp_path, GOOD, profile=False)
     found, left = work(session, task, tmp_path)
 
@@ -140,8 +140,8 @@ def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [None, lambda _: None])
-def test_a_bad_end_without_a_profile_build_is_told(tmp_path: Path, make: Make | None) -> None:
-    """It failed, or nobody can make it."""
+def test_a_bad_end_without_a_profile_build_is_shown(tmp_path: Path, make: Make | None) -> None:
+    """It failed, or no one can make it."""
     session, task = opened(tmp_path, TRAPS, profile=False)
     found, _ = work(changed(session, make=make), task, tmp_path)
 
@@ -200,7 +200,7 @@ LOSE = "lose the phone\n"
 def test_an_end_that_was_seen_is_not_run_away(
     tmp_path: Path, plays: list[str], status: str
 ) -> None:
-    """Where the profile build is made late, all is run anew, and may end otherwise."""
+    """Where the profile build is made late, all is run again, and may end otherwise."""
     session, task = opened(tmp_path, TRAPS, profile=True)
     profile = session.results.done.pop(PROFILE)
     device = Fickle(plays=plays)
@@ -222,7 +222,7 @@ def test_an_end_that_was_seen_is_not_run_away(
 def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
     tmp_path: Path, plays: list[str], status: str
 ) -> None:
-    """All is run anew, which may end otherwise, or not at all."""
+    """All is run again, which may end otherwise, or not at all."""
     session, task = opened(tmp_path, TRAPS, profile=True)
     device = Fickle(retries=1, plays=plays)
     found, _ = work(changed(session, devices={"any": device}), task, tmp_path)

@@ -73,11 +73,11 @@ def test_permissions_are_held(github: GithubDouble) -> None:
 
 def test_comments_live(github: GithubDouble) -> None:
     """Made by whom the token is, edited, listed by issue, removed."""
-    github.logins["other"] = "somebody"
+    github.logins["other"] = "someone"
     path = f"{ROOT}/issues/1/comments"
     first = ask(github, "POST", path, body="one").json()
     second = ask(github, "POST", path, token="other", body="two").json()
-    assert (first["user"]["login"], second["user"]["login"]) == ("github-actions[bot]", "somebody")
+    assert (first["user"]["login"], second["user"]["login"]) == ("github-actions[bot]", "someone")
 
     one = f"{ROOT}/issues/comments/{first['id']}"
     assert ask(github, "PATCH", one, body="new").json()["body"] == "new"
@@ -141,7 +141,7 @@ def test_faults_come_in_order_and_end(github: GithubDouble) -> None:
 
 
 def test_an_answer_can_be_late(github: GithubDouble) -> None:
-    """Others are answered meanwhile, and the end waits for nobody."""
+    """Others are answered meanwhile, and the end waits for no one."""
     github.fail("GET", "/pulls$", status=200, delay_s=30)
     late = threading.Thread(target=_patiently, args=(github,))
     late.start()

@@ -84,7 +84,7 @@ def test_a_release_is_called_as_people_call_it(revision: str, release: str) -> N
 
 
 def test_a_stand_in_says_so() -> None:
-    """Nobody may take it for the real one."""
+    """No one may take it for the real one."""
     text = "Pkg.Desc = Stand-in for the Android NDK\nPkg.Revision = 21.4.7075529\n"
 
     assert ndk.release_of(text, source="source.properties") == "r21e (stand-in)"
@@ -100,7 +100,7 @@ def test_what_is_no_release_is_refused(text: str) -> None:
     assert caught.value.message == expected
 
 
-def test_no_ndk_is_told_with_both_remedies() -> None:
+def test_no_ndk_is_shown_with_both_remedies() -> None:
     """The variable, or an image."""
     error = refused(ProcessRunner({}))
 
@@ -168,7 +168,7 @@ def test_broken_levels_are_refused(tmp_path: Path, levels: str) -> None:
 def test_relocations_are_packed_where_the_loader_takes_it(
     tmp_path: Path, packing: Relocations, api: int, flag: str
 ) -> None:
-    """One level below, the program would end without a word: that is refused."""
+    """One level below, the program would end without a message: that is refused."""
     processes = lay_out(tmp_path)
     found = ndk.find(ToolchainSpec(kind="ndk", api=api, relocations=packing), processes)
     assert found.link_flags == ("-Wl,--build-id=none", flag)

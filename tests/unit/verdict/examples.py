@@ -211,7 +211,7 @@ def passing() -> Verdict:
 
 
 def compared() -> Verdict:
-    """Return a verdict that was measured against a baseline, which lacks the profile variant."""
+    """Return a verdict that was measured against a baseline, without the profile variant."""
     growth = {"plain": 0, "profile": None, "reduced": -2_048}
     artifact = sizes()
     grown = tuple(replace(each, growth_bytes=growth[each.variant]) for each in artifact.sizes)
@@ -252,17 +252,17 @@ NEIGHBOURS = (
 
 
 def near() -> Verdict:
-    """Return a verdict that tells what is near a scenario."""
+    """Return a verdict that says what is near a scenario."""
     return join(facts(neighbours=NEIGHBOURS))
 
 
 def by_committed() -> Verdict:
-    """Return a verdict on a committed keep set: nobody counted what a profile build holds."""
+    """Return a verdict on a committed keep set: no one counted what a profile build holds."""
     by_tag = tuple(replace(use, held=0) for use in regions().by_tag if use.kept)
     kept = RegionsUse(held=0, kept=149, by_tag=by_tag)
     artifact = sizes()
-    weighed = tuple(each for each in artifact.sizes if each.variant != "profile")
-    return join(facts(artifacts=(replace(artifact, sizes=weighed),), regions=kept))
+    measured = tuple(each for each in artifact.sizes if each.variant != "profile")
+    return join(facts(artifacts=(replace(artifact, sizes=measured),), regions=kept))
 
 
 def trapped() -> ScenarioResult:

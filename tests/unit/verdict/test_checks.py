@@ -124,7 +124,7 @@ def test_a_crash_and_its_conditions_stand_before_the_log() -> None:
     assert checks["parity"].detail == ""
 
 
-def test_a_time_that_does_not_count_is_said_beside_it() -> None:
+def test_a_time_that_does_not_count_is_said_next_to_it() -> None:
     """A passed scenario stays passed: it is its time that is not valid."""
     checks = of(scenario(RESNET, conditions=THROTTLED))
     cool = of(scenario(RESNET, conditions=replace(THROTTLED, after=Reading(cpu_c=41.0))))
@@ -258,7 +258,7 @@ def test_a_skipped_budget_skips_both_and_one_without_limits_still_shows_the_size
     assert check.text == "2.5 MiB, no limit"
 
 
-def test_growth_is_told_with_its_sign_and_its_origin() -> None:
+def test_growth_is_shown_with_its_sign_and_its_origin() -> None:
     """A person sees how much, since when, and what is allowed."""
     (_, grown) = budget_checks(
         budget(growth_bytes=-2048), invocation=CALL, file="megtrim.yaml", line=1
@@ -272,7 +272,7 @@ def test_growth_is_told_with_its_sign_and_its_origin() -> None:
     ("size_bytes", "expected"),
     [(99, "1 B left"), (100, "0 B left"), (101, "1 B too many")],
 )
-def test_what_is_left_is_told_to_the_byte(size_bytes: int, expected: str) -> None:
+def test_what_is_left_is_shown_to_the_byte(size_bytes: int, expected: str) -> None:
     """The limit itself is allowed."""
     (size, _) = budget_checks(
         budget(size_bytes=size_bytes, max_bytes=100), invocation=CALL, file="megtrim.yaml", line=1
@@ -281,7 +281,7 @@ def test_what_is_left_is_told_to_the_byte(size_bytes: int, expected: str) -> Non
     assert size.text == f"{size_bytes} B of 100 B, {expected}"
 
 
-def test_no_growth_allowed_is_told_as_nothing() -> None:
+def test_no_growth_allowed_is_shown_as_nothing() -> None:
     """Zero is a limit like any other."""
     (_, grown) = budget_checks(
         budget(growth_bytes=0, growth_max_bytes=0, baseline=""),

@@ -42,7 +42,7 @@ def test_a_pass_holds_equal_outputs_alone() -> None:
 
 @pytest.mark.parametrize("status", [ScenarioStatus.PASS, *sorted(UNKNOWN)])
 def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
-    """A trap told as silence would be dropped."""
+    """A trap shown as silence would be dropped."""
     for compared in (True, False):
         with pytest.raises(Contradiction, match="output o differs"):
             expect(status, BAD, compared=compared)
@@ -54,6 +54,6 @@ def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
 
 @pytest.mark.parametrize("status", sorted(set(ScenarioStatus) - UNKNOWN - {ScenarioStatus.PASS}))
 def test_a_failure_stays_one(status: ScenarioStatus) -> None:
-    """Whatever stands beside it."""
+    """Whatever stands next to it."""
     expect(status)
     expect(status, BAD, GOOD, missing=("kern<1>",), crash="ended by signal 5")

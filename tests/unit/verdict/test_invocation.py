@@ -47,6 +47,6 @@ def test_traces_from_elsewhere_are_a_matter_of_the_whole_chain() -> None:
     """No single stage takes them; without them it would be another trace."""
     asked = Invocation(traces=("a", "b"))
 
-    told = "megtrim trim --config megtrim.yaml --traces a --traces b"
-    assert (asked.again("stage header"), asked.verify("m/s@any")) == (told, told)
-    assert asked.accept() == f"{told} --accept"
+    reported = "megtrim trim --config megtrim.yaml --traces a --traces b"
+    assert (asked.again("stage header"), asked.verify("m/s@any")) == (reported, reported)
+    assert asked.accept() == f"{reported} --accept"

@@ -123,7 +123,7 @@ def test_the_headline_names_only_what_was_measured() -> None:
     )
 
 
-def test_regions_are_counted_alone_where_nobody_knows_of_how_many() -> None:
+def test_regions_are_counted_alone_where_no_one_knows_of_how_many() -> None:
     """A committed keep set says what is kept; what else there is, only a profile build knows."""
     one = RegionsUse(held=0, kept=1, by_tag=())
 

@@ -30,7 +30,7 @@ def test_a_budget_that_is_kept_passes() -> None:
     assert (check.file, check.line) == ("megtrim.yaml", 34)
 
 
-def test_a_budget_that_is_not_kept_tells_all_that_is_broken() -> None:
+def test_a_budget_that_is_not_kept_reports_all_that_is_broken() -> None:
     """Of every scenario, the first in the text; what a trap lacked stands below."""
     other = tuple(replace(each, scenario=MOBILENET) for each in NEIGHBOURS)
     check = demand_check(replace(DEMAND, asked="all", found={RESNET: NEIGHBOURS, MOBILENET: other}))

@@ -28,7 +28,7 @@ def test_a_committed_keep_set_that_does_not_fit_is_accepted_and_committed(
     assert "--accept" not in next_step.for_scenario(kind, TRACED)
 
 
-def test_everything_that_lacks_in_the_committed_file_ends_the_same_way() -> None:
+def test_everything_without_in_the_committed_file_ends_the_same_way() -> None:
     """A stale file, a probe and a neighbour."""
     assert next_step.for_keep_set(COMMITTED).endswith(WAY_OUT)
     assert next_step.for_probe(COMMITTED) == (
@@ -40,7 +40,7 @@ def test_everything_that_lacks_in_the_committed_file_ends_the_same_way() -> None
 @pytest.mark.parametrize("invocation", [COMMITTED, TRACED])
 @pytest.mark.parametrize("kind", get_args(ScenarioKind))
 def test_nothing_leaves_a_person_without_a_step(kind: ScenarioKind, invocation: Invocation) -> None:
-    """On one line, and without a command that lacks its configuration."""
+    """On one line, and no command without its configuration."""
     said = next_step.for_scenario(kind, invocation)
 
     assert said
@@ -49,6 +49,6 @@ def test_nothing_leaves_a_person_without_a_step(kind: ScenarioKind, invocation: 
 
 
 def test_a_waiver_that_lapsed_is_its_owners_to_renew() -> None:
-    """Another one beside it would hide it."""
+    """Another one next to it would hide it."""
     assert "renew" in next_step.for_budget(lapsed=True)
     assert "add a waiver" in next_step.for_budget(lapsed=False)

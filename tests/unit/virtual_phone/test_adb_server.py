@@ -44,81 +44,81 @@ def adb(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def beside(tmp_path: Path) -> Path:
-    folder = tmp_path / "beside"
+def companion(tmp_path: Path) -> Path:
+    folder = tmp_path / "companion"
     folder.mkdir()
     return folder
 
 
-def test_its_folder_goes_with_it(adb: str, beside: Path) -> None:
-    """While it runs, it has a home that nobody else can read."""
-    with private_server(ProcessRunner({}), adb, parent=beside) as running:
-        (home,) = beside.iterdir()
+def test_its_folder_goes_with_it(adb: str, companion: Path) -> None:
+    """While it runs, it has a home that no one else can read."""
+    with private_server(ProcessRunner({}), adb, parent=companion) as running:
+        (home,) = companion.iterdir()
         assert running.env["HOME"] == running.env["TMPDIR"] == str(home)
         assert running.env["ANDROID_ADB_SERVER_PORT"] == str(running.port)
         assert home.stat().st_mode & 0o777 == 0o700
-    assert list(beside.iterdir()) == []
+    assert list(companion.iterdir()) == []
 
 
-def test_what_a_killed_owner_left_is_removed(adb: str, beside: Path) -> None:
+def test_what_a_killed_owner_left_is_removed(adb: str, companion: Path) -> None:
     """By the next server's start; the folders of living ones are left alone."""
     processes = ProcessRunner({})
-    argv = (sys.executable, "-c", OWNER, SOURCES, adb, str(beside))
+    argv = (sys.executable, "-c", OWNER, SOURCES, adb, str(companion))
     with (
-        private_server(processes, adb, parent=beside) as living,
+        private_server(processes, adb, parent=companion) as living,
         processes.background(Command(argv=argv, timeout_s=30)) as owner,
     ):
         deadline = time.monotonic() + 20
-        while not list(beside.glob("*/lock"))[1:]:
+        while not list(companion.glob("*/lock"))[1:]:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         os.kill(owner.pid, signal.SIGKILL)
         while owner.alive():
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert len(list(beside.iterdir())) == 2
+        assert len(list(companion.iterdir())) == 2
 
-        with private_server(processes, adb, parent=beside) as next_one:
-            homes = {str(path) for path in beside.iterdir()}
+        with private_server(processes, adb, parent=companion) as next_one:
+            homes = {str(path) for path in companion.iterdir()}
             assert homes == {living.env["HOME"], next_one.env["HOME"]}
 
 
-def test_what_is_not_ours_stays(adb: str, beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_ours_stays(adb: str, companion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user's folder, a link, a file, and other folders."""
-    outside = beside.parent / "outside"
+    outside = companion.parent / "outside"
     outside.mkdir()
     os.close(owned_dirs.hold(outside))
-    (beside / "megtrim-adb-link").symlink_to(outside)
-    (beside / "megtrim-adb-file").touch()
-    (beside / "other").mkdir()
-    with private_server(ProcessRunner({}), adb, parent=beside):
+    (companion / "megtrim-adb-link").symlink_to(outside)
+    (companion / "megtrim-adb-file").touch()
+    (companion / "other").mkdir()
+    with private_server(ProcessRunner({}), adb, parent=companion):
         pass
-    (beside / "megtrim-adb-theirs").mkdir()
-    os.close(owned_dirs.hold(beside / "megtrim-adb-theirs"))
+    (companion / "megtrim-adb-theirs").mkdir()
+    os.close(owned_dirs.hold(companion / "megtrim-adb-theirs"))
     other = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: other)
-    with private_server(ProcessRunner({}), adb, parent=beside):
+    with private_server(ProcessRunner({}), adb, parent=companion):
         pass
 
     names = ["megtrim-adb-file", "megtrim-adb-link", "megtrim-adb-theirs", "other"]
-    assert sorted(path.name for path in beside.iterdir()) == names
+    assert sorted(path.name for path in companion.iterdir()) == names
     assert (outside / "lock").is_file()
 
 
-def test_one_that_ends_at_once(beside: Path) -> None:
+def test_one_that_ends_at_once(companion: Path) -> None:
     """It is noticed, and nothing is left."""
     with (
         pytest.raises(InfrastructureFailure, match="adb's server did not start on port "),
-        private_server(ProcessRunner({}), "/bin/false", parent=beside),
+        private_server(ProcessRunner({}), "/bin/false", parent=companion),
     ):
         pass
-    assert list(beside.iterdir()) == []
+    assert list(companion.iterdir()) == []
 
 
-def test_a_place_that_is_none(adb: str, beside: Path) -> None:
-    """Is told."""
+def test_a_place_that_is_none(adb: str, companion: Path) -> None:
+    """Is shown."""
     with (
         pytest.raises(InfrastructureFailure, match="a folder for adb's server cannot be made in "),
-        private_server(ProcessRunner({}), adb, parent=beside / "gone"),
+        private_server(ProcessRunner({}), adb, parent=companion / "gone"),
     ):
         pass

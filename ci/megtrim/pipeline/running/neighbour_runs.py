@@ -11,14 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.errors import InputError
 from megtrim.load_and_run.dump import largest_value, parse_dump
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.midout.keepset import read_keep_set
+from megtrim.pipeline.building import programs
+from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
+from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, diagnose
 from megtrim.pipeline.running.verification import compare_outputs
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import PROFILE, keep_task
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome
 
 _TIMEOUTS, _LEAST_S = 20, 30.0
@@ -185,3 +192,21 @@ def _words(run: ProgramRun) -> str:
 
 def _plain_words(text: str) -> str:
     return _VARIES.sub("#", text)
+
+
+def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
+    """Return who names what a run lacked: the named link, and the profile build if there is one."""
+    made = session.results.done.get(PROFILE)
+    profile = programs.program(scenario, session.request, made) if made else None
+    keep = read_keep_set(
+        session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
+    )
+
+    def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
+        def again(_build: str, program: Path) -> RunResult:
+            return run_on(lease, spec.with_program(program))
+
+        found = diagnose(trapped, again, keep, named=link, profile=lambda: profile)
+        return (found.function,) if found.function else found.missing
+
+    return needs

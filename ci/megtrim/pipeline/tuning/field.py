@@ -16,9 +16,8 @@ from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.perf.contest import Contestant, name_files
-from megtrim.perf.experiments.commands import StepFiles, make_commands
+from megtrim.perf.experiments.commands import StepFiles, keep_for_experiments, make_commands
 from megtrim.perf.experiments.experiment import Backend, Experiment, Step
-from megtrim.perf.experiments.scenario_flags import keep_for_experiments
 from megtrim.perf.experiments.situation import Situation, choose_backend
 from megtrim.perf.tuning.candidates import list_candidates
 from megtrim.perf.tuning.fitting import FITTING

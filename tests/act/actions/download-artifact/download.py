@@ -72,8 +72,8 @@ def _call(env: Mapping[str, str], method: str, **more: str) -> dict[str, Any]:
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
-        told: dict[str, Any] = json.load(answer)
-    return told
+        reported: dict[str, Any] = json.load(answer)
+    return reported
 
 
 if __name__ == "__main__":

@@ -33,10 +33,10 @@ def main(env: Mapping[str, str]) -> int:
         return _fail("The runner has received a shutdown signal")
     files = found(env["IN_PATH"].splitlines(), hidden=env["IN_HIDDEN"] == "true")
     if not files:
-        told = f"No files were found with the provided path: {env['IN_PATH']}"
+        reported = f"No files were found with the provided path: {env['IN_PATH']}"
         if env["IN_NONE"] == "error":
-            return _fail(told)
-        sys.stdout.write(f"::warning::{told}\n" if env["IN_NONE"] == "warn" else "")
+            return _fail(reported)
+        sys.stdout.write(f"::warning::{reported}\n" if env["IN_NONE"] == "warn" else "")
         return 0
     server = Server(env)
     if name in server.names():
@@ -44,10 +44,10 @@ def main(env: Mapping[str, str]) -> int:
             return _fail(f"an artifact with the name {name} already exists on the workflow run")
         server.call("DeleteArtifact", name=name)
     data = packed(files)
-    told_id = server.send(name, data)
+    shown_id = server.send(name, data)
     digest = hashlib.sha256(data).hexdigest()
     with Path(env["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
-        output.write(f"artifact-id={told_id}\nartifact-digest={digest}\n")
+        output.write(f"artifact-id={shown_id}\nartifact-digest={digest}\n")
     sys.stdout.write(f"{name}: {len(files)} files, {len(data)} bytes\n")
     return 0
 
@@ -118,8 +118,8 @@ class Server:
             },
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
+            reported: dict[str, Any] = json.load(answer)
+        return reported
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the run's artifacts."""

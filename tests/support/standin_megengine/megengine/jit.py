@@ -31,11 +31,11 @@ class Traced:
         model = Path(os.environ["STANDIN_MODEL"])
         data = model.read_bytes()
         Path(file).write_bytes(data[: len(data) // 2] if fault == "cut model" else data)
-        told = json.loads(Path(os.environ["STANDIN_JSON"]).read_text(encoding="utf-8"))
+        reported = json.loads(Path(os.environ["STANDIN_JSON"]).read_text(encoding="utf-8"))
         if fault == "lacking json":
-            told["opr_types"] = told["opr_types"][1:]
+            reported["opr_types"] = reported["opr_types"][1:]
         if fault != "no json":
-            Path(strip_info_file).write_text(json.dumps(told), encoding="utf-8")
+            Path(strip_info_file).write_text(json.dumps(reported), encoding="utf-8")
         if fault == "no model":
             Path(file).unlink()
         if fault == "ends at once":

@@ -17,7 +17,7 @@ from unit.verdict.examples import failing, passing, unverified
     [(passing(), 0), (failing(), 1), (unverified(), 0), (unverified(expired=True), 1)],
 )
 def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: int) -> None:
-    """A sleeping phone blocks nobody; an expired proof does."""
+    """A sleeping phone blocks no one; an expired proof does."""
     (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
     answer = shell("ci", "gate", ".")
 
@@ -25,7 +25,7 @@ def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: i
     assert answer.out == f"{verdict.verdict}: {verdict.headline}\n"
 
 
-def test_a_verdict_beside_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
+def test_a_verdict_next_to_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:
     """One of them is of an earlier run."""
     (shell.folder / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
     text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))

@@ -11,7 +11,7 @@ from unit.cli.devices.bench import Bench
 
 
 def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
-    """Without a word about them in a configuration, even a wrong one."""
+    """Without a message about them in a configuration, even a wrong one."""
     (bench.shell.folder / "megtrim.yaml").write_text("rubbish", encoding="utf-8")
     answer = bench("clean", "--attached")
 

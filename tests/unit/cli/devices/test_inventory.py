@@ -22,7 +22,7 @@ def test_the_listing_says_how_each_device_stands(bench: Bench) -> None:
     )
 
 
-def test_where_nobody_can_look_for_phones_that_is_said(bench: Bench) -> None:
+def test_where_no_one_can_look_for_phones_that_is_said(bench: Bench) -> None:
     """On the side: the listing is for all devices."""
     bench.phone.attached = ConnectionState.ABSENT
     answer = bench("list")

@@ -10,7 +10,7 @@ from support.clock import clock_at
 from unit.cli.devices.bench import LATER, NOW, Bench
 
 
-def test_a_quarantine_is_told_with_its_age_author_and_reason(bench: Bench) -> None:
+def test_a_quarantine_is_shown_with_its_age_author_and_reason(bench: Bench) -> None:
     """By the clock that is given."""
     with clock_at(NOW):
         put = bench("quarantine", "pixel", "--reason", "battery is swollen")

@@ -9,7 +9,7 @@ import pytest
 from unit.cli.devices.bench import Bench
 
 
-def test_a_run_tells_how_the_program_ended(bench: Bench) -> None:
+def test_a_run_reports_how_the_program_ended(bench: Bench) -> None:
     """A program's failure is 1, whatever its own status is; one that was killed is none."""
     ran = bench("run", "pixel", "--", bench.program('echo "$@"; exit 3'), "a", "--json")
     assert (ran.status, ran.out) == (1, "a --json\n")

@@ -52,8 +52,8 @@ def test_an_unknown_experiment_is_refused() -> None:
 
 def test_help_has_examples() -> None:
     """And says what happens."""
-    told = CliRunner().invoke(run, ["--help"])
+    reported = CliRunner().invoke(run, ["--help"])
 
-    assert told.exit_code == 0
-    assert "megtrim perf run --experiment nchw88" in told.output
-    assert "in interleaved pairs of processes" in told.output
+    assert reported.exit_code == 0
+    assert "megtrim perf run --experiment nchw88" in reported.output
+    assert "in interleaved pairs of processes" in reported.output

@@ -1,4 +1,4 @@
-"""Which storage a run is told of, and whether it may write there."""
+"""Which storage a run learns of, and whether it may write there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Machine(ProcessRunner):
         return CompletedCommand(argv=(), rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False)
 
 
-def told(
+def reported(
     folder: Path,
     env: dict[str, str] | None = None,
     machine: Machine | None = None,
@@ -61,7 +61,7 @@ def test_nothing_is_asked_for(tmp_path: Path) -> None:
     """Then ccache is as its owner left it."""
     machine = Machine()
 
-    assert told(tmp_path, machine=machine) == {}
+    assert reported(tmp_path, machine=machine) == {}
     assert machine.commands == []
 
 
@@ -72,20 +72,20 @@ def test_whoever_trims_by_hand_writes(
     """There is no pull request."""
     monkeypatch.setenv(name, "redis://cache.lan")
 
-    assert told(tmp_path) == {VARIABLE: f"redis://cache.lan|{LIMITS}"}
+    assert reported(tmp_path) == {VARIABLE: f"redis://cache.lan|{LIMITS}"}
 
 
 def test_the_secret_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Then the input, then what the runner's owner set."""
     monkeypatch.setenv(VARIABLE, "redis://own")
     monkeypatch.setenv("MEGTRIM_CACHE_REMOTE", "redis://input")
-    assert told(tmp_path)[VARIABLE].startswith("redis://input|")
+    assert reported(tmp_path)[VARIABLE].startswith("redis://input|")
 
     monkeypatch.setenv("MEGTRIM_CACHE_REMOTE_SECRET", "redis://ci:pw@secret")
-    assert told(tmp_path)[VARIABLE].startswith("redis://ci:pw@secret|")
+    assert reported(tmp_path)[VARIABLE].startswith("redis://ci:pw@secret|")
 
     monkeypatch.setenv("MEGTRIM_CACHE_REMOTE_SECRET", "")
-    assert told(tmp_path)[VARIABLE].startswith("redis://input|")
+    assert reported(tmp_path)[VARIABLE].startswith("redis://input|")
 
 
 @pytest.mark.parametrize("url", ["redis://ci:geheim@cache.lan", "http://a|bearer-token=geheim"])
@@ -94,7 +94,7 @@ def test_no_password_in_an_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("MEGTRIM_CACHE_REMOTE", url)
 
     with pytest.raises(InputError) as caught:
-        told(tmp_path)
+        reported(tmp_path)
 
     assert str(caught.value) == (
         "the input cache-remote: found a password, which a runner prints into every log\n"
@@ -151,7 +151,7 @@ def test_jobs_write_for_the_default_branch_alone(
 
     ending = f"|{LIMITS}" if writes else f"|{LIMITS}|read-only=true"
     start = "redis://cache.lan|read-only=false" if writes else "redis://cache.lan"
-    assert told(tmp_path, env) == {VARIABLE: f"{start}{ending}"}
+    assert reported(tmp_path, env) == {VARIABLE: f"{start}{ending}"}
 
 
 @pytest.mark.parametrize("content", [[], {"repository": {**REPOSITORY, "default_branch": 7}}])
@@ -162,12 +162,12 @@ def test_a_job_whose_event_cannot_be_read_does_not_write(
     env = environment(tmp_path, "push", content)
     monkeypatch.setenv(VARIABLE, "redis://cache.lan")
 
-    assert told(tmp_path, env)[VARIABLE].endswith("|read-only=true")
+    assert reported(tmp_path, env)[VARIABLE].endswith("|read-only=true")
 
 
 def test_a_job_that_may_not_write_obeys_no_configuration_file(tmp_path: Path) -> None:
     """An empty variable outweighs a storage that ccache.conf names."""
-    assert told(tmp_path, environment(tmp_path, "pull_request")) == {VARIABLE: ""}
+    assert reported(tmp_path, environment(tmp_path, "pull_request")) == {VARIABLE: ""}
 
 
 def test_ccaches_own_variables_are_passed_on(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_ccaches_own_variables_are_passed_on(tmp_path: Path) -> None:
     passed = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_MAXSIZE": "20G"}
     others = {"CCACHE_DIR": "/b", "CCACHE_DISABLE": ""}
 
-    assert told(tmp_path, {**passed, **others}) == passed
+    assert reported(tmp_path, {**passed, **others}) == passed
 
 
 def test_a_storage_is_asked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_the_answer_means(
     monkeypatch.setenv(VARIABLE, "redis://c")
     warnings: list[str] = []
 
-    found = told(tmp_path, machine=Machine(counted), warnings=warnings)
+    found = reported(tmp_path, machine=Machine(counted), warnings=warnings)
 
     assert found == {VARIABLE: expected}
     said = f"the remote compiler cache redis://c {warning}"
@@ -231,11 +231,11 @@ def test_a_machine_without_ccache(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv(VARIABLE, "redis://c")
     warnings: list[str] = []
 
-    assert told(tmp_path, machine=Machine(ccache=False), warnings=warnings) == {}
+    assert reported(tmp_path, machine=Machine(ccache=False), warnings=warnings) == {}
     assert warnings == [f"{VARIABLE} has no effect: there is no ccache on this machine"]
 
 
-def test_programs_under_test_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_under_test_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """A password is for the builds."""
     for name in (VARIABLE, "CCACHE_SECONDARY_STORAGE", "MEGTRIM_CACHE_REMOTE_SECRET"):
         monkeypatch.setenv(name, "redis://geheim@c")
@@ -267,5 +267,5 @@ def test_builds_get_it(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: 
         )
     )
 
-    told = made[0]["cache"].variables(Machine(), ("/usr/bin/c++",), tmp_path)
-    assert told == {VARIABLE: f"redis://cache.lan|{LIMITS}"}
+    reported = made[0]["cache"].variables(Machine(), ("/usr/bin/c++",), tmp_path)
+    assert reported == {VARIABLE: f"redis://cache.lan|{LIMITS}"}

@@ -89,7 +89,7 @@ def names(found: Any) -> dict[str, list[str]]:
     return {name: [each.name for each in entries] for name, entries in found.items()}
 
 
-def test_what_hangs_on_a_runner_is_never_used_here(tmp_path: Path) -> None:
+def test_what_is_attached_to_a_runner_is_never_used_here(tmp_path: Path) -> None:
     """A class of runners has an automatic device; one with another device has that."""
     config = loaded(tmp_path, RUNNERS)
 
@@ -127,7 +127,7 @@ def test_devices_of_a_class_and_kind_are_a_pool(
 
 @pytest.mark.parametrize("kind", ["virtual-phone", "qemu", "local", "auto"])
 def test_a_kind_needs_no_entry(tmp_path: Path, kind: str) -> None:
-    """The demo runs on a virtual phone that nobody configured."""
+    """The demo runs on a virtual phone that no one configured."""
     config = loaded(tmp_path, FULL[: FULL.index("devices:")] + FULL[FULL.index("models:") :])
 
     found = standing_for(config, kind)
@@ -144,7 +144,7 @@ def test_a_kind_needs_no_entry(tmp_path: Path, kind: str) -> None:
         ("-x", "--device: found '-x', expected a device or a kind"),
     ],
 )
-def test_what_nobody_knows_is_refused(tmp_path: Path, asked: str, said: str) -> None:
+def test_what_no_one_knows_is_refused(tmp_path: Path, asked: str, said: str) -> None:
     """With what there is."""
     with pytest.raises(InputError) as caught:
         standing_for(loaded(tmp_path, ROOM), asked)
@@ -162,7 +162,7 @@ def test_what_is_asked_for_comes_first(tmp_path: Path) -> None:
 
 
 def test_a_phone_cannot_be_made_up(tmp_path: Path) -> None:
-    """Nobody said which."""
+    """No one said which."""
     with pytest.raises(InputError) as caught:
         standing_for(loaded(tmp_path, RUNNERS), "adb")
 
@@ -200,12 +200,12 @@ def test_an_order_holds_all_that_is_configured(
     )
 
 
-def test_an_order_holds_all_that_a_bundle_tells(
+def test_an_order_holds_all_that_a_bundle_reports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Paths are the runner's."""
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
-    told = BundleDevice(
+    reported = BundleDevice(
         name="board",
         kind="ssh",
         cpu_class="a53",
@@ -225,7 +225,7 @@ def test_an_order_holds_all_that_a_bundle_tells(
         ),
     )
 
-    [spec] = make_bundle_specs(around(tmp_path), [told])
+    [spec] = make_bundle_specs(around(tmp_path), [reported])
 
     assert (spec.name, spec.qemu_cpu, spec.cpu_class) == ("board", "cortex-a53", "a53")
     assert (spec.machine, spec.scratch) == ("aarch64", tmp_path / "runs")
@@ -244,14 +244,14 @@ def test_an_order_holds_all_that_a_bundle_tells(
     )
 
 
-def test_no_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user nobody knows."""
+def test_no_home_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user no one knows."""
 
-    def nobody() -> Path:
+    def no_one() -> Path:
         msg = "Could not determine home directory."
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(Path, "home", nobody)
+    monkeypatch.setattr(Path, "home", no_one)
     config = loaded(tmp_path, FULL)
 
     with pytest.raises(InputError) as caught:

@@ -76,10 +76,10 @@ def test_a_folder_without_anything_is_a_page_too(tmp_path: Path) -> None:
 def test_a_damaged_verdict_is_a_problem_and_the_rest_is_shown(tmp_path: Path) -> None:
     """The page that was left stands in for it."""
     (tmp_path / "verdict.json").write_text("{}", encoding="utf-8")
-    (tmp_path / "comment.md").write_text("the page of before", encoding="utf-8")
+    (tmp_path / "comment.md").write_text("the earlier page", encoding="utf-8")
     found = page(tmp_path)
 
-    assert found.text == "the page of before"
+    assert found.text == "the earlier page"
     [problem] = found.problems
     assert isinstance(problem, InputError)
     assert str(tmp_path / "verdict.json") in problem.message

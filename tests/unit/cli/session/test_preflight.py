@@ -1,4 +1,4 @@
-"""What the configuration asks of the engine, refused before a build where the tree lacks it."""
+"""What the configuration asks of the engine, refused before a build where the tree misses it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_unknown_option_is_refused_with_its_line(newest: MegEngine, tmp_path:
 def test_what_megtrim_sets_is_refused(
     oldest: MegEngine, tmp_path: Path, option: str, expected: str
 ) -> None:
-    """Although the tree has it: it tells the variants apart."""
+    """Although the tree has it: it distinguishes the variants."""
     with pytest.raises(InputError) as caught:
         expect_known_options(configured(tmp_path, option), oldest)
 
@@ -185,7 +185,7 @@ def test_folders_that_no_tree_has_are_refused_together(
     with pytest.raises(InputError) as caught:
         expect_known_folders(loaded, trees)
 
-    told = [
+    reported = [
         (5, 0, "'src/bse/', no such folder", "src/base/"),
         (6, 1, "'src/base', no name of a function", "src/base/"),
         (9, 4, "'src/mkl/', no such folder", "src/"),
@@ -193,7 +193,7 @@ def test_folders_that_no_tree_has_are_refused_together(
     assert caught.value.message.splitlines() == [
         f"{tmp_path}/megtrim.yaml:{line}: trim.keep[{at}]: found {found}, "
         f"expected a folder of the source, with / at its end (did you mean {meant}?)"
-        for line, at, found, meant in told
+        for line, at, found, meant in reported
     ]
     assert caught.value.hint == "a folder that is not of the source begins with /"
 

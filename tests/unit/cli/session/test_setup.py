@@ -53,7 +53,7 @@ def project(shell: Shell) -> Shell:
 
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify"])
 def test_a_search_cannot_be_committed(project: Shell, verb: str) -> None:
-    """Its result is timing: the team records it, and is told how."""
+    """Its result is timing: the team records it, and is shown how."""
     answer = project(*verb.split(), "--committed")
 
     assert answer.status == 2
@@ -109,7 +109,7 @@ def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, ver
 
 
 @pytest.mark.parametrize(
-    ("trim", "verb", "told", "hint"),
+    ("trim", "verb", "reported", "hint"),
     [
         *(("level: function, base: plain", verb, *FROM_PLAIN) for verb in ("profile", "header")),
         (
@@ -123,14 +123,14 @@ def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, ver
     ],
 )
 def test_a_verb_that_has_nothing_to_do_is_refused(
-    project: Shell, trim: str, verb: str, told: str, hint: str
+    project: Shell, trim: str, verb: str, reported: str, hint: str
 ) -> None:
     """By this configuration."""
     trimmed_so(project, trim)
     answer = project("stage", verb)
 
     assert answer.status == 2
-    assert answer.err.endswith(f"megtrim: megtrim.yaml: {told}\n  {hint}\n")
+    assert answer.err.endswith(f"megtrim: megtrim.yaml: {reported}\n  {hint}\n")
 
 
 def test_functions_are_asked_for_where_they_are_trimmed(project: Shell) -> None:
@@ -143,7 +143,7 @@ def test_functions_are_asked_for_where_they_are_trimmed(project: Shell) -> None:
 
 
 def test_a_recorded_search_can_be_committed(project: Shell) -> None:
-    """What lacks then is the keep set itself."""
+    """What is missing then is the keep set itself."""
     config = project.folder / "megtrim.yaml"
     config.write_text(f"{CONFIG}    algo_cache: m.mge\n", encoding="utf-8")
 
@@ -198,14 +198,14 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "reported"),
     [
         (errno.ENOSPC, "No space left on device\n  free some space, or choose another folder"),
         (errno.EIO, "Input/output error\n  choose another folder with --out"),
     ],
 )
 def test_a_full_or_a_sick_disk_is_no_mistake(
-    project: Shell, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+    project: Shell, monkeypatch: pytest.MonkeyPatch, number: int, reported: str
 ) -> None:
     """It is infrastructure; more room helps the full one alone."""
 
@@ -217,7 +217,7 @@ def test_a_full_or_a_sick_disk_is_no_mistake(
     answer = project("stage", "build")
 
     assert answer.status == 3
-    assert f"megtrim-out cannot be written: {told}" in answer.err
+    assert f"megtrim-out cannot be written: {reported}" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -240,10 +240,10 @@ def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:
 )
 def test_whatever_takes_an_image_can_do_without(shell: Shell, verb: str) -> None:
     """What is built without one is packed without one, and what an error advises is an option."""
-    told = shell(*verb.split(), "--help").out
+    reported = shell(*verb.split(), "--help").out
 
-    assert "--image NAME" in told
-    assert "--no-docker" in told
+    assert "--image NAME" in reported
+    assert "--no-docker" in reported
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_whatever_takes_an_image_can_do_without(shell: Shell, verb: str) -> None
 def test_a_quick_look_knows_what_is_configured(
     shell: Shell, trim: str, quick: bool, level: str | None
 ) -> None:
-    """It is set beside what the full way made, so it knows how that trims."""
+    """It is set next to what the full trim made, so it knows how that trims."""
     config = shell.folder / "megtrim.yaml"
     (shell.folder / "m.mge").write_bytes(b"model")
     text = TOO_LONG.replace("2 days", "2 min")
@@ -311,5 +311,7 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     answer = project("plan")
 
     assert answer.status == status
-    told = "megtrim: device old: its C library is older than glibc 2.36, and cannot load packed "
-    assert answer.err.startswith(told) is (packing == "relr")
+    reported = (
+        "megtrim: device old: its C library is older than glibc 2.36, and cannot load packed "
+    )
+    assert answer.err.startswith(reported) is (packing == "relr")

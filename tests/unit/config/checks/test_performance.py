@@ -31,7 +31,7 @@ from unit.config.support import SMALL, load
         ("nights: 3", "expected"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+def test_a_mistake_is_shown_with_its_line(tmp_path: Path, line: str, said: str) -> None:
     """What was found, and what was expected."""
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, f"{SMALL}perf:\n  {line}\n")

@@ -31,17 +31,17 @@ def refused(tmp_path: Path, more: str) -> str:
     ],
 )
 def test_what_fits_is_taken(tmp_path: Path, more: str) -> None:
-    """Without a word."""
+    """Without a message."""
     assert load(tmp_path, f"{SMALL}{more}").warnings == ()
 
 
 @pytest.mark.parametrize("key", ["ndk: r21e", "abi: arm64-v8a", "api: 21", "fp16: true"])
 def test_keys_of_the_ndk_need_the_ndk(tmp_path: Path, key: str) -> None:
     """Elsewhere they would do nothing."""
-    told = refused(tmp_path, f"toolchain: {{kind: host, {key}}}\n")
+    reported = refused(tmp_path, f"toolchain: {{kind: host, {key}}}\n")
 
     name = key.partition(":")[0]
-    assert f"toolchain.{name}: found a key of kind ndk on a toolchain of kind host" in told
+    assert f"toolchain.{name}: found a key of kind ndk on a toolchain of kind host" in reported
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_keys_of_the_ndk_need_the_ndk(tmp_path: Path, key: str) -> None:
 def test_what_the_oldest_phone_cannot_load_is_refused(
     tmp_path: Path, toolchain: str, trim: str, expected: str
 ) -> None:
-    """Its loader would end the program without a word."""
+    """Its loader would end the program without a message."""
     more = f"toolchain: {{kind: ndk, {toolchain}}}\ntrim: {{relocations: {trim}}}\n"
 
     assert expected in refused(tmp_path, more)
@@ -73,13 +73,13 @@ def test_packing_needs_a_loader_that_is_known(tmp_path: Path, kind: str, packing
 
 def test_a_release_of_clang_is_for_the_toolchain_that_looks_for_one(tmp_path: Path) -> None:
     """The NDK brings its own."""
-    told = refused(tmp_path, "toolchain: {kind: ndk, clang: 16}\n")
+    reported = refused(tmp_path, "toolchain: {kind: ndk, clang: 16}\n")
 
-    assert "found a key of kind clang-linux-arm64 on a toolchain of kind ndk" in told
+    assert "found a key of kind clang-linux-arm64 on a toolchain of kind ndk" in reported
 
 
 def test_64_bits_begin_at_level_21_and_have_fp16_alone(tmp_path: Path) -> None:
-    """Both at once are told at once."""
+    """Both at once are shown at once."""
     assert "found 19 for arm64-v8a" in refused(tmp_path, "toolchain: {kind: ndk, api: 19}\n")
     more = "toolchain: {kind: ndk, abi: armeabi-v7a, api: 16, fp16: true}\n"
     assert "found fp16 for armeabi-v7a" in refused(tmp_path, more)

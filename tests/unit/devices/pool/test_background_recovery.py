@@ -111,7 +111,7 @@ def test_a_frozen_machine_is_left_to_its_care(lab: Lab) -> None:
 
 
 def test_a_machine_that_only_was_slow_is_free_again(lab: Lab) -> None:
-    """It answers after all: no step of the ladder is taken."""
+    """It answers after all: no step of the recovery is taken."""
     works(lab.two)
     with lab.pool().reserve():
         pass
@@ -322,10 +322,10 @@ def test_the_end_of_the_process_frees_what_is_cared_for(tmp_path: Path, end: str
 def test_nothing_is_reported_after_the_end_of_the_process() -> None:
     """Its streams are being closed then."""
     said: list[str] = []
-    beside = BackgroundRecovery(said.append)
-    beside.say("a")
-    beside._end()
-    beside.say("b")
+    companion = BackgroundRecovery(said.append)
+    companion.say("a")
+    companion._end()
+    companion.say("b")
     assert said == ["a"]
 
 

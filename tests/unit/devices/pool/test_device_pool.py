@@ -119,7 +119,7 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
 
 
 def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
-    """The ladder is climbed while it is held, and the job runs on it."""
+    """The recovery is climbed while it is held, and the job runs on it."""
     lab.attached = [lab.one]
     lab.one.attached, lab.one.cured_by = ConnectionState.OFFLINE, "reconnect"
     with lab.pool().reserve() as lease:
@@ -357,7 +357,7 @@ def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
     with lab.pool().reserve():
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
-        until(lambda: lab.pool().read_statuses()[0].waiting, "somebody who waits")
+        until(lambda: lab.pool().read_statuses()[0].waiting, "someone who waits")
         lab.pool().shared.records.quarantine(lab.one.key, "one", "it burns", Author.PERSON)
         until(lambda: failures, "the news")
     waiting.join(10)

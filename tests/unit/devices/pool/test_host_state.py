@@ -1,4 +1,4 @@
-"""What the pools of a host share: who is told of a wait, and how a machine's status is read."""
+"""What the pools of a host share: who learns of a wait, and how a machine's status is read."""
 
 from __future__ import annotations
 

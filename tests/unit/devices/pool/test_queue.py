@@ -191,7 +191,7 @@ def test_a_number_is_kept_for_another_try(queue: Queue) -> None:
     with queue.acquire("first", wanting("A")) as slot:
         number = slot.number
     holding = Job(queue, "A")
-    until(lambda: holding.slot, "somebody")
+    until(lambda: holding.slot, "someone")
     late = Job(queue, "A")
     until(lambda: late.waits, "one who came later")
     again = Job(queue, "A", number=number)

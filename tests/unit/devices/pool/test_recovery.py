@@ -1,4 +1,4 @@
-"""The ladder: which steps are taken, in which order, and when it is given up."""
+"""The recovery: which steps are taken, in which order, and when it is given up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Time:
 
 @dataclass(slots=True)
 class Scene:
-    """A machine and the ladder that is to bring it back."""
+    """A machine and the recovery that is to bring it back."""
 
     machine: FakeMachine
     recovery: RecoveryPolicy
@@ -172,7 +172,7 @@ def test_power_is_switched_where_it_is_configured(scene: Scene, tmp_path: Path) 
 
 
 def test_power_that_cannot_be_switched_is_reported(scene: Scene, tmp_path: Path) -> None:
-    """The ladder goes on."""
+    """The recovery goes on."""
     uhubctl(tmp_path, rc=1)
     scene.machine.power = PowerPort(hub="1-1.4", port=2)
     result = scene.recovery.recover(scene.machine)
@@ -190,7 +190,7 @@ def test_an_unauthorized_phone_is_not_tried_at_all(scene: Scene) -> None:
     assert scene.machine.calls == []
 
 
-def test_a_phone_that_comes_back_unauthorized_ends_the_ladder(scene: Scene) -> None:
+def test_a_phone_that_comes_back_unauthorized_ends_the_recovery(scene: Scene) -> None:
     """As after a reset: waiting on changes nothing."""
     scene.time.at[10.0] = lambda: setattr(scene.machine, "attached", ConnectionState.UNAUTHORIZED)
     result = scene.recovery.recover(scene.machine)

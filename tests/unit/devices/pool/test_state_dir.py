@@ -100,7 +100,7 @@ def test_a_file_is_read_or_there_is_none(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_held_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits too long is told how to find the owner."""
+    """Whoever waits too long is shown how to find the owner."""
     monkeypatch.setattr("megtrim.devices.pool.state_dir._LONGEST_LOCK_S", 0.05)
     path = tmp_path / "folder" / "lock"
     with lock_file(path) as descriptor:

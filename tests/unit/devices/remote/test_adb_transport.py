@@ -71,7 +71,7 @@ def test_no_call_starts_a_server(link: AdbTransport, server: Server, client: Pat
 def test_a_transfer_that_fails(
     link: AdbTransport, client: Path, tmp_path: Path, verb: str, step: str
 ) -> None:
-    """A full phone is told from a broken link."""
+    """A full phone is distinguished from a broken link."""
     (tmp_path / "x").write_text("")
     client.write_text("#!/bin/sh\necho 'adb: error: No space left on device' >&2; exit 1\n")
     expected = NoSpace if verb == "push" else ConnectionLost

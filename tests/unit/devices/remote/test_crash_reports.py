@@ -101,9 +101,9 @@ def test_a_phone_is_asked_for_its_log_and_its_tombstone(link: ShellLink) -> None
     link.write("data/tombstones/tombstone_01", "*** ***\npid: 12, tid: 12, name: x\n")
     link.write("data/tombstones/tombstone_00", "*** ***\npid: 1234, tid: 1\nregisters\n\x1b[1m\n")
 
-    told = evidence(link, RUN, pid=1234)
+    reported = evidence(link, RUN, pid=1234)
 
-    assert told == "\n".join(
+    assert reported == "\n".join(
         (
             "ended by signal 11 (SIGSEGV)",
             *OURS.splitlines()[:2],
@@ -121,9 +121,9 @@ def test_a_phone_that_cannot_count_back_is_asked_for_all(link: ShellLink) -> Non
     link.program("date", "exit 1")
     link.program("logcat", f"[ \"$*\" = '-b crash -d -v threadtime' ] && echo '{LIBC}'")
 
-    told = evidence(link, RUN, pid=1234)
+    reported = evidence(link, RUN, pid=1234)
 
-    assert told == "\n".join(("ended by signal 11 (SIGSEGV)", *OURS.splitlines()[:2]))
+    assert reported == "\n".join(("ended by signal 11 (SIGSEGV)", *OURS.splitlines()[:2]))
 
 
 def test_a_board_is_asked_for_its_kernels_words(link: ShellLink) -> None:
@@ -131,9 +131,9 @@ def test_a_board_is_asked_for_its_kernels_words(link: ShellLink) -> None:
     link.program("dmesg", "echo '[  1.5] load_and_run[1234]: unhandled level 1 fault'\n"
                  "echo '[  1.6] load_and_run[12345]: unhandled level 2 fault'")  # fmt: skip
 
-    told = evidence(link, RUN, pid=1234)
+    reported = evidence(link, RUN, pid=1234)
 
-    assert told == (
+    assert reported == (
         "ended by signal 11 (SIGSEGV)\n"
         "kernel:\n"
         "  [  1.5] load_and_run[1234]: unhandled level 1 fault"
@@ -201,10 +201,10 @@ def test_evidence_is_bounded(link: ShellLink) -> None:
     """In lines and in characters."""
     link.program("logcat", f"yes '{LIBC} {'x' * 400}' | head -n 1000")
 
-    told = evidence(link, RUN, pid=1234)
+    reported = evidence(link, RUN, pid=1234)
 
-    assert len(told) == LONGEST_EVIDENCE
-    assert told.endswith("\n…")
+    assert len(reported) == LONGEST_EVIDENCE
+    assert reported.endswith("\n…")
     short = log(*[LIBC[:60]] * 400)
     assert len(extract(short, RUN.argv, pid=1234).splitlines()) == 151
 

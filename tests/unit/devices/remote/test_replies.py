@@ -106,17 +106,17 @@ def test_how_a_run_ended() -> None:
 
 
 def test_a_run_that_was_too_slow_on_a_machine_that_reports_little() -> None:
-    told = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
-    assert parse_exit(told) == ExitReport(
+    reported = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
+    assert parse_exit(reported) == ExitReport(
         rc=137, late=True, pid=None, wall_s=None, made={}, free_kb=None
     )
 
 
 @pytest.mark.parametrize(
-    "told", ["", ENDED, "megtrim rc=x\n" + MADE, MADE, f"megtrim rc={'9' * 5000}\n{MADE}"]
+    "reported", ["", ENDED, "megtrim rc=x\n" + MADE, MADE, f"megtrim rc={'9' * 5000}\n{MADE}"]
 )
-def test_an_end_with_something_missing_is_none(told: str) -> None:
-    assert parse_exit(told) is None
+def test_an_end_with_something_missing_is_none(reported: str) -> None:
+    assert parse_exit(reported) is None
 
 
 @given(st.text())
@@ -126,7 +126,7 @@ def test_nonsense_is_never_taken_for_something(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "reported"),
     [
         (["a", "b", "", "MARK", "report"], ["a", "b"]),
         (["a", "", "", "MARK", "report", "MARK"], ["a", ""]),
@@ -134,10 +134,10 @@ def test_nonsense_is_never_taken_for_something(text: str) -> None:
         (["MARK"], []),
     ],
 )
-def test_lines_are_reported_up_to_the_mark(lines: list[str], told: list[str]) -> None:
+def test_lines_are_reported_up_to_the_mark(lines: list[str], reported: list[str]) -> None:
     """Without the empty line that stands before it."""
     heard: list[str] = []
     tell = forward_until("MARK", heard.append)
     for line in lines:
         tell(line)
-    assert heard == told
+    assert heard == reported

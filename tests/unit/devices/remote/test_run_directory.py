@@ -154,13 +154,13 @@ def test_a_link_lost_while_leaving_does_not_cost_the_results(
     link: FolderLink, root: Path, program: Callable[[str], Path]
 ) -> None:
     """It is said, and the next entry cleans up."""
-    told: list[str] = []
+    reported: list[str] = []
     link.before = losing("clean")
-    with open_directory(link, root=str(root), timeouts=TIMEOUTS, say=told.append) as directory:
+    with open_directory(link, root=str(root), timeouts=TIMEOUTS, say=reported.append) as directory:
         directory.put(program("echo t >t"), "p")
         directory.run(("p",), timeout_s=9)
         assert directory.get("t") == b"t\n"
-    assert told == [
+    assert reported == [
         "  later board (test): the link was lost at clean; the next job on it will clean up"
     ]
     assert len(left(root)) == 1

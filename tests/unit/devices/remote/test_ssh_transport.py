@@ -34,35 +34,39 @@ class Script(ProcessRunner):
 def understood(settings: DeviceSettings) -> dict[str, str]:
     """Return what ssh itself makes of the options."""
     argv = ("ssh", "-G", "-F", "none", *options(settings, 7.4), "--", settings.host)
-    told = ProcessRunner(os.environ).capture(*argv)
-    return dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
+    reported = ProcessRunner(os.environ).capture(*argv)
+    return dict(line.split(" ", 1) for line in reported.splitlines() if " " in line)
 
 
 def test_ssh_never_asks_and_never_trusts() -> None:
     """As ssh reads its options, not as they were meant."""
-    told = understood(SETTINGS)
+    reported = understood(SETTINGS)
 
-    assert (told["hostname"], told["port"], told["user"]) == ("rock.lan", "2222", "tester")
-    assert told["batchmode"] == "yes"
-    assert told["stricthostkeychecking"] in {"true", "yes"}
-    assert told["updatehostkeys"] in {"false", "no"}
-    assert told["connecttimeout"] == "7"
-    assert (told["serveraliveinterval"], told["serveralivecountmax"]) == ("5", "3")
-    assert told["forwardagent"] == "no"
-    assert told["identitiesonly"] == "no"
-    assert "/.ssh/known_hosts" in told["userknownhostsfile"]
+    assert (reported["hostname"], reported["port"], reported["user"]) == (
+        "rock.lan",
+        "2222",
+        "tester",
+    )
+    assert reported["batchmode"] == "yes"
+    assert reported["stricthostkeychecking"] in {"true", "yes"}
+    assert reported["updatehostkeys"] in {"false", "no"}
+    assert reported["connecttimeout"] == "7"
+    assert (reported["serveraliveinterval"], reported["serveralivecountmax"]) == ("5", "3")
+    assert reported["forwardagent"] == "no"
+    assert reported["identitiesonly"] == "no"
+    assert "/.ssh/known_hosts" in reported["userknownhostsfile"]
 
 
 def test_files_with_any_name(tmp_path: Path) -> None:
     """Spaces, quotes and percent signs are a path's own."""
     folder = tmp_path / 'a b"c%h'
     settings = DeviceSettings(host="h", key=folder / "key", known_hosts=folder / "known")
-    told = understood(settings)
+    reported = understood(settings)
 
-    assert told["identityfile"] in {str(folder / "key"), str(folder / "key").replace("%", "%%")}
-    assert told["identitiesonly"] == "yes"
-    assert "a b" in told["userknownhostsfile"]
-    assert told["globalknownhostsfile"] == "/dev/null"
+    assert reported["identityfile"] in {str(folder / "key"), str(folder / "key").replace("%", "%%")}
+    assert reported["identitiesonly"] == "yes"
+    assert "a b" in reported["userknownhostsfile"]
+    assert reported["globalknownhostsfile"] == "/dev/null"
 
 
 def test_a_host_that_looks_like_an_option(tmp_path: Path) -> None:
@@ -133,7 +137,7 @@ def test_a_connection_is_shared_in_a_private_folder() -> None:
     with tempfile.TemporaryDirectory(prefix="mt") as short:
         env = {"XDG_RUNTIME_DIR": short}
         one, same = socket_of(env), socket_of(env)
-        other = socket_of(env, DeviceSettings(host="rock.lan", port=2222, user="somebody"))
+        other = socket_of(env, DeviceSettings(host="rock.lan", port=2222, user="someone"))
 
         assert one == same != other
         folder = Path(one).parent

@@ -109,12 +109,17 @@ def test_a_slow_call_and_an_aborted_one_are_values() -> None:
 
 
 def test_what_came_with_the_end_is_kept() -> None:
-    told = unframe_outcome(
+    reported = unframe_outcome(
         outcome(f"a\nb\n\n{NONCE} 5\n", "err", rc=1), NONCE, label="x", script=""
     )
 
-    assert (told.stdout, told.stderr, told.rc, told.wall_s) == ("a\nb\n", "err", 5, 1.5)
-    assert (told.timed_out, told.aborted) == (False, False)
+    assert (reported.stdout, reported.stderr, reported.rc, reported.wall_s) == (
+        "a\nb\n",
+        "err",
+        5,
+        1.5,
+    )
+    assert (reported.timed_out, reported.aborted) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -188,9 +193,9 @@ def test_nonces_differ() -> None:
 
 def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
     """The shell that hears of it is the script's own: what it traps, it does."""
-    told = link.shell("trap 'echo heard; exit 4' HUP; kill -HUP $$; sleep 5", timeout_s=10)
+    reported = link.shell("trap 'echo heard; exit 4' HUP; kill -HUP $$; sleep 5", timeout_s=10)
 
-    assert (told.stdout, told.rc) == ("heard\n", 4)
+    assert (reported.stdout, reported.rc) == ("heard\n", 4)
 
 
 def test_what_a_machine_said_commands_neither_terminals_nor_runners() -> None:

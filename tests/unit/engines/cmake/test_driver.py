@@ -264,8 +264,8 @@ def test_a_build_that_hangs_is_infrastructure(
         driver.run(job, processes, lambda *_: None)
 
 
-def test_tools_are_those_beside_python(processes: ProcessRunner) -> None:
-    """The same on every machine; what is not there is told with how to get it."""
+def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
+    """The same on every machine; what is not there is shown with how to get it."""
     assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
     assert os.access(processes.build_tool("cmake"), os.X_OK)
     with pytest.raises(InputError) as caught:

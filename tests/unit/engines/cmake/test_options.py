@@ -49,7 +49,7 @@ def test_options_that_change_something(options: TreeOptions, name: str) -> None:
         *("", "CMAKE_", "XCMAKE_X", "BUILD_SHARED_LIB", "mge_with_jit"),
     ],
 )
-def test_options_that_nobody_asks_for(options: TreeOptions, name: str) -> None:
+def test_options_that_no_one_asks_for(options: TreeOptions, name: str) -> None:
     """CMake would take each, and say nothing."""
     assert not options.knows(name)
 
@@ -109,7 +109,7 @@ def test_sizes_are_bounded(
 
 
 def test_what_megtrim_sets_is_said_with_its_place() -> None:
-    """Every one of them tells the variants apart."""
+    """Every one of them distinguishes the variants."""
     assert set(SET_BY_MEGTRIM) == {
         *("CMAKE_TOOLCHAIN_FILE", "MGE_BIN_REDUCE"),
         *("CMAKE_PROJECT_MegEngine_INCLUDE", "CMAKE_PROJECT_sample_engine_INCLUDE"),

@@ -71,11 +71,11 @@ def predict(tree: WorkTree, changed: Sequence[str]) -> tuple[str, ...] | None:
         (["include/megtrim/tags/two.h"], ("src/c.cpp",)),
         (["include/megtrim/tags/one.h"], ("src/dnn/a.cpp", "src/dnn/b.cpp")),
         (["src/dnn/b.h", "src/c.cpp"], ("src/c.cpp", "src/dnn/b.cpp")),
-        (["include/megtrim/tags/nobody.h"], ()),
+        (["include/megtrim/tags/unknown.h"], ()),
         ([], ()),
     ],
 )
-def test_what_rests_on_a_changed_file_is_compiled(
+def test_what_depends_on_a_changed_file_is_compiled(
     tree: WorkTree, changed: list[str], sources: tuple[str, ...]
 ) -> None:
     """By what each unit opened when it was compiled last."""

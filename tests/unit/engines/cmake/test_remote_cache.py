@@ -1,4 +1,4 @@
-"""What ccache is told of a storage: bounded, read-only where it must be, and never broken."""
+"""What ccache learns of a storage: bounded, read-only where it must be, and never broken."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from megtrim.errors import InputError
 SECRET = "geheim"
 
 
-def told(text: str) -> str:
-    """Return what ccache is told of a text."""
+def reported(text: str) -> str:
+    """Return what ccache learns of a text."""
     return render([each.add_timeouts() for each in parse(text, source="CCACHE_REMOTE_STORAGE")])
 
 
@@ -52,9 +52,9 @@ def refusal(text: str) -> InputError:
         ),
     ],
 )
-def test_what_is_told(given_text: str, expected: str) -> None:
+def test_ccache_gets(given_text: str, expected: str) -> None:
     """The owner's words, and limits where there are none."""
-    assert told(given_text) == expected
+    assert reported(given_text) == expected
 
 
 @pytest.mark.parametrize("said", ["", "|read-only", "|read-only=true", "|read-only=false"])
@@ -82,7 +82,7 @@ def test_what_is_secret(text: str, secret: bool) -> None:
     assert storage.secret is secret
 
 
-def test_what_is_shown() -> None:
+def test_a_url_is_shown_without_its_password() -> None:
     """Where it is, and nothing that opens it."""
     text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
     (storage,) = parse(text, source="")
@@ -157,7 +157,7 @@ def test_what_is_refused(text: str, message: str) -> None:
 
 @given(st.text(max_size=60) | st.from_regex(r"(redis|http|file):[/a-z@:\[\]|=-]{0,30}"))
 def test_anything_is_read_or_refused(text: str) -> None:
-    """What is read is told as it was written, and read again as the same."""
+    """What is read is shown as it was written, and read again as the same."""
     try:
         found = parse(text, source="x")
     except InputError:

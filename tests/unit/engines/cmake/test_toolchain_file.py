@@ -1,4 +1,4 @@
-"""The CMake toolchain file: everything a build is told about the compiler."""
+"""The CMake toolchain file: everything a build learns about the compiler."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_no_path_of_this_machine_is_in_it_but_the_compilers() -> None:
 
 
 def test_an_ndk_is_left_to_its_own_file() -> None:
-    """It is told ABI and level before; flags of links come behind those that it sets itself."""
+    """It gets ABI and level first; flags of links come behind those that it sets itself."""
     toolchain = replace(
         TOOLCHAIN,
         link_flags=("-Wl,--build-id=none",),

@@ -21,9 +21,9 @@ def found(root: Path, *words: str) -> dict[str, str]:
     for folder in (made, root / "tree/build"):
         folder.mkdir(parents=True, exist_ok=True)
     place = bench(root / "tree", made, replace(TOOLCHAIN, image="sha256:0"))
-    told = inputs.resolve_argv(words, place)
+    reported = inputs.resolve_argv(words, place)
     mirrored = str(made / "image") + str(root)
-    return {word: str(path).replace(mirrored, "IMAGE") for word, path in told if path}
+    return {word: str(path).replace(mirrored, "IMAGE") for word, path in reported if path}
 
 
 def files(root: Path, **contents: bytes) -> None:
@@ -51,7 +51,7 @@ def test_what_lies_outside_of_the_tree_is_copied(tmp_path: Path) -> None:
 
 
 def test_the_libraries_that_one_stands_for_are_copied_too(tmp_path: Path) -> None:
-    """Though nobody knows of them before it is read; and what a link leads to, not the link."""
+    """Though no one knows of them before it is read; and what a link leads to, not the link."""
     files(tmp_path, usr__libx_a=b"INPUT(-lone -ltwo)", real_a=ARCHIVE, usr__libtwo_a=ARCHIVE)
     (tmp_path / "usr/libone.a").symlink_to("../real.a")
 
@@ -62,7 +62,7 @@ def test_the_libraries_that_one_stands_for_are_copied_too(tmp_path: Path) -> Non
     assert not (tmp_path / f"tree/made/image{tmp_path}/usr/libone.a").is_symlink()
 
 
-def test_what_nobody_may_change_can_be_copied(tmp_path: Path) -> None:
+def test_what_no_one_may_change_can_be_copied(tmp_path: Path) -> None:
     """An image's folders may be like that; the copies are ours, and go in the next round."""
     files(tmp_path, usr__libx_a=b"INPUT(-lone)", usr__libone_a=ARCHIVE)
     (tmp_path / "usr/libx.a").chmod(0o444)
@@ -74,21 +74,23 @@ def test_what_nobody_may_change_can_be_copied(tmp_path: Path) -> None:
 
 
 def test_a_shared_library_is_still_the_one_that_the_linker_takes(tmp_path: Path) -> None:
-    """The archive beside it is not in the link."""
+    """The archive next to it is not in the link."""
     files(tmp_path, usr__libx_so=OBJECT, usr__libx_a=ARCHIVE)
     assert found(tmp_path, f"-L{tmp_path}/usr", "-lx") == {}
 
 
 def test_a_copy_that_fails_is_nobodys_fault_but_the_machines(tmp_path: Path) -> None:
-    """It is told as such, with the log."""
+    """It is shown as such, with the log."""
     files(tmp_path, usr__one_o=OBJECT)
     in_the_way = tmp_path / f"tree/made/image{tmp_path}/usr"
     in_the_way.parent.mkdir(parents=True)
     in_the_way.write_text("")
 
-    with pytest.raises(InfrastructureFailure, match="cannot be copied out of this machine") as told:
+    with pytest.raises(
+        InfrastructureFailure, match="cannot be copied out of this machine"
+    ) as reported:
         found(tmp_path, f"{tmp_path}/usr/one.o")
-    assert str(tmp_path / "tree/log") in str(told.value.hint)
+    assert str(tmp_path / "tree/log") in str(reported.value.hint)
 
 
 def test_there_is_no_room_for_copies(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_the_platforms_own_inputs_stay(tmp_path: Path, name: str) -> None:
     assert linked(tmp_path, name) == (name,)
 
 
-def test_a_damaged_input_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_damaged_input_is_shown_by_its_path(tmp_path: Path) -> None:
     """The link would fail as well, in other words."""
     files(tmp_path, one_o=OBJECT[:-50])
 
@@ -119,7 +119,7 @@ def test_a_damaged_input_is_told_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
-    """A full disk, or somebody else's folder."""
+    """A full disk, or someone else's folder."""
     files(tmp_path, one_o=OBJECT)
     (tmp_path / "made").write_text("in the way")
 

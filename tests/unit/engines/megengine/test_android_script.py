@@ -23,7 +23,7 @@ TOOLCHAIN = Toolchain(
 )
 
 
-def test_the_script_is_told_abi_and_targets() -> None:
+def test_the_script_is_shown_abi_and_targets() -> None:
     """Several targets are one word of its command line, which it takes apart itself."""
     script = android_script.script_for(TOOLCHAIN, ("load_and_run", "lite_shared"))
 
@@ -36,10 +36,10 @@ def test_the_script_is_told_abi_and_targets() -> None:
 def test_options_win_over_its_own_and_come_as_words() -> None:
     """It pastes them into a shell: a value with spaces stays one word, and runs nothing."""
     hostile = "a b; touch x $(id) 'q'"
-    told = android_script.environment("/ndk", (("MGE_WITH_JIT", "OFF"), ("X", hostile)))
+    reported = android_script.environment("/ndk", (("MGE_WITH_JIT", "OFF"), ("X", hostile)))
 
-    assert told["NDK_ROOT"] == "/ndk"
-    assert shlex.split(told["EXTRA_CMAKE_ARGS"]) == [
+    assert reported["NDK_ROOT"] == "/ndk"
+    assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
         *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
     ]
 
@@ -47,9 +47,9 @@ def test_options_win_over_its_own_and_come_as_words() -> None:
 @given(st.text(min_size=1))
 def test_no_value_leaves_its_word(value: str) -> None:
     """Whatever it is."""
-    told = android_script.environment("/ndk", (("X", value),))
+    reported = android_script.environment("/ndk", (("X", value),))
 
-    assert shlex.split(told["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
+    assert shlex.split(reported["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
 
 
 def test_an_abi_that_the_tree_cannot_build_is_refused() -> None:

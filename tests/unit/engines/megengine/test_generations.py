@@ -1,4 +1,4 @@
-"""The generations: told from the tree, and what each build is made of."""
+"""The generations: recognised by their trees, and what each build is made of."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_rows_hold_together() -> None:
 
 
 @pytest.mark.parametrize(("files", "generation"), TREES)
-def test_told_from_the_tree(
+def test_distinguished_from_the_tree(
     processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], generation: Generation
 ) -> None:
     """By its files; whatever a version file says is not looked at."""
@@ -72,7 +72,7 @@ def test_the_modes_tag_decides_between_the_newer_two(
 
 
 def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) -> None:
-    """Told with what was looked for."""
+    """Shown with what was looked for."""
     error = refused(processes, tmp_path, without(NEWEST, "lite/", "src/"))
 
     assert error.message == (
@@ -86,7 +86,7 @@ def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) 
 
 @pytest.mark.parametrize("lost", ["src/bin_reduce_cmake.h", "lite/load_and_run/CMakeLists.txt"])
 def test_half_a_sign_is_none(processes: ProcessRunner, tmp_path: Path, lost: str) -> None:
-    """What lacks is named, and only that."""
+    """What is missing is named, and only that."""
     error = refused(processes, tmp_path, without(NEWEST, lost))
 
     assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}")
@@ -146,20 +146,20 @@ def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
 def test_how_the_header_enters(
     processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], header: str, option: str
 ) -> None:
-    """Over a file that the newer tree knows, or in a place of its own, which the older is told."""
+    """Over a file that the newer tree knows, or in a place of its own, which the older is shown."""
     engine = MegEngine(write(tmp_path, files), processes)
     reduced = make_spec(engine, Variant.REDUCED)
 
     assert reduced.overrides == ((header, "forced\n"),)
     assert reduced.forced_header == header
     assert reduced.include == (("midout.h", "regions\n"),)
-    told = ((option, f"/tree/src/{header}"),) if option else ()
-    assert reduced.header_entry(Path("/tree/src")) == told
+    reported = ((option, f"/tree/src/{header}"),) if option else ()
+    assert reduced.header_entry(Path("/tree/src")) == reported
     assert make_spec(engine, Variant.PLAIN).header_entry(Path("/tree/src")) == ()
     assert header not in files or not option
 
 
-def test_a_path_with_blanks_cannot_be_told(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_a_path_with_blanks_cannot_be_shown(processes: ProcessRunner, tmp_path: Path) -> None:
     """The older engine pastes it into the compiler's flags."""
     reduced = make_spec(MegEngine(write(tmp_path, OLDEST), processes), Variant.REDUCED)
 
@@ -184,7 +184,7 @@ def test_build_types(
     assert types == ["Release", profile, "Release"]
 
 
-def test_options_that_a_tree_lacks_are_left_out(processes: ProcessRunner, tmp_path: Path) -> None:
+def test_options_that_a_tree_misses_are_left_out(processes: ProcessRunner, tmp_path: Path) -> None:
     """CMake would take them in silence; that they are off there is true anyway."""
     texts = {name: dict(OLDEST)[name] for name in ("CMakeLists.txt",)}
     less = texts["CMakeLists.txt"].replace("MGE_WITH_JIT", "MGE_OTHER")

@@ -31,7 +31,7 @@ def toolchain(version: str) -> Toolchain:
     ],
 )
 def test_what_is_not_known_to_fail_is_let_through(version: str) -> None:
-    """Also what nobody tried."""
+    """Also what no one tried."""
     ndk_limits.check(toolchain(version))
 
 

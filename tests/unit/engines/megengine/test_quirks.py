@@ -74,7 +74,7 @@ def test_options_come_in_the_order_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("variant", Variant)
-def test_what_every_build_of_the_engine_is_told(variant: Variant) -> None:
+def test_what_every_build_of_the_engine_is_shown(variant: Variant) -> None:
     """All variants alike, so that they stay comparable; clang's linker needs more."""
     common = (("MGE_WITH_JIT", "OFF"), ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"))
     linker = (("CXX_SUPPORT_GOLD", "OFF"), ("LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD", "OFF"))
@@ -82,6 +82,6 @@ def test_what_every_build_of_the_engine_is_told(variant: Variant) -> None:
     for generation in ("sdk", "lite", "lite-traced"):
         assert options(MEGENGINE, "zig", variant, generation) == common
     for generation in ("lite", "lite-traced"):
-        told = options(MEGENGINE, "clang-linux-arm64", variant, generation)
-        assert told == (*linker, *common)
+        reported = options(MEGENGINE, "clang-linux-arm64", variant, generation)
+        assert reported == (*linker, *common)
     assert options(MEGENGINE, "clang-linux-arm64", variant, "sdk") == (linker[0], *common)

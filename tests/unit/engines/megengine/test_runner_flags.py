@@ -68,7 +68,7 @@ def test_the_older_programs_flags(processes: ProcessRunner, tmp_path: Path) -> N
 
 
 def test_the_newer_programs_flags(processes: ProcessRunner, tmp_path: Path) -> None:
-    """As gflags is told of them, and gflags' own."""
+    """As gflags learns of them, and gflags' own."""
     files = {"lite/load_and_run/src/options/a.cpp": NEW_SOURCE}
     found = of_tree(processes, tmp_path, files, LITE, LITE_PROGRAM)
 

@@ -73,7 +73,7 @@ def test_the_recipe_for_arm_ends_in_the_calling_thread() -> None:
 
 
 def test_threads_are_asked_for_once() -> None:
-    """Beside ``--cpu``, after which the last device counts."""
+    """Next to ``--cpu``, after which the last device counts."""
     assert lines("baseline", threads=4)[0].count("--multithread 4") == 1
 
 

@@ -29,7 +29,7 @@ def test_every_experiment_has_its_name() -> None:
     assert tuple(each.name for each in EXPERIMENTS) == NAMES
 
 
-def test_rows_are_told_apart() -> None:
+def test_rows_are_distinguished() -> None:
     """No two have the same label; only what the page has no row for has none."""
     rows = [each.row for each in EXPERIMENTS if each.row]
     assert len(set(rows)) == len(rows)

@@ -16,7 +16,7 @@ from unit.stages.support import changed
 
 
 def test_what_is_built(tmp_path: Path) -> None:
-    """Of the engine's tree: what is linked, and no program that nobody runs."""
+    """Of the engine's tree: what is linked, and no program that no one runs."""
     made = built(tmp_path)
 
     assert programs.targets(made) == ("intree", "libengine.a", LIBRARY)
@@ -38,14 +38,14 @@ def test_plain_and_reduced_are_optimised_alike(tmp_path: Path) -> None:
     assert [each.lto for each in programs.list_specs(made, Variant.PROFILE)] == [False, False]
 
 
-def test_a_shared_object_that_nobody_weighs_is_warned_of(tmp_path: Path) -> None:
+def test_a_shared_object_that_no_one_weighs_is_warned_of(tmp_path: Path) -> None:
     """Its program alone would look small."""
     warned = f"served needs {LIBRARY}, whose size is not measured: name it in `artifacts`"
     assert list(programs.warn_unweighed(built(tmp_path))) == [warned]
 
-    (tmp_path / "told").mkdir()
-    told = built(tmp_path / "told", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
-    assert list(programs.warn_unweighed(told)) == []
+    (tmp_path / "reported").mkdir()
+    reported = built(tmp_path / "reported", CONFIG + f"artifacts: [served, {LIBRARY}]\n")
+    assert list(programs.warn_unweighed(reported)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which means a trim uses: what is refused before a build, what is told, what a build gets."""
+"""Which means a trim uses: what is refused before a build, what is shown, what a build gets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:
     assert size_options.relink_flags(made) == ()
 
 
-def test_what_is_used_is_told_and_why_the_rest_is_not(tmp_path: Path) -> None:
+def test_what_is_used_is_shown_and_why_the_rest_is_not(tmp_path: Path) -> None:
     """Each that is left out has its reason."""
     made = ready(tmp_path, "trim: {optimize: size, means: {lto: none}}\n")
 
@@ -62,8 +62,8 @@ def test_what_is_used_is_told_and_why_the_rest_is_not(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_that_can_be_used_is_told_as_well(tmp_path: Path) -> None:
-    """Somebody asked for size, and should know that there is none."""
+def test_nothing_that_can_be_used_is_shown_as_well(tmp_path: Path) -> None:
+    """Someone asked for size, and should know that there is none."""
     off = "trim: {means: {virtual_functions: false, lto: full}}\n"
     made = ready(tmp_path, off, replace(TOOLCHAIN, version="g++ (Debian) 12.2.0"))
 
@@ -89,15 +89,15 @@ def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:
     made = ready(tmp_path, "trim: {optimize: size}\n")
 
     assert size_options.apply_flags(made, ORDER, MINIMUM_SIZE).compile_flags[:2] == UNWIND
-    weighed = size_options.apply_flags(made, ORDER, (Switch.RTTI,))
-    assert not set(weighed.compile_flags) & set(UNWIND)
-    assert weighed.own_link_flags == ()
-    assert weighed.source_options is not None
-    assert weighed.source_options.outside == ("src/kernels",)
+    measured = size_options.apply_flags(made, ORDER, (Switch.RTTI,))
+    assert not set(measured.compile_flags) & set(UNWIND)
+    assert measured.own_link_flags == ()
+    assert measured.source_options is not None
+    assert measured.source_options.outside == ("src/kernels",)
 
 
 def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) -> None:
-    """Nothing is compiled anew for that; a team's own program may throw, and keeps them."""
+    """Nothing is compiled again for that; a team's own program may throw, and keeps them."""
     write(tmp_path, {"tool/CMakeLists.txt": "project(tool)"})
     tool = "applications: [{name: tool, source: tool}]\n"
     made = ready(tmp_path, "trim: {level: function, optimize: size}\n" + tool)

@@ -15,7 +15,7 @@ from unit.stages.switch_builds import OPTIONS, Engine, made
 
 
 @pytest.mark.parametrize(
-    ("trim", "kind", "told"),
+    ("trim", "kind", "reported"),
     [
         (
             "{switches: {flatbuffers: false}}",
@@ -43,14 +43,14 @@ from unit.stages.switch_builds import OPTIONS, Engine, made
         ),
     ],
 )
-def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, told: str) -> None:
+def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, reported: str) -> None:
     """Before anything is built, with file and line."""
     ready = made(tmp_path, trim, kind=kind)
 
     with pytest.raises(InputError) as caught:
         switch_checks.expect_switchable(ready)
 
-    assert caught.value.message == f"{tmp_path}/{told}".format(engine=tmp_path / "engine")
+    assert caught.value.message == f"{tmp_path}/{reported}".format(engine=tmp_path / "engine")
 
 
 @pytest.mark.parametrize("name", ["resnet18-s.mge", "resnet18-s.v2.mge"])

@@ -125,7 +125,7 @@ def test_the_baseline_is_timed_alone(tmp_path: Path) -> None:
 
 
 def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:
-    """It lacks the kernels of everything else; only the counts are those of a measured run."""
+    """It misses the kernels of everything else; only the counts are those of a measured run."""
     session = open_session(tmp_path)
     contest = plan(session, "m/s@any#trimming-reduced")
     files = find_files(find_task(session, "m/s@any#trimming-reduced"), session)

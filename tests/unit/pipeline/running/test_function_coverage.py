@@ -1,4 +1,4 @@
-"""Recording functions: which runs are made for it, and what is told of those that fail."""
+"""Recording functions: which runs are made for it, and what learns of those that fail."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_program_without_words_has_none_recorded(
     assert device.plays == []
 
 
-def test_an_emulator_tells_it_of_the_unfolded_link(tmp_path: Path) -> None:
+def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
     """Anything else runs the probed twin."""
     emulated, elsewhere = FakeDevice(kind="qemu"), FakeDevice(kind="adb")
 
@@ -122,7 +122,7 @@ def test_a_run_that_fails_is_the_product_s_fault(tmp_path: Path, ends: tuple[str
     assert caught.value.message.startswith(f"{ID}: the link that shows its functions ended with 1")
 
 
-def test_a_device_that_cannot_load_the_link_is_told(tmp_path: Path) -> None:
+def test_a_device_that_cannot_load_the_link_is_shown(tmp_path: Path) -> None:
     """Nothing is wrong with the scenario, and none of the others would run either."""
     refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
     with pytest.raises(UnsupportedRelocations) as caught:
@@ -131,7 +131,7 @@ def test_a_device_that_cannot_load_the_link_is_told(tmp_path: Path) -> None:
     assert caught.value.message.startswith("device pixel-6: its C library is older than glibc 2.36")
 
 
-def test_a_twin_that_cannot_record_there_is_told(tmp_path: Path) -> None:
+def test_a_twin_that_cannot_record_there_is_shown(tmp_path: Path) -> None:
     """With its own words; another device may be able to."""
     refusal = "exit 96\nstderr megtrim: functions cannot be recorded: no memory\n"
     with pytest.raises(InfrastructureFailure) as caught:

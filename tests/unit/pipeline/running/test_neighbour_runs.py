@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from megtrim.config.scenarios import all_scenarios
 from megtrim.devices import Lease
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import EXACT
+from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.neighbour_runs import (
     Attempt,
@@ -18,10 +20,14 @@ from megtrim.pipeline.running.neighbour_runs import (
     RunObservation,
     attempt,
     judge_outcome,
+    needs_of,
 )
+from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED
 from megtrim.verdict.neighbours import NeighbourOutcome
-from unit.stages.fake_device import FakeDevice, Fickle
-from unit.stages.support import evidence, floats, run
+from unit.stages.built import PROGRAMS, built
+from unit.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
+from unit.stages.support import evidence, floats, keep_set, run
 
 ORDER = RunSpec(
     program=Path("plain"), model=Path("m"), arguments=(), inputs={}, threads=1, timeout_s=90.0
@@ -29,7 +35,7 @@ ORDER = RunSpec(
 COMPUTES = Attempt(spec=ORDER, builds=(), complains=False, searches=False, tolerance=EXACT)
 COMPLAINS = replace(COMPUTES, complains=True)
 SEARCHES = replace(COMPUTES, searches=True)
-GOOD = evidence(outputs={"o": floats(1, 200)})
+COMPUTED = evidence(outputs={"o": floats(1, 200)})
 GONE = "ERROR: cannot open model.mge: No such file"
 
 
@@ -40,7 +46,7 @@ def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
 @pytest.mark.parametrize(
     ("wanted", "seen", "expected"),
     [
-        (COMPUTES, GOOD, (NeighbourOutcome.SAME, "the same outputs")),
+        (COMPUTES, COMPUTED, (NeighbourOutcome.SAME, "the same outputs")),
         (COMPUTES, said(133), (NeighbourOutcome.TRAPPED, "it trapped")),
         (COMPUTES, said(1, GONE), (NeighbourOutcome.REFUSED, f"it ended with 1: {GONE[7:]}")),
         (COMPUTES, said(134), (NeighbourOutcome.CRASHED, "it ended with 134, no message")),
@@ -76,7 +82,7 @@ def test_how_a_run_that_computes_ended(
     wanted: Attempt, seen: RunResult, expected: tuple[NeighbourOutcome, str]
 ) -> None:
     """Equal outputs to the last bit; after a search, within a thousandth of the largest value."""
-    assert judge_outcome(wanted, GOOD, seen) == expected
+    assert judge_outcome(wanted, COMPUTED, seen) == expected
 
 
 def test_equal_outputs_that_prove_little_are_equal() -> None:
@@ -201,7 +207,7 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
 
     def ran(_lease: Lease, spec: RunSpec) -> RunResult:
         waited.append(spec.timeout_s)
-        return replace(GOOD, run=replace(GOOD.run, wall_s=wall_s))
+        return replace(COMPUTED, run=replace(COMPUTED.run, wall_s=wall_s))
 
     monkeypatch.setattr("megtrim.pipeline.running.neighbour_runs.run_on", ran)
     wanted = replace(
@@ -212,3 +218,43 @@ def test_a_trimmed_program_is_waited_for_by_the_time_of_plain(
     attempt(wanted, cast("Lease", FakeDevice()), lambda *_: None)
 
     assert waited == [allowed_s, expected_s]
+
+
+DROPPED = ("_ZN2ns3oneEv", "_ZN2ns3twoEv")
+SAYS_ONE = "exit 133\nstderr megtrim: function #1 is not kept\n"
+
+
+@pytest.mark.parametrize(
+    ("profile", "named", "needed"),
+    [
+        (True, SAYS_ONE, ("ns::two()",)),
+        (True, TRAPS, ("kern<7>",)),
+        (True, None, ("kern<7>",)),
+        (False, SAYS_ONE, ("ns::two()",)),
+        (False, TRAPS, ()),
+        (False, None, ()),
+    ],
+)
+def test_a_trap_is_named_as_far_as_that_is_at_hand(
+    tmp_path: Path, profile: bool, named: str | None, needed: tuple[str, ...]
+) -> None:
+    """``named`` is what the named link does. No profile build is made: this is no scenario."""
+    programs = {PLAIN: GOOD, REDUCED: TRAPS} | ({PROFILE: PROGRAMS[PROFILE]} if profile else {})
+    session = built(tmp_path, programs=programs, keep=dump_keep_set(keep_set(1)))
+    link = None
+    if named is not None:
+        (tmp_path / "named").mkdir()
+        program = tmp_path / "named/load_and_run"
+        program.write_text(named, encoding="utf-8")
+        link = SymbolizingLink(program=program, dropped=DROPPED)
+    spec = RunSpec(
+        program=tmp_path / "m.mge",
+        model=tmp_path / "m.mge",
+        arguments=("--cpu",),
+        inputs={},
+        threads=1,
+        timeout_s=9.0,
+    )
+    needs = needs_of(next(all_scenarios(session.request.config)), session, link)
+
+    assert needs(cast("Lease", FakeDevice()), spec, run(133)) == needed

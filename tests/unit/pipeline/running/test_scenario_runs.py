@@ -36,7 +36,7 @@ def test_what_was_traced_may_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"model_sha256": "0" * 64}, "the model"),
         ({"arguments": ("--cpu", "--iter", "9")}, "the arguments"),
@@ -45,7 +45,7 @@ def test_what_was_traced_may_run(tmp_path: Path) -> None:
         ({"threads": 4}, "the number of threads"),
     ],
 )
-def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], reported: str) -> None:
     """Before running, as bad input, and what changed is named."""
     keep = kept(tmp_path, **change)
     now, _ = open_session(tmp_path)
@@ -53,7 +53,7 @@ def test_anything_else_is_refused(tmp_path: Path, change: dict[str, Any], told: 
         expect_as_traced(next(all_scenarios(now.request.config)), now, keep)
 
     assert refused.value.exit_code == 2
-    assert refused.value.message == f"m/s@any is not what was traced: {told} changed"
+    assert refused.value.message == f"m/s@any is not what was traced: {reported} changed"
 
 
 def test_a_scenario_that_was_never_traced_is_refused(tmp_path: Path) -> None:

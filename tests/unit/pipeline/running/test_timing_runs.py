@@ -87,7 +87,7 @@ def test_outputs_are_those_of_the_last_run_in_their_order(tmp_path: Path) -> Non
         ("true", "baseline: it dumped no output"),
     ],
 )
-def test_a_bad_end_is_told_in_one_line(tmp_path: Path, script: str, reason: str) -> None:
+def test_a_bad_end_is_shown_in_one_line(tmp_path: Path, script: str, reason: str) -> None:
     """In the program's own words."""
     hasty = replace(CONTEST, timeout_s=0.5)
     with open_runs(tmp_path, script, hasty) as runs, pytest.raises(ContestEnded) as caught:

@@ -44,7 +44,7 @@ def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
-    """The program is told to search."""
+    """The program is asked to search."""
     device, noted = FakeDevice(), list[RunResult]()
     asked = make_spec(tmp_path, "cache found\n", search=True)
     cache, run = tracing.search(ID, asked, device, noted.append)

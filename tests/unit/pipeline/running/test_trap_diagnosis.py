@@ -24,7 +24,7 @@ THROWN = (
     "terminate called after throwing an instance of 'std::runtime_error'\n"
     "  what():  the model is damaged\n"
 )
-ANEW = "the committed keep set does not list it"
+AGAIN = "the committed keep set does not list it"
 
 
 def test_a_trap_names_the_regions_that_are_missing() -> None:
@@ -50,7 +50,7 @@ def test_a_trap_names_the_regions_that_are_missing() -> None:
         (run(130, timed_out=True), "it did not end within 2 s"),
     ],
 )
-def test_how_it_ended_is_told(ended: ProgramRun, how: str) -> None:
+def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
     """By signal, exit status, or the C library's own line; missing regions are one region here."""
     found = explain(ended, evidence(trace=trace(1, 2)), keep_set(1))
 
@@ -59,7 +59,7 @@ def test_how_it_ended_is_told(ended: ProgramRun, how: str) -> None:
     assert found.missing == ("kern<2>",)
 
 
-def test_an_engine_error_is_told_in_the_profile_builds_words() -> None:
+def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
     """A damaged model is no trimming fault, whatever signal the reduced build gave."""
     profile = evidence(run(134, stderr=THROWN), trace=None)
 
@@ -72,7 +72,7 @@ def test_an_engine_error_is_told_in_the_profile_builds_words() -> None:
 
 
 def test_an_engine_error_without_words_has_its_exit_status() -> None:
-    """A program that says nothing is still told apart."""
+    """A program that says nothing is still distinguished."""
     found = explain(run(133), evidence(run(7), trace=trace(1)), keep_set(1))
 
     assert found.status == "engine-error"
@@ -80,7 +80,7 @@ def test_an_engine_error_without_words_has_its_exit_status() -> None:
 
 
 def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
-    """Nothing is missing and the profile build runs it: the reduced build's own log is told."""
+    """Nothing is missing and the profile build runs it: the reduced build's own log is shown."""
     profile = evidence(run(stderr="profile log"), trace=trace(1))
 
     assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
@@ -172,12 +172,12 @@ def test_who_is_asked_what_is_missing(
     ("quick", "committed", "why"),
     [
         (False, False, "the keep set does not list it"),
-        (False, True, ANEW),
+        (False, True, AGAIN),
         (True, False, "no scenario ran it"),
     ],
 )
 def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why: str) -> None:
-    """So only a quick look says that none ran it; a committed list can be written anew."""
+    """So only a quick look says that none ran it; a committed list can be written again."""
     given = why_not_kept(committed=committed, quick=quick)
     named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv",))
 

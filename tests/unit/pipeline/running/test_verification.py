@@ -46,7 +46,7 @@ def test_equal_outputs_pass() -> None:
     )
 
 
-def test_several_outputs_are_told_by_name() -> None:
+def test_several_outputs_are_shown_by_name() -> None:
     """Sorted, and counted."""
     found = compared({"b": GOOD, "a": GOOD}, {"a": GOOD, "b": GOOD})
 
@@ -149,7 +149,7 @@ def test_a_damaged_output_is_a_parity_break_and_no_bad_input() -> None:
     assert found.outputs == (row("b"),)
 
 
-def test_all_problems_are_told() -> None:
+def test_all_problems_are_shown() -> None:
     """Not only the first."""
     found = compared({"a": GOOD, "b": GOOD}, {"a": floats(1.0, 2.5, 3.0)})
 
@@ -232,7 +232,7 @@ def test_a_trap_is_explained_by_the_profile_build(tmp_path: Path) -> None:
         ("exit 139\nstderr bad\n", "engine-error", "it ended with 139"),
     ],
 )
-def test_without_a_profile_build_a_bad_end_is_told_all_the_same(
+def test_without_a_profile_build_a_bad_end_is_shown_all_the_same(
     tmp_path: Path, reduced: str, status: str, how: str
 ) -> None:
     """With how to get more."""
@@ -260,7 +260,7 @@ def test_a_plain_build_that_fails_ends_it(tmp_path: Path) -> None:
     assert noted == [Variant.PLAIN]
 
 
-def test_conditions_and_crash_are_those_of_the_run_that_is_told_of(tmp_path: Path) -> None:
+def test_conditions_and_crash_are_those_of_the_run_that_is_shown_of(tmp_path: Path) -> None:
     """Of reduced where it passed or failed, of plain where that failed."""
     hot, worse = f"status 1\n{SAYS_GOOD}", "status 2\ncrash signal 5|pc 0\n"
     passed, _, _ = proved(tmp_path, hot, SAYS_GOOD + "status 3\n")

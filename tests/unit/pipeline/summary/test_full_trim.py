@@ -1,4 +1,4 @@
-"""What a quick look is set beside: the full way's builds of these scenarios, trimmed this way."""
+"""What a quick look is set next to: the full trim's builds of these scenarios, trimmed this way."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def made_header(now: Session, keep: KeepSet, **named: str) -> StageFolder:
 def trimmed(
     now: Session, task: str = "reduce/region", *, keep: KeepSet = OURS, **named: str
 ) -> StageFolder:
-    """Leave what the full way makes of the session's configuration and this keep set."""
+    """Leave what the full trim makes of the session's configuration and this keep set."""
     assert now.request.full is not None
     header = made_header(now, keep, **named)
     text = dump_keep_set(keep)
@@ -81,7 +81,7 @@ def by_functions(now: Session) -> StageFolder | None:
 
 
 def linked(now: Session, *, keep: KeepSet = OURS, **named: str) -> StageFolder:
-    """Leave what the full way links of its build, by a list of functions."""
+    """Leave what the full trim links of its build, by a list of functions."""
     assert now.request.full is not None
     full = changed(now, loaded=now.request.full, quick=False, done={HEADER: made_header(now, OURS)})
     (record,) = keep.scenarios
@@ -151,7 +151,7 @@ def test_another_way_of_trimming_is_another_trim(now: Session, trim: str) -> Non
     assert by_regions(configured(changed, FUNCTION)) == own
 
 
-def test_the_program_by_functions_stands_beside(now: Session) -> None:
+def test_the_program_by_functions_stands_next_to(now: Session) -> None:
     """Where the build that it was linked from does, and functions are configured."""
     made = linked(now)
     assert full_trim.find_builds(now) == {}
@@ -181,7 +181,7 @@ def test_a_header_of_another_layout_is_not_read(now: Session) -> None:
     assert by_regions(now) is None
 
 
-def test_a_configuration_with_mistakes_has_no_full_way(now: Session) -> None:
+def test_a_configuration_with_mistakes_has_no_full_trim(now: Session) -> None:
     """A quick look minds no key of a reduced build."""
     trimmed(now)
 

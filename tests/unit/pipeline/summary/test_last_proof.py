@@ -42,7 +42,7 @@ def program(session: Session) -> str:
     return session.results.done[REDUCED].files["bin/load_and_run"]
 
 
-def test_without_a_word_of_before_there_is_no_proof(now: Session) -> None:
+def test_without_a_message_from_earlier_there_is_no_proof(now: Session) -> None:
     """Of any scenario."""
     assert last_proofs(now) == {"m/s@any": None, "m/s@big": None, "m/t@any": None}
 
@@ -64,13 +64,13 @@ def test_a_proof_of_an_earlier_program_counts(now: Session, there: bool) -> None
     assert last_proofs(now)[ID] == LastProof(days=3, same=False)
 
 
-def test_a_program_with_another_library_beside_it_is_another(
+def test_a_program_with_another_library_next_to_it_is_another(
     now: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine may be in the library, and the program never change."""
     prove(now, reduced=program(now))
-    beside = {"reduced": program(now), "reduced libengine.so": "b" * 64}
-    monkeypatch.setattr(programs, "digests", lambda *_: beside)
+    companion = {"reduced": program(now), "reduced libengine.so": "b" * 64}
+    monkeypatch.setattr(programs, "digests", lambda *_: companion)
 
     assert last_proofs(now)[ID] == LastProof(days=3, same=False)
 
@@ -98,7 +98,7 @@ def test_a_proof_of_a_day_to_come_is_none(now: Session) -> None:
     assert find_expired({ID: proof}, allowed_s=14 * DAY_S) == {ID}
 
 
-def test_a_result_of_now_needs_no_proof(now: Session) -> None:
+def test_a_result_now_needs_no_proof(now: Session) -> None:
     """It is one, or revokes them."""
     scenario = next(each for each in all_scenarios(now.request.config) if each.id == ID)
     prove(now, reduced=program(now))
@@ -110,7 +110,7 @@ def test_a_result_of_now_needs_no_proof(now: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("proof", "told", "old"),
+    ("proof", "reported", "old"),
     [
         (LastProof(days=0, same=True), "last proof 0 days old", False),
         (LastProof(days=1, same=True), "last proof 1 day old", False),
@@ -120,27 +120,29 @@ def test_a_result_of_now_needs_no_proof(now: Session) -> None:
         (LastProof(days=3, same=False), "last proof 3 days old, of another program", False),
     ],
 )
-def test_a_proof_is_told_with_its_age(proof: LastProof, told: str, old: bool) -> None:
+def test_a_proof_is_shown_with_its_age(proof: LastProof, reported: str, old: bool) -> None:
     """And expires when it is older than allowed."""
     allowed: Any = 14 * DAY_S
 
-    assert proof.describe_age(allowed) == told
+    assert proof.describe_age(allowed) == reported
     assert find_expired({ID: proof, "never": None}, allowed_s=allowed) == ({ID} if old else set())
 
 
 @pytest.mark.parametrize(
-    ("day", "told"),
+    ("day", "reported"),
     [
         ("2027-02-01", []),
         ("2027-02-02", ["this is the verdict of 2027-01-31, of what was verified on 2027-02-02"]),
     ],
 )
-def test_a_day_before_what_was_verified_is_told(now: Session, day: str, told: list[str]) -> None:
+def test_a_day_before_what_was_verified_is_shown(
+    now: Session, day: str, reported: list[str]
+) -> None:
     """A clock that was set back; one of tomorrow is another time zone's."""
     prove(now, reduced=program(now), day=day)
     now.results.done[f"verify/{ID}"] = _found(now)
 
-    assert list(ahead(now)) == told
+    assert list(ahead(now)) == reported
 
 
 def _found(session: Session) -> StageFolder:

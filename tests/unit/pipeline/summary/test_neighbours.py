@@ -11,7 +11,7 @@ from unit.stages.fake_device import GOOD, TRAPS
 from unit.stages.neighbour_runs import opened, ran
 
 
-def test_a_verdict_tells_them_and_holds_the_budget(tmp_path: Path) -> None:
+def test_a_verdict_reports_them_and_holds_the_budget(tmp_path: Path) -> None:
     """With the line of its key, and what does not work."""
     session, task, _ = opened(tmp_path, "[iter-1, iter-3]", [GOOD, GOOD, GOOD, TRAPS])
     ran(session, task)

@@ -85,7 +85,7 @@ def test_a_stale_trace_says_nothing_of_an_old_proof(now: Session) -> None:
     assert result.text == "m/s@any: the model changed (stale trace)"
 
 
-def test_a_dead_device_is_told_with_the_last_proof(now: Session) -> None:
+def test_a_dead_device_is_shown_with_the_last_proof(now: Session) -> None:
     """Its age says how much is known all the same."""
     now.results.failed[verify_task(only_scenario(now))] = InfrastructureFailure("no phone")
 
@@ -94,7 +94,7 @@ def test_a_dead_device_is_told_with_the_last_proof(now: Session) -> None:
     assert result.text == "unverified, last proof 3 days old: no phone"
 
 
-def test_attempts_are_told(tmp_path: Path) -> None:
+def test_attempts_are_shown(tmp_path: Path) -> None:
     """Each machine that failed, in order; other attempts are another verdict."""
     here = built(tmp_path)
     every = {task.id: task for task in tasks(here.request.config, committed=False)}
@@ -104,11 +104,11 @@ def test_attempts_are_told(tmp_path: Path) -> None:
         here, engine=cast(Any, SimpleNamespace(identity=lambda: engine)), toolchain=TOOLCHAIN
     )
     keys = []
-    for told in (("one: link lost", "two: it did not boot"), ("two: it did not boot",)):
-        failure = InfrastructureFailure("it did not boot", attempts=told)
+    for reported in (("one: link lost", "two: it did not boot"), ("two: it did not boot",)):
+        failure = InfrastructureFailure("it did not boot", attempts=reported)
         here.results.failed[verify_task(scenario)] = failure
         result = scenario_result(scenario, here, 7, None)
-        assert (result.text, result.attempts) == ("it did not boot", told)
+        assert (result.text, result.attempts) == ("it did not boot", reported)
         keys.append(verdict.inputs(every[VERDICT], here))
 
     assert keys[0] != keys[1]

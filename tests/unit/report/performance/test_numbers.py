@@ -45,9 +45,7 @@ def test_an_interval_may_have_no_upper_end() -> None:
         (Answer.INCONCLUSIVE, 0.5, "unproven"),
     ],
 )
-def test_a_direction_is_only_told_of_a_difference(
-    different: Answer, value: float, word: str
-) -> None:
+def test_only_a_difference_has_a_direction(different: Answer, value: float, word: str) -> None:
     """A ratio by itself is none."""
     assert direction(replace(ratio(value), different=different)) == word
 

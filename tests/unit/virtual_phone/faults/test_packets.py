@@ -134,8 +134,8 @@ def test_a_run_ends_with_its_stream() -> None:
     assert phone(watcher, b"CLSE", SHELL) == []
 
 
-def test_streams_are_told_apart() -> None:
-    """A transfer beside a run counts its own bytes, not the run's."""
+def test_streams_are_distinguished() -> None:
+    """A transfer next to a run counts its own bytes, not the run's."""
     watcher = Watcher()
     host(watcher, b"OPEN", SHELL, b"shell:# megtrim:run\n./a")
     host(watcher, b"OPEN", SYNC, b"sync:\x00")

@@ -22,7 +22,7 @@ def test_most_faults_happen_now() -> None:
     assert make_request("kill") == FaultRequest(fault=Fault.KILL, moment=FaultTrigger.NOW)
 
 
-def test_a_moment_may_be_told_exactly() -> None:
+def test_a_moment_may_be_shown_exactly() -> None:
     """Of which push, how far into it, how long after, and for how long."""
     request = make_request("kill", moment="push", nth=3, after_bytes=500, delay_s=0.5, for_s=2)
     assert request == FaultRequest(
@@ -54,7 +54,7 @@ def test_vanish_is_in_the_midst_of_a_push() -> None:
     ],
 )
 def test_values(fault: str, value: float | None, expected: float | None) -> None:
-    """Some have one by default, some must be told, most have none."""
+    """Some have one by default, some must be given one, most have none."""
     assert make_request(fault, value=value).value == expected
 
 

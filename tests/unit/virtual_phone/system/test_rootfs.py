@@ -1,4 +1,4 @@
-"""The phone's root: made once from Debian's packages, or one message that says what lacks."""
+"""The phone's root: made once from Debian's packages, or one message that says what is missing."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_it_is_made_once(machine: dict[str, str], calls: Path, tmp_path: Path) -
 
 
 def test_another_mirror(machine: dict[str, str], calls: Path) -> None:
-    """One that is named is asked, and nobody looks for this machine's."""
+    """One that is named is asked, and no one looks for this machine's."""
     rootfs.provide(ProcessRunner({**machine, "LISTED": ""}), mirror="http://named.example/debian")
 
     asked = calls.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def test_no_keyring(machine: dict[str, str], tmp_path: Path, calls: Path) -> Non
 
 @pytest.mark.parametrize("tool", ["apt-get", "dpkg-deb", "dpkg"])
 def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
-    """A machine without Debian's tools is told of the image."""
+    """A machine without Debian's tools learns of the image."""
     tools = tmp_path / "bin"
     (tools / tool).unlink()
 
@@ -125,7 +125,7 @@ def test_no_apt(machine: dict[str, str], tmp_path: Path, tool: str) -> None:
 
 
 def test_a_mirror_that_does_not_deliver(machine: dict[str, str]) -> None:
-    """Apt's last word is told, and nothing half made stays."""
+    """Apt's last word is shown, and nothing half made stays."""
     processes = ProcessRunner({**machine, "UNREACHABLE": "1"})
 
     with pytest.raises(InfrastructureFailure) as failure:
@@ -146,7 +146,7 @@ def test_where_it_is(machine: dict[str, str]) -> None:
 
 
 def test_a_cache_that_cannot_be(machine: dict[str, str], tmp_path: Path) -> None:
-    """A file in the folder's place is told."""
+    """A file in the folder's place is shown."""
     (tmp_path / "cache").touch()
 
     with pytest.raises(InfrastructureFailure, match="a root for virtual phones cannot be made: "):

@@ -133,7 +133,7 @@ def test_a_host_runs_nothing_unless_it_is_allowed(
 
 
 def test_an_emulated_run_is_asked_for(job: Job) -> None:
-    """On a hosted runner nobody needs protection; the evidence says that it was no device."""
+    """On a hosted runner no one needs protection; the evidence says that it was no device."""
     answer = job("--emulated")
 
     assert answer.status == 0
@@ -190,7 +190,7 @@ def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
     assert job("--emulated").status == 0
 
 
-def test_a_kind_that_nobody_knows_is_refused(job: Job) -> None:
+def test_a_kind_that_no_one_knows_is_refused(job: Job) -> None:
     """The kit on the runner may be older than the build's."""
     job.write(devices=(device(kind="telepathy"),))
     answer = job()
@@ -284,7 +284,7 @@ def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
     assert pools == []
 
 
-def test_what_every_phone_failed_at_is_told(job: Job, pools: list[tuple[str, Pool]]) -> None:
+def test_what_every_phone_failed_at_is_shown(job: Job, pools: list[tuple[str, Pool]]) -> None:
     """All attempts, under the name of the first."""
     job.write(devices=(phone("dead-1"), phone("dead-2")))
     answer = job()
@@ -386,7 +386,7 @@ def test_ctrl_c_leaves_nothing(job: Job, allowed: None, monkeypatch: pytest.Monk
 def test_copies_of_the_bundle_are_private(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody else may change a program between its check and its run."""
+    """No one else may change a program between its check and its run."""
     seen: list[int] = []
 
     def look(*_: object) -> None:

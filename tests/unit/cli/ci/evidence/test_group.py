@@ -10,7 +10,7 @@ from unit.cli.support import Shell
 @pytest.mark.parametrize("asked", ["traces", "functions"])
 @pytest.mark.parametrize("more", [("--committed",), ("--quick",), ("--proofs", "x")])
 def test_purposes_do_not_mix(shell: Shell, asked: str, more: tuple[str, ...]) -> None:
-    """Both are asked for anew: the committed keep set and proofs have no say."""
+    """Both are asked for again: the committed keep set and proofs have no say."""
     answer = shell("ci", "evidence", "pack", f"--{asked}", "--to", "b", *more)
 
     assert answer.status == 2

@@ -74,7 +74,7 @@ def final_(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Final:
 
 
 def test_a_report_has_all_its_forms(final_: Final) -> None:
-    """And the sizes that the build left beside its verdict."""
+    """And the sizes that the build left next to its verdict."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     (final_.results / "sizes.json").write_text("sizes", encoding="utf-8")
@@ -108,7 +108,7 @@ def test_silence_has_its_reason(final_: Final) -> None:
     assert final_("--pending", "lazy").status == 2
 
 
-def test_proofs_of_before_are_used_and_handed_on(final_: Final) -> None:
+def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:
     """A pull request that touches nothing needs no device, and says why."""
     final_.verdict(to_json(passing()))
     final_.bundle(scenarios=(), proven=(proven(),))
@@ -123,7 +123,7 @@ def test_proofs_of_before_are_used_and_handed_on(final_: Final) -> None:
     assert "pixel-6 proved this program 3 days ago" in final_.read("comment.md")
 
 
-def test_proofs_that_nobody_kept_are_none(final_: Final) -> None:
+def test_proofs_that_no_one_kept_are_none(final_: Final) -> None:
     """A first run has no baseline; a damaged file is bad input all the same."""
     final_.verdict(to_json(passing()))
     final_.bundle()
@@ -171,7 +171,7 @@ def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None
 
 
 def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
-    """Nobody knows which devices had to be asked; the gate says so as well."""
+    """No one knows which devices had to be asked; the gate says so as well."""
     final_.verdict(to_json(passing()))
     answer = final_()
 
@@ -182,7 +182,7 @@ def test_a_lost_bundle_is_no_pass(final_: Final) -> None:
 
 
 def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
-    """What it found is told, and is enough."""
+    """What it found is shown, and is enough."""
     final_.verdict(to_json(failing()))
 
     assert final_().status == 0
@@ -190,8 +190,8 @@ def test_a_failed_build_fails_without_a_bundle(final_: Final) -> None:
     assert final_.shell("ci", "gate", "report").status == 1
 
 
-def test_a_build_that_ended_early_is_told(final_: Final) -> None:
-    """Why, as a comment, for the gate; a report of before is gone."""
+def test_a_build_that_ended_early_is_shown(final_: Final) -> None:
+    """Why, as a comment, for the gate; an earlier report is gone."""
     final_.verdict(to_json(passing()))
     final_.bundle()
     final_()
@@ -211,7 +211,7 @@ def test_a_build_that_ended_early_is_told(final_: Final) -> None:
     assert (gate.status, gate.out) == (2, "  megtrim.yaml:3: @all no\n    fix\n")
 
 
-def test_a_build_that_left_nothing_is_told(final_: Final) -> None:
+def test_a_build_that_left_nothing_is_shown(final_: Final) -> None:
     """Its job was cancelled, say."""
     answer = final_()
 
@@ -261,7 +261,7 @@ def test_a_report_does_not_go_where_its_sources_lie(final_: Final, left: str) ->
 
 
 def test_the_run_is_linked_from_its_environment() -> None:
-    """Where all three parts are known, and unless told otherwise."""
+    """Where all three parts are known, and unless asked otherwise."""
     env = {
         "GITHUB_SERVER_URL": "https://github.com",
         "GITHUB_REPOSITORY": "team/app",

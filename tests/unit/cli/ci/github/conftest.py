@@ -17,12 +17,12 @@ def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
         repository = github.repository("acme/phone", workflows={"megtrim.yml": {"pull-request"}})
         base = repository.commit({"a": "1"}, branch="main")
         head = repository.commit({"a": "2"}, parents=[base], branch="feature")
-        told = Job(shell, github, repository, base, head, monkeypatch)
+        reported = Job(shell, github, repository, base, head, monkeypatch)
         ends = {
             "head": {"sha": head, "ref": "feature", "repo": repository.brief()},
             "base": {"sha": base, "ref": "main", "repo": repository.brief()},
         }
-        told.event(
+        reported.event(
             "pull_request",
             {"pull_request": {"number": 7, **ends}, "repository": repository.brief()},
             REPOSITORY="acme/phone",
@@ -34,5 +34,5 @@ def job(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
             TOKEN=github.token,
             OUTPUT=str(shell.folder / "outputs"),
         )
-        yield told
+        yield reported
         github.check()

@@ -98,7 +98,7 @@ def test_the_first_run_of_all_may_get_no_answer(job: Job) -> None:
     assert sorted(path.name for path in job.baseline().iterdir()) == ["evidence.json", "sizes.json"]
 
 
-def test_outside_of_a_job_find_says_what_lacks(job: Job) -> None:
+def test_outside_of_a_job_find_says_what_is_missing(job: Job) -> None:
     """A workflow that passes no token is wrong, and would find nothing for ever."""
     job.env.setenv("GITHUB_TOKEN", "")
 

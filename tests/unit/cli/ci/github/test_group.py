@@ -102,7 +102,7 @@ def job(shell: Shell, github: GithubDouble, monkeypatch: pytest.MonkeyPatch) -> 
     return Job(shell, github, monkeypatch)
 
 
-def test_everything_is_told(job: Job) -> None:
+def test_everything_is_shown(job: Job) -> None:
     """The same text in the summary and in the comment, which leads to the run."""
     verdict = failing()
     job.leave("verdict.json", to_json(verdict))
@@ -122,7 +122,7 @@ def test_everything_is_told(job: Job) -> None:
     assert all(line.startswith(("::error ", "::warning ")) for line in annotations)
 
 
-def test_what_is_told_again_is_not_written_again(job: Job) -> None:
+def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
     """The late job of the same run has often nothing to add."""
     job.leave("verdict.json", to_json(passing()))
     job()
@@ -189,7 +189,7 @@ def test_a_hostile_report_prints_no_commands(job: Job) -> None:
 # Without a verdict
 
 
-def test_an_early_ending_is_told(job: Job) -> None:
+def test_an_early_ending_is_shown(job: Job) -> None:
     """Its text is foreign, too: a compiler's, for one. What else there is, the run has."""
     ending = EarlyExit(exit=2, message="no @compiler\n```\n<b>", hint="install: one")
     job.leave("ending.json", dump_ending(ending))
@@ -218,8 +218,8 @@ def test_a_page_that_was_left_is_taken(job: Job) -> None:
     assert job.comments == [f"# Why\n\n{MARK}"]
 
 
-def test_nothing_at_all_is_told(job: Job) -> None:
-    """A job that was killed has left nothing, and somebody waits for an answer."""
+def test_nothing_at_all_is_shown(job: Job) -> None:
+    """A job that was killed has left nothing, and someone waits for an answer."""
     job.report.rmdir()
 
     answer = job()
@@ -274,7 +274,7 @@ def test_a_fork_gets_the_summary(job: Job, repository: Any) -> None:
 
 @pytest.mark.parametrize("name", ["push", "schedule", "merge_group", "workflow_dispatch"])
 def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
-    """There is nobody to write to; an empty option is none."""
+    """There is no one to write to; an empty option is none."""
     job.event(name)
     job.leave("verdict.json", to_json(passing()))
 
@@ -295,7 +295,7 @@ def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
 
 
 def test_the_event_s_pull_request_wins(job: Job) -> None:
-    """A number that is given beside it changes nothing."""
+    """A number that is given next to it changes nothing."""
     job.leave("verdict.json", to_json(passing()))
 
     assert job("--pull-request", "3").out == "comment on pull request 17: created\n"
@@ -303,7 +303,7 @@ def test_the_event_s_pull_request_wins(job: Job) -> None:
 
 @pytest.mark.parametrize("name", ["workflow_dispatch", "pull_request"])
 def test_a_run_that_was_overtaken_writes_nothing(job: Job, name: str) -> None:
-    """The pull request is at another commit than this run: its own run tells."""
+    """The pull request is at another commit than this run: its own run reports."""
     job.event(name)
     job.repository.pulls[17]["head"]["sha"] = BASE
     job.leave("verdict.json", to_json(passing()))
@@ -329,7 +329,7 @@ def test_a_fork_that_is_named_by_hand_gets_the_summary(job: Job) -> None:
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "²", "9" * 16, "1;reboot"])
 def test_a_number_that_is_none_is_refused(job: Job, number: str) -> None:
-    """It is typed by somebody who may start workflows."""
+    """It is typed by someone who may start workflows."""
     answer = job("--pull-request", number)
 
     assert answer.status == InputError.exit_code
@@ -407,7 +407,7 @@ def test_a_server_that_is_not_there(
         ("GITHUB_SHA", "GITHUB_SHA is not set"),
     ],
 )
-def test_a_job_that_lacks_something_has_the_summary(job: Job, variable: str, text: str) -> None:
+def test_a_job_without_something_has_the_summary(job: Job, variable: str, text: str) -> None:
     """A warning; only who asks for it gets more."""
     job.env[variable] = ""
     job.leave("verdict.json", to_json(passing()))

@@ -19,8 +19,8 @@ DOCKER = """\
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
 words = sys.argv[1:]
-with (here / "told").open("a") as told:
-    told.write(json.dumps(words) + chr(10))
+with (here / "reported").open("a") as log:
+    log.write(json.dumps(words) + chr(10))
 images = json.loads((here / "images").read_text())
 def end(text="", rc=0, error=""):
     (here / "images").write_text(json.dumps(images))
@@ -54,7 +54,7 @@ match words:
         end()
 end("", 1, "unknown: " + " ".join(words))
 """
-"""Stands in for docker's command: it has the images of a file beside it."""
+"""Stands in for docker's command: it has the images of a file next to it."""
 
 
 class Job:
@@ -68,7 +68,7 @@ class Job:
         (programs / "docker").chmod(0o755)
         self.images = programs / "images"
         self.images.write_text(json.dumps({}), encoding="utf-8")
-        self.told = programs / "told"
+        self.reported = programs / "reported"
         self.output = shell.folder / "output"
         monkeypatch.setenv("PATH", str(programs), prepend=":")
         monkeypatch.setenv("GITHUB_OUTPUT", str(self.output))
@@ -102,9 +102,9 @@ class Job:
 
     def verbs(self) -> list[str]:
         """Return what docker was asked to do, beyond what it has."""
-        if not self.told.exists():
+        if not self.reported.exists():
             return []
-        every = [json.loads(line) for line in self.told.read_text("utf-8").splitlines()]
+        every = [json.loads(line) for line in self.reported.read_text("utf-8").splitlines()]
         return [words[0] for words in every if words[:2] != ["image", "inspect"]]
 
 
@@ -202,9 +202,9 @@ def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> No
     """The next job, on another machine, loads what this one kept."""
     job.pin(monkeypatch, "base")
     first = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
-    told = job.outputs()
+    reported = job.outputs()
     assert first.status == 0, first.err
-    assert told == {"image": f"sha256:{'d' * 64}", "made": "true"}
+    assert reported == {"image": f"sha256:{'d' * 64}", "made": "true"}
     assert job.verbs() == ["build", "save"]
     job.images.write_text(json.dumps({}), encoding="utf-8")
     job.output.unlink()
@@ -212,11 +212,11 @@ def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> No
     second = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
 
     assert second.status == 0, second.err
-    assert job.outputs() == {"image": told["image"], "made": "false"}
+    assert job.outputs() == {"image": reported["image"], "made": "false"}
     assert job.verbs() == ["build", "save", "load"]
 
 
-def test_a_damaged_archive_is_made_anew(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a cache."""
     job.pin(monkeypatch, "base")
     Path("image").mkdir()
@@ -231,9 +231,9 @@ def test_a_damaged_archive_is_made_anew(job: Job, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The trim has its image all the same; half an archive is left to nobody."""
+    """The trim has its image all the same; half an archive is left to no one."""
     job.pin(monkeypatch, "base")
-    job.told.with_name("full").touch()
+    job.reported.with_name("full").touch()
 
     answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
 
@@ -266,7 +266,7 @@ def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch)
         ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64"),
     ],
 )
-def test_what_a_recipe_lacks(
+def test_what_a_recipe_misses(
     job: Job,
     monkeypatch: pytest.MonkeyPatch,
     recipe: str,

@@ -121,8 +121,8 @@ def refresh(job: Job) -> Job:
 
 def propose(job: Job, *arguments: str, keep_set: str = "project/trim/keepset.json") -> Answer:
     """Run propose as the workflow does."""
-    told = ("--project", "project", "--keep-set", keep_set, "--report", "final")
-    return job("propose", *told, *arguments)
+    reported = ("--project", "project", "--keep-set", keep_set, "--report", "final")
+    return job("propose", *reported, *arguments)
 
 
 def test_a_new_keep_set_is_proposed_and_its_checks_are_started(refresh: Job) -> None:
@@ -289,7 +289,7 @@ def test_a_refused_pull_request_is_an_infrastructure_failure(refresh: Job) -> No
 
 
 def test_hostile_names_stay_text(refresh: Job) -> None:
-    """A headline with markup mentions nobody and opens no comment."""
+    """A headline with markup mentions no one and opens no comment."""
     hostile = replace(examples.passing(), headline="@admin <!-- megtrim:report:v1:x --> #1")
     (refresh.folder / "final" / "verdict.json").write_text(to_json(hostile))
 

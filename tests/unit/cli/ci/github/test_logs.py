@@ -27,7 +27,7 @@ def kept(shell: Shell) -> dict[str, str]:
 
 
 def test_what_failed_is_kept(shell: Shell) -> None:
-    """A build that ended well has a manifest; its log is nobody's business."""
+    """A build that ended well has a manifest; its log is no one's business."""
     log(shell, "build/abc", "error: here\n")
     done = log(shell, "reduce/def", "fine\n")
     (done.parent / "manifest.json").write_text("{}", encoding="utf-8")
@@ -79,7 +79,7 @@ def test_a_password_is_not_in_them(shell: Shell, monkeypatch: pytest.MonkeyPatch
         (f"redis://ci:{'geheim' * 300}@cache.lan", "redis://***@cache.lan"),
     ],
 )
-def test_a_password_that_nobody_told(shell: Shell, found: str, left: str) -> None:
+def test_a_password_that_no_one_shown(shell: Shell, found: str, left: str) -> None:
     """A job's step that copies logs has no password to look for."""
     log(shell, "build/abc", f"a {found}\n")
 
@@ -90,7 +90,7 @@ def test_a_password_that_nobody_told(shell: Shell, found: str, left: str) -> Non
 
 
 def test_a_password_is_not_cut_in_two(shell: Shell) -> None:
-    """Its end, without its beginning, could not be told from anything else."""
+    """Its end, without its beginning, could not be distinguished from anything else."""
     secret = "redis://ci:geheim@cache.lan "
     log(shell, "build/abc", "x" * 100 + secret + "y" * (LARGEST_BYTES - len("heim@cache.lan ")))
 

@@ -61,15 +61,15 @@ def test_the_committed_keep_set_is_verified(
     ]
     shown = json.loads(capsys.readouterr().out)
     assert shown == {"device": {"include": entries}, "emulated": NONE}
-    told = outputs(output)
-    assert {name: json.loads(value) for name, value in told.items()} == {
+    reported = outputs(output)
+    assert {name: json.loads(value) for name, value in reported.items()} == {
         "device": {"include": entries},
         "device-jobs": 2,
         "emulated": NONE,
         "emulated-jobs": 0,
         "functions": False,
     }
-    assert not any("\n" in value for value in told.values())
+    assert not any("\n" in value for value in reported.values())
 
 
 @pytest.mark.parametrize("way", ["committed", "quick"])
@@ -78,23 +78,29 @@ def test_what_the_build_job_made_is_verified(tmp_path: Path, output: Path, way: 
     made = built(tmp_path, committed=way == "committed", quick=way == "quick")
     show_matrix(made, proofs=None, per_job=20)
 
-    told = outputs(output)
-    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-evidence-any-1")]}
-    assert told["emulated-jobs"] == "0"
+    reported = outputs(output)
+    assert json.loads(reported["device"]) == {
+        "include": [job("any", "1/1", "megtrim-evidence-any-1")]
+    }
+    assert reported["emulated-jobs"] == "0"
 
 
 def test_else_all_is_traced(tmp_path: Path, output: Path) -> None:
     """Classes without a runner are emulated."""
     show_matrix(built(tmp_path), proofs=None, per_job=20)
 
-    told = outputs(output)
-    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-traces-any-1")]}
-    assert json.loads(told["emulated"]) == {"include": [job("big", "1/1", "megtrim-traces-big-1")]}
-    assert (told["device-jobs"], told["emulated-jobs"]) == ("1", "1")
+    reported = outputs(output)
+    assert json.loads(reported["device"]) == {
+        "include": [job("any", "1/1", "megtrim-traces-any-1")]
+    }
+    assert json.loads(reported["emulated"]) == {
+        "include": [job("big", "1/1", "megtrim-traces-big-1")]
+    }
+    assert (reported["device-jobs"], reported["emulated-jobs"]) == ("1", "1")
 
 
 def test_functions_are_next_once_there_are_traces(tmp_path: Path, output: Path) -> None:
-    """The first jobs are told that others follow; those know that they are the last."""
+    """The first jobs know that others follow; those know that they are the last."""
     session = linked(tmp_path)
     show_matrix(session, proofs=None, per_job=20)
     first = outputs(output)
@@ -116,24 +122,26 @@ def test_where_nothing_is_traced_functions_come_first(tmp_path: Path, output: Pa
     """Of the plain build."""
     show_matrix(linked(tmp_path, trim="level: function, base: plain"), proofs=None, per_job=20)
 
-    told = outputs(output)
-    assert told["functions"] == "false"
-    assert json.loads(told["device"]) == {"include": [job("any", "1/1", "megtrim-functions-any-1")]}
+    reported = outputs(output)
+    assert reported["functions"] == "false"
+    assert json.loads(reported["device"]) == {
+        "include": [job("any", "1/1", "megtrim-functions-any-1")]
+    }
 
 
 def test_before_the_link_no_functions_can_be_asked_for(
     tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is made where the bundle is packed; a plan before that says what lacks."""
+    """It is made where the bundle is packed; a plan before that says what is missing."""
     session = linked(tmp_path, trim="level: function, base: plain")
     del session.results.done[LINKED]
-    told = io.StringIO()
-    show_matrix(changed(session, console=Console(told)), proofs=None, per_job=20)
+    reported = io.StringIO()
+    show_matrix(changed(session, console=Console(reported)), proofs=None, per_job=20)
 
     assert json.loads(capsys.readouterr().out) == {"device": NONE, "emulated": NONE}
     jobs = outputs(output)
     assert (jobs["device-jobs"], jobs["emulated-jobs"], jobs["functions"]) == ("0", "0", "false")
-    assert told.getvalue() == (
+    assert reported.getvalue() == (
         "warning: no job: functions/linked, which devices would run, is not built yet\n"
     )
 

@@ -1,4 +1,4 @@
-/* A program that does what it is told, to see what a device makes of it.
+/* A program that does what its words say, to see what a device makes of it.
  * Static, of C alone: built for this machine and for arm64. Each verb is a behaviour of the
  * contract suite; several can be given, separated by a word that is one comma. */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 
 static const char* need(char** words, int at) {
     if (!words[at]) {
-        fprintf(stderr, "deed: %s lacks a word\n", words[0]);
+        fprintf(stderr, "deed: %s needs a word\n", words[0]);
         exit(99);
     }
     return words[at];
