@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from megtrim.config.yaml.document import parse_document
-from megtrim.evidence.bundle import dump_bundle, parse_bundle
+from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
+from megtrim.evidence.contest_record import dump_record, expect_of, parse_record
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.functions.function_list import FunctionList, dump_list, parse_list
@@ -22,7 +23,19 @@ from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.verdict.model import parse_verdict, to_json
-from unit.evidence.support import bundle, evidence
+from unit.evidence.support import (
+    BINDING,
+    CONTEST,
+    bundle,
+    contest,
+    contest_result,
+    evidence,
+    record,
+    samples,
+    time_bundle,
+    timed,
+    written,
+)
 from unit.verdict.examples import failing, passing
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +71,10 @@ def _arrays() -> tuple[bytes, ...]:
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: read(data.decode("utf-8", errors="replace"))
+
+
+def _read_record(text: str) -> None:
+    expect_of(parse_record(text, source="r"), id_=CONTEST, binding=BINDING, contest=contest())
 
 
 def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, ...]:
@@ -120,12 +137,20 @@ READERS = (
     ),
     FileReader(
         "evidence.json",
-        (dump_set(EvidenceSet(entries=(evidence(),))).encode(),),
+        (
+            dump_set(EvidenceSet(entries=(evidence(),))).encode(),
+            written(evidence(timed(record()), purpose=JobPurpose.TIME)).encode(),
+        ),
         _text(lambda text: parse_set(text, source="e")),
     ),
     FileReader(
         "bundle.json",
-        (dump_bundle(bundle()).encode(),),
+        (dump_bundle(bundle()).encode(), dump_bundle(time_bundle()).encode()),
         _text(lambda text: parse_bundle(text, source="b")),
+    ),
+    FileReader(
+        "record of a contest",
+        (dump_record(record(result=contest_result(samples=tuple(samples()[:2])))).encode(),),
+        _text(_read_record),
     ),
 )

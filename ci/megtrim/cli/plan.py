@@ -27,6 +27,7 @@ Examples:
   megtrim plan
   megtrim plan --why
   megtrim plan --committed --github-matrix --proofs evidence.json
+  megtrim plan --committed --github-matrix --times --per-job 5
 """
 )
 @trimming
@@ -36,29 +37,36 @@ Examples:
 @click.option(
     "--github-matrix", is_flag=True, help="Print the device jobs of a workflow instead, as JSON."
 )
+@click.option(
+    "--times", is_flag=True, help="With --github-matrix: jobs that take times, as `perf` says."
+)
 @proofs_option
 @click.option(
     "--per-job",
     type=click.IntRange(1, MOST_RESULTS),
     default=PER_JOB,
     show_default=True,
-    help="Scenarios for each device job.",
+    help="Scenarios for each device job, or contests with --times.",
 )
 def plan(
     why: bool,
     as_json: bool,
     github_matrix: bool,
+    times: bool,
     proofs: Path | None,
     per_job: int,
     **options: Any,
 ) -> int:
     """Show which tasks would run and which are up to date. Nothing is built or run."""
+    if times and not github_matrix:
+        msg = "--times chooses the device jobs: it needs --github-matrix"
+        raise click.UsageError(msg)
     session = open_session(Options(**options), writes=False)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
     steps = runner.plan(tasks_up_to(Stage.REPORT, every), session)
     if github_matrix:
-        return show_matrix(session, proofs=proofs, per_job=per_job)
+        return show_matrix(session, proofs=proofs, per_job=per_job, times=times)
     if as_json:
         show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
         return EXIT_PASS

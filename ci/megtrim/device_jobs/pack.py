@@ -15,6 +15,11 @@ from pathlib import Path
 from megtrim.build_spec import Link, Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.device_jobs.contests import (
+    describe_times,
+    list_timed_builds,
+    select_contests,
+)
 from megtrim.errors import InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import (
@@ -44,6 +49,7 @@ from megtrim.plan.graph import (
     PLAIN,
     PROFILE,
     REDUCED,
+    REGION,
     keep_task,
     search_task,
     trims_functions,
@@ -52,7 +58,12 @@ from megtrim.plan.graph import (
 from megtrim.stages import functions, profile, verify
 from megtrim.store import StageFolder, cannot_write, sha256_file
 
-_PROGRAMS = {PLAIN: Variant.PLAIN, PROFILE: Variant.PROFILE, REDUCED: Variant.REDUCED}
+_PROGRAMS = {
+    PLAIN: Variant.PLAIN,
+    PROFILE: Variant.PROFILE,
+    REGION: Variant.REGION,
+    REDUCED: Variant.REDUCED,
+}
 _NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
 _ANY_DIGEST = "0" * 64
 
@@ -98,6 +109,8 @@ def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
             return (LINKED,)
         case JobPurpose.VERIFY:
             return PLAIN, keep_task(config), REDUCED
+        case JobPurpose.TIME:
+            return list_timed_builds(config)
 
 
 def runner_classes(request: TrimRequest) -> frozenset[str]:
@@ -108,8 +121,11 @@ def runner_classes(request: TrimRequest) -> frozenset[str]:
 def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Selection:
     """Return what devices are asked for; nothing where its programs are not built.
 
-    To trace or to record, all scenarios are; to verify, those of classes with a device on a runner.
+    To trace or to record, all scenarios are; to verify, those of classes with a device on a runner;
+    to time, contests whose programs are built stand for their scenarios.
     """
+    if purpose is JobPurpose.TIME:
+        return Selection(asked=select_contests(session), proven=())
     if missing(session, purpose):
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(session.request.config))
@@ -191,6 +207,8 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
     if not selection.asked:
         # Nothing is linked for devices that run nothing.
         session = replace(session, results=replace(session.results, make=None))
+    asked = {each.id: (each, bound) for each, bound in selection.asked}
+    times = describe_times(session) if purpose is JobPurpose.TIME else None
     _clear(to)
     put = _Files(to)
     keep_set = None
@@ -210,7 +228,7 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
             keep_set=keep_set,
             devices=tuple(_devices(session.request, purpose)),
             scenarios=tuple(
-                _scenario(each, bound, session, purpose, put) for each, bound in selection.asked
+                _scenario(each, bound, session, purpose, put) for each, bound in asked.values()
             ),
             proven=tuple(
                 ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
@@ -218,6 +236,7 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
             ),
             applications=tuple(_applications(session, purpose, put)),
             speaks=purpose is JobPurpose.RECORD and functions.speaks(session.request),
+            times=times,
         )
     except ValueError as error:
         msg = f"{session.request.loaded.path}: {error}"
@@ -229,16 +248,18 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
     return bundle
 
 
-def _builds(results: TaskResults, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
+def _builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
+    trimmed = (Variant.REGION, Variant.REDUCED) if session.request.config.perf.trimming else ()
     wanted = {
         JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
         JobPurpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
         JobPurpose.RECORD: (),
+        JobPurpose.TIME: (Variant.PLAIN, *trimmed),
     }
     return {
-        variant: results.done[task]
+        variant: session.results.done[task]
         for task, variant in _PROGRAMS.items()
-        if task in results.done and variant in wanted[purpose]
+        if task in session.results.done and variant in wanted[purpose]
     }
 
 
@@ -255,13 +276,15 @@ def _forms(
     name: str, session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[tuple[str, str]]:
     """Yield a program in each variant, and the links of it that tell of its functions."""
-    builds = _builds(session.results, purpose)
+    builds = _builds(session, purpose)
     if purpose is JobPurpose.RECORD:
         yield from _telling(name, session.results, put)
     for variant, build in builds.items():
         yield variant, put(binary(build, name))
+    if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
+        return
     # A device cannot ask for the link where a trap wants it.
-    if Variant.REDUCED in builds and (files := symbolizing_link.named_files(name, session)):
+    if files := symbolizing_link.named_files(name, session):
         yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
 
 
@@ -293,28 +316,41 @@ def _applications(
             programs=tuple(_forms(name, session, purpose, put)),
             companions=tuple(
                 (variant, file, put(binary(build, file)))
-                for variant, build in _builds(session.results, purpose).items()
+                for variant, build in _builds(session, purpose).items()
                 for file in programs.companion_files(name, session)
             ),
         )
 
 
-def _devices(request: TrimRequest, purpose: JobPurpose) -> Iterator[BundleDevice]:
-    """Yield the devices on runners; if not to verify, each other class has an automatic one."""
+def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
+    """Return the devices on runners, as a bundle describes them."""
     config = request.config
-    cpus = {each.name: each.qemu_cpu or "max" for each in config.classes}
-    for each in config.devices:
-        if each.runner:
-            yield BundleDevice(
-                name=each.name,
-                kind=each.kind,
-                cpu_class=each.class_,
-                qemu_cpu=cpus[each.class_],
-                runner=True,
-                settings=each.settings,
-            )
-    if purpose is JobPurpose.VERIFY:
+    cpus = _list_cpus(config)
+    return tuple(
+        BundleDevice(
+            name=each.name,
+            kind=each.kind,
+            cpu_class=each.class_,
+            qemu_cpu=cpus[each.class_],
+            runner=True,
+            settings=each.settings,
+        )
+        for each in config.devices
+        if each.runner
+    )
+
+
+def _list_cpus(config: Config) -> dict[str, str]:
+    """Return the CPU that an emulator plays, by class."""
+    return {each.name: each.qemu_cpu or "max" for each in config.classes}
+
+
+def _devices(request: TrimRequest, purpose: JobPurpose) -> Iterator[BundleDevice]:
+    """Yield the devices on runners; to trace or record, each other class has an automatic one."""
+    yield from list_runners(request)
+    if purpose in (JobPurpose.VERIFY, JobPurpose.TIME):
         return
+    cpus = _list_cpus(request.config)
     for name in sorted(cpus.keys() - runner_classes(request)):
         yield BundleDevice(
             name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
@@ -330,7 +366,8 @@ def _scenario(
 ) -> BundleScenario:
     settings = scenario.settings
     searches = purpose is JobPurpose.TRACE and scenario.searches
-    cache = None if searches else cache_of(scenario, session)
+    known = not scenario.searches or search_task(scenario) in session.results.done
+    cache = cache_of(scenario, session) if known and not searches else None
     inputs = sorted(settings.inputs.items())
     return BundleScenario(
         id=scenario.id,

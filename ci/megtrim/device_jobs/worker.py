@@ -15,6 +15,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
 from megtrim.console import Console
+from megtrim.device_jobs.timing import ContestJob
 from megtrim.device_jobs.verified_copy import put, take, take_program
 from megtrim.devices import Device, Lease
 from megtrim.devices.relocation_support import UnsupportedRelocations
@@ -22,6 +23,13 @@ from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
+from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.contest_record import (
+    LARGEST_RECORD,
+    dump_record,
+    make_contest_result,
+    make_skipped_result,
+)
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
@@ -48,6 +56,8 @@ _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2
 """Failures of the device in a row, after which the rest of the job is not tried."""
 
+_Asked = BundleScenario | BundleContest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceJob:
@@ -58,7 +68,8 @@ class DeviceJob:
     """Of the bundle."""
     work: Path
     """An empty folder for copies of the bundle's files, under the names that programs see."""
-    scenarios: tuple[BundleScenario, ...]
+    scenarios: tuple[BundleScenario | BundleContest, ...]
+    """Scenarios, or contests where times are taken."""
     asked: BundleDevice
     today: date
 
@@ -70,9 +81,9 @@ class JobResult:
     evidence: EvidenceSet
     """One entry for each machine that ran something."""
     files: Mapping[str, bytes]
-    """Traces, caches and lists of functions by sha256."""
+    """Traces, caches, lists of functions and records of contests by sha256."""
     lost: int
-    """Scenarios of which nothing is known, because the device failed."""
+    """Scenarios or contests of which nothing is known, because the device failed."""
 
 
 def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> JobResult:
@@ -127,7 +138,7 @@ class _Worker:
             self.console.say(f"  run   {scenario.id}")
             failed = 0 if self._deliver(scenario, device) else failed + 1
 
-    def lose(self, scenario: BundleScenario, why: str, attempts: tuple[str, ...] = ()) -> None:
+    def lose(self, scenario: _Asked, why: str, attempts: tuple[str, ...] = ()) -> None:
         """Note that nothing is known of a scenario."""
         asked = self.job.asked
         self.lost += 1
@@ -138,7 +149,7 @@ class _Worker:
             _make_infrastructure_result(scenario, why, attempts)
         )
 
-    def _deliver(self, scenario: BundleScenario, device: Device) -> bool:
+    def _deliver(self, scenario: _Asked, device: Device) -> bool:
         seen: list[tuple[str, EvidenceResult]] = []
         work = partial(self._result, scenario, seen)
         try:
@@ -156,7 +167,7 @@ class _Worker:
         return True
 
     def _result(
-        self, scenario: BundleScenario, seen: list[tuple[str, EvidenceResult]], lease: Lease
+        self, scenario: _Asked, seen: list[tuple[str, EvidenceResult]], lease: Lease
     ) -> tuple[str, EvidenceResult]:
         """Run a scenario on one machine; return that machine's name and what came."""
         self.log = self.crash = ""
@@ -166,12 +177,17 @@ class _Worker:
                 name=lease.name, kind=lease.kind, facts=facts
             )
         try:
-            return lease.name, self._run_scenario(scenario, lease)
+            return lease.name, self._run_asked(scenario, lease)
         except (ProductFailure, UnsupportedRelocations) as failure:
             return lease.name, self._make_failure_result(scenario, failure)
         except TrapBeforeFailure as trap:
             seen.append((lease.name, _make_verify_result(scenario, trap.outcome)))
             raise
+
+    def _run_asked(self, asked: _Asked, lease: Lease) -> EvidenceResult:
+        if isinstance(asked, BundleContest):
+            return self._time(asked, lease)
+        return self._run_scenario(asked, lease)
 
     def _run_scenario(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
         match self.job.bundle.purpose:
@@ -179,7 +195,7 @@ class _Worker:
                 return self._verify(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
             case JobPurpose.TRACE:
                 return self._trace(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
-            case JobPurpose.RECORD:
+            case _:
                 link = function_coverage.link_for(lease)
                 if self.job.bundle.program(link, scenario.application) is None:
                     msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
@@ -248,9 +264,17 @@ class _Worker:
         text = f"recorded: {len(found.names)} functions"
         return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
 
-    def _make_failure_result(
-        self, scenario: BundleScenario, failure: MegtrimError
-    ) -> EvidenceResult:
+    def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
+        """Measure a contest, and keep its record."""
+        job = self.job
+        timing = ContestJob(asked=contest, bundle=job.bundle, folder=job.folder, work=job.work)
+        if lacking := timing.find_lacking(lease):
+            return make_skipped_result(contest.id, contest.binding, lacking)
+        record = timing.measure(lease, self.console.say)
+        digest = self._keep(dump_record(record).encode(), LARGEST_RECORD, "record of times")
+        return make_contest_result(record, digest)
+
+    def _make_failure_result(self, scenario: _Asked, failure: MegtrimError) -> EvidenceResult:
         of_machine = isinstance(failure, UnsupportedRelocations)
         of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
         return EvidenceResult(
@@ -300,7 +324,7 @@ class _Worker:
         return take(self.job.folder, digest, self.job.work / digest / name)
 
 
-def _make_verify_result(scenario: BundleScenario, outcome: VerificationOutcome) -> EvidenceResult:
+def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> EvidenceResult:
     return EvidenceResult(
         scenario=scenario.id,
         binding=scenario.binding,
@@ -330,7 +354,7 @@ def _make_pass_result(scenario: BundleScenario, text: str, time_s: float) -> Evi
 
 
 def _make_infrastructure_result(
-    scenario: BundleScenario, text: str, attempts: tuple[str, ...] = ()
+    scenario: _Asked, text: str, attempts: tuple[str, ...] = ()
 ) -> EvidenceResult:
     return EvidenceResult(
         scenario=scenario.id,

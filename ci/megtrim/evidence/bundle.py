@@ -1,9 +1,9 @@
 """The bundle: what a hosted build gives to device jobs, so that they need nothing else.
 
 ``bundle.json`` next to ``files/<sha256>``: programs, models, inputs, algorithm caches and the keep
-set; if functions are trimmed, also the *named* link of each program. The runs that it requests
-are values of a fixed shape; nothing in it is executed on the machine that reads it. Pure: text
-in, values out.
+set; if functions are trimmed, also the *named* link of each program. The runs and contests that it
+requests are values of a fixed shape; nothing in it is executed on the machine that reads it. Pure:
+text in, values out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from megtrim.build_spec import Link, Variant
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.errors import InputError
 from megtrim.evidence import limits
+from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.device import BundleDevice
 from megtrim.input_files import decode
 from megtrim.load_and_run import application as command
@@ -32,7 +33,7 @@ from megtrim.midout.keepset import GENERATIONS
 from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.model import DeviceIdentity
 
-VERSION = 4
+VERSION = 5
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
@@ -58,6 +59,8 @@ class JobPurpose(StrEnum):
     TRACE = "trace"
     RECORD = "record"
     """Which functions run."""
+    TIME = "time"
+    """How long contestants take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +208,8 @@ class Bundle:
     """Programs that scenarios run, besides the engine's own."""
     speaks: bool = False
     """If functions are recorded: keep those that print error messages."""
+    times: BundleTimes | None = None
+    """If times are taken: of what; None for any other purpose."""
 
     def __post_init__(self) -> None:
         limits.check_name("target", self.target)
@@ -224,6 +229,7 @@ class Bundle:
         limits.check_count("scenarios", ids, limits.MOST_ITEMS)
         limits.check_unique("devices", [device.name for device in self.devices])
         limits.check_unique("scenarios", ids)
+        self._check_contests()
 
     def _check_programs(self) -> None:
         _check_variants("programs", self.programs)
@@ -236,12 +242,25 @@ class Bundle:
             fits = self.purpose is not JobPurpose.RECORD or scenario.link is not None
             limits.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
         if self.purpose is JobPurpose.VERIFY:
-            self._check_verification()
-
-    def _check_verification(self) -> None:
-        if self.scenarios:
-            fits = self.keep_set is not None
+            fits = not self.scenarios or self.keep_set is not None
             limits.require(fits, "keep_set", None, "one, because devices are to verify")
+        if self.purpose in (JobPurpose.VERIFY, JobPurpose.TIME):
+            self._check_runners()
+
+    def _check_contests(self) -> None:
+        fits = (self.times is not None) is (self.purpose is JobPurpose.TIME)
+        limits.require(fits, "times", str(self.purpose), "contests if it is to time, else none")
+        scenarios = {each.id: each for each in self.scenarios}
+        for contest in self.contests:
+            where, scenario = contest.id, scenarios.get(contest.scenario)
+            if scenario is None:
+                raise limits.wrong(where, contest.scenario, "a scenario of the bundle")
+            contest.check_commands({each.name: each.suffix for each in scenario.inputs})
+            for variant in contest.variants.values():
+                found = self.program(variant, scenario.application)
+                limits.require(found is not None, where, str(variant), "a program of the bundle")
+
+    def _check_runners(self) -> None:
         # A result of any other class would be ignored.
         known = self.runner_classes()
         classes = [(each.id, each.cpu_class) for each in self.scenarios]
@@ -281,9 +300,20 @@ class Bundle:
         runners = (device for device in self.devices if device.runner)
         return any(each.is_machine(cpu_class, machine) for each in runners)
 
-    def of_class(self, cpu_class: str) -> tuple[BundleScenario, ...]:
-        """Return the scenarios to run for a CPU class."""
-        return tuple(each for each in self.scenarios if each.cpu_class == cpu_class)
+    @property
+    def contests(self) -> tuple[BundleContest, ...]:
+        """Those that devices are asked for."""
+        every = self.times.contests if self.times else ()
+        return tuple(each for each in every if each.contest is not None)
+
+    def scenario(self, id_: str) -> BundleScenario:
+        """Return the scenario of an id that a contest names."""
+        return next(each for each in self.scenarios if each.id == id_)
+
+    def of_class(self, cpu_class: str) -> tuple[BundleScenario | BundleContest, ...]:
+        """Return what to run for a CPU class: its scenarios, or its contests if times are taken."""
+        every = self.contests if self.purpose is JobPurpose.TIME else self.scenarios
+        return tuple(each for each in every if each.cpu_class == cpu_class)
 
 
 def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
@@ -301,6 +331,7 @@ _NEEDED: Mapping[JobPurpose, set[str]] = {
     JobPurpose.VERIFY: {Variant.PLAIN, Variant.REDUCED},
     JobPurpose.TRACE: {Variant.PLAIN, Variant.PROFILE},
     JobPurpose.RECORD: {Link.UNFOLDED, OBSERVABLES},
+    JobPurpose.TIME: {Variant.PLAIN},
 }
 
 

@@ -32,7 +32,7 @@ class PendingReason(StrEnum):
     LATE = "late"
 
 
-_PENDING = {
+PENDING = {
     PendingReason.FORK: "a pull request from a fork runs no device job; "
     "a maintainer can push the branch to this repository",
     PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
@@ -113,7 +113,7 @@ class Devices:
         elif self._pending is None:
             why = _NO_RESULT
         else:
-            why = _PENDING[self._pending].format(cpu_class=scenario.cpu_class)
+            why = PENDING[self._pending].format(cpu_class=scenario.cpu_class)
         return self._silent(why, proof, same=same)
 
     def proofs(self) -> EvidenceSet:

@@ -1,9 +1,9 @@
 """Evidence: what a device job brings back, and the set of proofs that a report hands on.
 
 Both have one form: a set with an entry for each machine that ran something.
-``evidence.json`` next to ``files/<sha256>``, which holds traces, algorithm caches and lists of
-functions. It comes from another machine, where a pull request's program ran, so every text in it
-is checked for its form and size. Pure: text in, values out.
+``evidence.json`` next to ``files/<sha256>``, which holds traces, algorithm caches, lists of
+functions and records of contests. It comes from another machine, where a pull request's program
+ran, so every text in it is checked for its form and size. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from megtrim.strict_json import dump, load
 from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
-VERSION = 2
+VERSION = 3
 EVIDENCE_FILE = "evidence.json"
 LARGEST_TRACE = 4 * 1024 * 1024
 LARGEST_CACHE = 16 * 1024 * 1024
@@ -37,9 +37,10 @@ MOST_FACTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceResult:
-    """The result of one scenario on a device."""
+    """The result of one scenario, or of one contest of it, on a device."""
 
     scenario: str
+    """Its id; that of the contest where times are taken."""
     binding: str
     """What it is bound to, copied from the bundle."""
     status: ScenarioStatus
@@ -59,6 +60,8 @@ class EvidenceResult:
     """The sha256 of the algorithm cache that a search left."""
     functions: str | None = None
     """The sha256 of the list of functions that ran."""
+    times: str | None = None
+    """The sha256 of a contest's record."""
     attempts: tuple[str, ...] = ()
     """One line for each machine that failed, if there is no result in the end."""
 
@@ -77,7 +80,7 @@ class EvidenceResult:
         limits.check_count(f"{where}: attempts", self.attempts, limits.MOST_ITEMS)
         for attempt in self.attempts:
             limits.check_line(f"{where}: attempts", attempt)
-        for label in ("trace", "cache", "functions"):
+        for label in ("trace", "cache", "functions", "times"):
             if (digest := getattr(self, label)) is not None:
                 limits.check_digest(f"{where}: {label}", digest)
 
@@ -107,7 +110,7 @@ class Evidence:
         limits.check_count("results", self.results, limits.MOST_RESULTS)
         limits.check_unique("results", [result.scenario for result in self.results])
         for result in self.results:
-            limits.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
+            self._check_subject(result)
             expect_consistent(
                 result.scenario,
                 result.status,
@@ -119,6 +122,12 @@ class Evidence:
             if result.status is ScenarioStatus.PASS:
                 self._check_brought(result)
 
+    def _check_subject(self, result: EvidenceResult) -> None:
+        if self.purpose is JobPurpose.TIME:
+            limits.check_contest("results", result.scenario, cpu_class=self.cpu_class)
+        else:
+            limits.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
+
     def _check_brought(self, result: EvidenceResult) -> None:
         if result.attempts:
             msg = f"{result.scenario}: its status is pass, and every machine failed"
@@ -128,6 +137,8 @@ class Evidence:
                 limits.check_digest(f"{result.scenario}: trace", result.trace or "")
             case JobPurpose.RECORD:
                 limits.check_digest(f"{result.scenario}: functions", result.functions or "")
+            case JobPurpose.TIME:
+                limits.check_digest(f"{result.scenario}: times", result.times or "")
             case JobPurpose.VERIFY:
                 return
 

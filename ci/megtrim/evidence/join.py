@@ -6,7 +6,7 @@ Pure: values in, values out. :mod:`megtrim.evidence.checks` decides about a sing
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -63,22 +63,25 @@ def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
         )
         added = _checks(verdict, seen.bundle, said)
         proofs = said.proofs()
-    order = list(CheckKind)
-    checks = tuple(
-        sorted(
-            (*_of_build(verdict, added), *added),
-            key=lambda check: (order.index(check.kind), check.id),
-        )
-    )
+    checks = (*_of_build(verdict, added), *added)
     final = replace(
-        verdict,
-        verdict=decide(check.status for check in checks),
-        headline=_headline(verdict.headline, checks, added),
-        checks=checks,
+        verdict_with(verdict, checks, found=_count_proven(added)),
         devices=_devices(verdict, seen),
         warnings=(*verdict.warnings, *seen.problems),
     )
     return JoinResult(verdict=final, proofs=proofs)
+
+
+def verdict_with(verdict: Verdict, checks: Iterable[Check], *, found: str) -> Verdict:
+    """Return a verdict with other checks, and a headline that says what was ``found``, if any."""
+    order = list(CheckKind)
+    every = tuple(sorted(checks, key=lambda check: (order.index(check.kind), check.id)))
+    headline = ", ".join(filter(None, (_FAILED_COUNT.sub("", verdict.headline), found)))
+    failed = sum(check.status is CheckStatus.FAIL for check in every)
+    if failed:
+        headline = f"{'1 check' if failed == 1 else f'{failed} checks'} failed, {headline}"
+    kind = decide(check.status for check in every)
+    return replace(verdict, verdict=kind, headline=headline, checks=every)
 
 
 def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
@@ -142,15 +145,9 @@ def _check(scenario: ScenarioResult, found: ScenarioCheck, verdict: Verdict, *, 
     )
 
 
-def _headline(before: str, checks: Sequence[Check], added: Sequence[Check]) -> str:
-    text = _FAILED_COUNT.sub("", before)
-    if added:
-        passed = sum(check.status is CheckStatus.PASS for check in added)
-        text = f"{text}, {passed} of {len(added)} proven on devices"
-    failed = sum(check.status is CheckStatus.FAIL for check in checks)
-    if failed:
-        text = f"{'1 check' if failed == 1 else f'{failed} checks'} failed, {text}"
-    return text
+def _count_proven(added: Sequence[Check]) -> str:
+    passed = sum(check.status is CheckStatus.PASS for check in added)
+    return f"{passed} of {len(added)} proven on devices" if added else ""
 
 
 def _devices(verdict: Verdict, seen: DeviceFindings) -> tuple[DeviceIdentity, ...]:

@@ -68,6 +68,16 @@ def check_scenario(where: str, value: str, *, cpu_class: str) -> None:
         raise wrong(where, value, f"MODEL/SCENARIO@{cpu_class}")
 
 
+def check_contest(where: str, value: str, *, cpu_class: str) -> str:
+    """Expect ``MODEL/SCENARIO@CLASS#NAME`` of that class; return the scenario."""
+    scenario, mark, name = value.partition("#")
+    check_scenario(where, scenario, cpu_class=cpu_class)
+    if not mark:
+        raise wrong(where, value, f"MODEL/SCENARIO@{cpu_class}#NAME")
+    check_name(where, name)
+    return scenario
+
+
 def check_line(where: str, value: str) -> None:
     """Expect one line of text without control characters."""
     if len(value) > LONGEST_LINE or _CONTROL.search(value):

@@ -26,6 +26,7 @@ from megtrim.verdict.invocation import Invocation
 
 if TYPE_CHECKING:
     from megtrim.evidence.imported import ImportedEvidence
+    from megtrim.evidence.times import TimesJudge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class TrimRequest:
     """By scenario: traces that were taken elsewhere and are used as they are."""
     recorded: Mapping[str, ImportedEvidence] = field(default_factory=dict)
     """By scenario: lists of functions that were made elsewhere, likewise."""
+    timed: TimesJudge | None = None
+    """Times that were taken elsewhere; None: they are taken here."""
 
     @property
     def config(self) -> Config:

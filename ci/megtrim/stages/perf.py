@@ -1,20 +1,30 @@
 """Stage `perf`: one contest of a scenario, an experiment's or a trimmed program's.
 
 A program that crashes, hangs or computes something else costs its own row only. What the samples
-mean is for the verdict, which sees all rows.
+mean is for the verdict, which sees all rows. Samples that a device job brought are taken as they
+are, if they are bound to what is built here.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.config.device import EMULATED
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
-from megtrim.perf.contest import METHOD, ContestResult
+from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
+from megtrim.perf.contest import METHOD, Contest, ContestResult
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import PerfResult
-from megtrim.pipeline.running.contest_plan import find_files, plan_contest
+from megtrim.pipeline.running.contest_plan import (
+    find_files,
+    list_needed_features,
+    plan_contest,
+    plan_for_runner,
+)
 from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.session import Session, scenario_inputs
@@ -27,15 +37,34 @@ from megtrim.verdict.model import DeviceIdentity
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the programs, all that a run depends on, what is asked, and the way of measuring."""
+    timed = session.request.timed
+    if timed is None:
+        bound = scenario_inputs(scenario_of(task), session)
+        return _name_inputs(task, session, bound, plan_contest(task, session))
+    named, contest = named_inputs(task, session), plan_for_runner(task, session)
+    if isinstance(contest, str):
+        return named
+    brought = _choose(task, session, contest, timed)
+    digest = hashlib.sha256(dump(brought).encode()).hexdigest()
+    return named | {"taken elsewhere": digest}
+
+
+def named_inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what times that are taken elsewhere depend on: all but the device."""
+    bound = deviceless(scenario_inputs(scenario_of(task), session))
+    return _name_inputs(task, session, bound, plan_for_runner(task, session))
+
+
+def _name_inputs(
+    task: Task, session: Session, bound: Mapping[str, str], contest: Contest | str
+) -> dict[str, str]:
     scenario = scenario_of(task)
-    named = scenario_inputs(scenario, session)
-    named |= programs.digests(scenario, session, PLAIN, "plain")
+    named = {**bound, **programs.digests(scenario, session, PLAIN, "plain")}
     if variant := trimmed_variant(task):
         build = dict(list_trimmed(session.request.config))[variant]
         named |= programs.digests(scenario, session, build, variant)
         if cache := cache_of(scenario, session):
             named["algorithm cache"] = sha256_file(cache)
-    contest = plan_contest(task, session)
     named["contest"] = contest if isinstance(contest, str) else dump(contest)
     return named | {"method": str(METHOD)}
 
@@ -46,26 +75,62 @@ def result_type(_task: Task) -> type[PerfResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> PerfResult:
-    """Measure, on a machine that is tried again if it fails."""
+    """Measure, on a machine that is tried again if it fails; or take what device jobs brought."""
     del folder  # the result says everything
-    contest = plan_contest(task, session)
-    scenario, subject = scenario_of(task), subject_of(task)
-    say = session.services.console.say
+    timed = session.request.timed
+    plan = plan_contest if timed is None else plan_for_runner
+    contest = plan(task, session)
     if isinstance(contest, str):
-        say(f"  skip  {subject}: {contest}")
-        return PerfResult(scenario=scenario.id, subject=subject, skipped=contest)
-    device, files = session.services.device(scenario), find_files(task, session)
+        return _skip(task, session, contest)
+    if timed is None:
+        return _make_result(task, contest, *_measure(task, session, contest))
+    brought = _choose(task, session, contest, timed)
+    if brought.result is None:
+        return _skip(task, session, brought.skipped)
+    return _make_result(task, contest, brought.device, brought.result)
+
+
+def _make_result(
+    task: Task, contest: Contest, device: DeviceIdentity, measured: ContestResult
+) -> PerfResult:
+    """Return what the stage leaves of a contest that was held."""
+    return PerfResult(
+        scenario=scenario_of(task).id,
+        subject=subject_of(task),
+        device=device,
+        emulated=device.kind in EMULATED,
+        contest=contest,
+        measured=measured,
+    )
+
+
+def _skip(task: Task, session: Session, reason: str) -> PerfResult:
+    subject = subject_of(task)
+    session.services.console.say(f"  skip  {subject}: {reason}")
+    return PerfResult(scenario=scenario_of(task).id, subject=subject, skipped=reason)
+
+
+def _measure(
+    task: Task, session: Session, contest: Contest
+) -> tuple[DeviceIdentity, ContestResult]:
+    device, files = session.services.device(scenario_of(task)), find_files(task, session)
+    say = session.services.console.say
 
     def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult]:
         who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
         return who, measure(contest, files, lease, say=say)
 
-    who, measured = run_with_retries(device, attempt, say=say)
-    return PerfResult(
-        scenario=scenario.id,
-        subject=subject,
-        device=who,
-        emulated=who.kind in EMULATED,
-        contest=contest,
-        measured=measured,
+    return run_with_retries(device, attempt, say=say)
+
+
+def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:
+    """Return what device jobs brought of a task. Raises InfrastructureFailure for nothing."""
+    return timed.choose(
+        AskedContest(
+            id=task.name,
+            cpu_class=scenario_of(task).cpu_class.name,
+            binding=binding(named_inputs(task, session)),
+            contest=contest,
+            cpu_features=list_needed_features(task),
+        )
     )

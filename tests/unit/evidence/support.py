@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,29 @@ from megtrim.evidence.bundle import (
     JobPurpose,
     ProvenScenario,
 )
+from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
+from megtrim.evidence.contest_record import ContestRecord, dump_record, make_contest_result
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
 from megtrim.load_and_run.parity import EXACT
-from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+from megtrim.perf.contest import (
+    Contest,
+    Contestant,
+    ContestBudget,
+    ContestResult,
+    ContestStatus,
+    Side,
+)
+from megtrim.perf.criterion import Criterion
+from megtrim.perf.experiments.commands import StepCommand
+from megtrim.perf.experiments.experiment import Step
+from megtrim.perf.samples import Mark, Sample
+from megtrim.verdict.model import (
+    DeviceIdentity,
+    OutputResult,
+    PerformanceStatus,
+    ScenarioStatus,
+)
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64
@@ -136,3 +157,106 @@ def write_evidence(folder: Path, text: str, files: dict[str, bytes] | None = Non
     for name, data in (files or {}).items():
         (folder / "files" / name).write_bytes(data)
     return folder
+
+
+CONTEST = f"{SCENARIO}#nchw88"
+ENGINE = "e" * 64
+REFERENCE, RIVAL = "baseline", "nchw88"
+ITERATIONS = 10
+
+
+def contestant(side: Side, name: str) -> Contestant:
+    """Return a contestant of one step, which takes one input."""
+    argv = (f"{side}-program", "model.mge", "--cpu", "--input", "data:input0.npy")
+    step = StepCommand(step=Step(), argv=argv, iterations=ITERATIONS)
+    return Contestant(name=name, commands=(step,))
+
+
+def contest(**changes: Any) -> Contest:
+    """Return a contest of two contestants, which may take 8 rounds."""
+    values: dict[str, Any] = {
+        "reference": contestant(Side.REFERENCE, REFERENCE),
+        "rival": contestant(Side.RIVAL, RIVAL),
+        "criterion": Criterion(),
+        "budget": ContestBudget(rounds=8),
+    }
+    return Contest(**{**values, **changes})
+
+
+def bundle_contest(**changes: Any) -> BundleContest:
+    values: dict[str, Any] = {
+        "id": CONTEST,
+        "scenario": SCENARIO,
+        "cpu_class": "any",
+        "binding": BINDING,
+        "contest": contest(),
+        "artifact": "load_and_run",
+    }
+    return BundleContest(**{**values, **changes})
+
+
+def unheld_contest(status: PerformanceStatus, reason: str, **changes: Any) -> BundleContest:
+    """Return a contest that no device is asked for."""
+    return bundle_contest(contest=None, unheld=status, reason=reason, **changes)
+
+
+def time_bundle(*contests: BundleContest, **changes: Any) -> Bundle:
+    """Return a bundle that asks for times."""
+    times = BundleTimes(
+        engine=ENGINE,
+        criterion=Criterion(),
+        inconclusive="fail",
+        contests=contests or (bundle_contest(),),
+    )
+    return bundle(**{"purpose": JobPurpose.TIME, "keep_set": None, "times": times, **changes})
+
+
+def samples(ratio: float = 0.5, *, rounds: int = 8, marks: tuple[Mark, ...] = ()) -> list[Sample]:
+    """Return complete rounds, in which the rival takes ``ratio`` of the reference's time."""
+    return [
+        Sample(
+            contestant=name,
+            round_number=number,
+            position=position,
+            prepare_ms=5.0,
+            warm_ups_ms=(3.0,),
+            iterations_ms=(time_ms + 0.01 * (number % 3),) * ITERATIONS,
+            marks=marks,
+        )
+        for number in range(rounds)
+        for position, (name, time_ms) in enumerate(((REFERENCE, 2.0), (RIVAL, 2.0 * ratio)))
+    ]
+
+
+def contest_result(**changes: Any) -> ContestResult:
+    """Return that of a contest that was measured, or what else the changes say."""
+    values: dict[str, Any] = {
+        "status": ContestStatus.MEASURED,
+        "samples": tuple(samples()),
+        "outputs": "1 output equal",
+        "time_s": 9.0,
+        "program_time_s": 8.0,
+    }
+    return ContestResult(**{**values, **changes})
+
+
+def record(**changes: Any) -> ContestRecord:
+    values = {"contest": CONTEST, "binding": BINDING, "result": contest_result()}
+    return ContestRecord(**{**values, **changes})
+
+
+def timed(brought: ContestRecord, **changes: Any) -> EvidenceResult:
+    """Return what evidence says of a record."""
+    digest = hashlib.sha256(dump_record(brought).encode()).hexdigest()
+    return replace(make_contest_result(brought, digest), **changes)
+
+
+def write_times(folder: Path, *records: ContestRecord, **changes: Any) -> Path:
+    """Write the folder of a device job that measured contests."""
+    results = tuple(timed(each) for each in records)
+    text = written(evidence(*results, purpose=JobPurpose.TIME, **changes))
+    files = {
+        str(row.times): dump_record(each).encode()
+        for row, each in zip(results, records, strict=True)
+    }
+    return write_evidence(folder, text, files)

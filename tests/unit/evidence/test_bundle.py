@@ -111,7 +111,7 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         (put("sysroot", value="a/b"), "found 'a/b', expected an absolute path, or nothing"),
         (
             put("purpose", value="run"),
-            "purpose: found 'run', expected one of verify, trace or record",
+            "purpose: found 'run', expected one of verify, trace, record or time",
         ),
         (put("keep_set", value=None), "expected one, because devices are to verify"),
         (
@@ -147,7 +147,7 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         ),
         (put("tolerance", value=0), "tolerance: found 0, expected no such key"),
         (put("more", value=1), "more: found 1, expected no such key"),
-        (put("version", value=1), "version: found 1, expected 4"),
+        (put("version", value=1), "version: found 1, expected 5"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:

@@ -69,7 +69,7 @@ def test_evidence_comes_back_as_it_went() -> None:
 
     assert parse_set(dump_set(several), source="x") == several
     assert parse_set(dump_set(EvidenceSet(entries=())), source="x").entries == ()
-    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 2,\n "entries": []\n}\n'
+    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 3,\n "entries": []\n}\n'
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -115,7 +115,7 @@ def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
         ),
         (put(*ENTRY, "day", value="20270131"), "expected a date such as 2027-01-31"),
         (put(*ENTRY, "day", value="2027-02-30"), "expected a date such as 2027-01-31"),
-        (put(*ENTRY, "purpose", value="x"), "expected one of verify, trace or record"),
+        (put(*ENTRY, "purpose", value="x"), "expected one of verify, trace, record or time"),
         (put(*RESULT, "status", value="good"), "expected one of pass, trap"),
         (put(*RESULT, "scenario", value="m/s@big"), "expected MODEL/SCENARIO@any"),
         (put(*RESULT, "scenario", value="../s@any"), "expected MODEL/SCENARIO@any"),
@@ -145,8 +145,8 @@ def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
             put(*RESULT, "conditions", "unmet", value="a\nb"),
             "unmet: found 'a\\nb', which no machine",
         ),
-        (put("version", value=3), "version: found 3, expected 2"),
-        (put("version", value=1), "version: found 1, expected 2"),
+        (put("version", value=4), "version: found 4, expected 3"),
+        (put("version", value=1), "version: found 1, expected 3"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:

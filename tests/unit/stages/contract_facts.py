@@ -507,6 +507,7 @@ NO_FACTS: Mapping[str, str] = {
     "accept": "writes the committed file, once the keep set is made",
     "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",
+    "timed": "what counts of it is named by its bytes: tests/unit/stages/test_perf_evidence.py",
     "done": "see LEFT",
 }
 """Fields of a session that no key rests on, and why."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,7 +21,9 @@ from megtrim.cli.stage.chain import show_results
 from megtrim.config.performance import PerfConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import closest
+from megtrim.device_jobs.pack import list_runners
 from megtrim.errors import InputError, worst_exit_code
+from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS
 from megtrim.perf.experiments.table import find_experiments
 from megtrim.pipeline.session import Session
@@ -35,6 +38,7 @@ Examples:
   megtrim perf run
   megtrim perf run --experiment nchw88 --experiment recipe-x86
   megtrim perf run --experiment trimming --scenario resnet50/default
+  megtrim perf run --committed --evidence times
   megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again
 """
 )
@@ -61,12 +65,21 @@ Examples:
     type=click.IntRange(FEWEST_ROUNDS, MOST_ROUNDS),
     help="Pairs of processes at most, instead of perf.budget; a clear answer ends it earlier.",
 )
+@click.option(
+    *("--evidence", "folders"),
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Evidence with times from device jobs, to use as it is; nothing is measured here; "
+    "repeatable.",
+)
 @click.option("--again", is_flag=True, help="Measure again what is up to date.")
 @json_option
 def run(
     experiments: tuple[str, ...],
     scenarios: tuple[str, ...],
     rounds: int | None,
+    folders: tuple[Path, ...],
     again: bool,
     as_json: bool,
     **options: Any,
@@ -78,6 +91,8 @@ def run(
     date is not measured again; an interrupted run continues where it ended.
     """
     session = _narrow(open_session(Options(**options)), experiments, scenarios, rounds)
+    if folders:
+        session = _take_times(session, folders)
     describe(session)
     wanted = perf_tasks(session.request.config, committed=session.request.committed)
     if again:
@@ -90,6 +105,20 @@ def run(
     show_results(session, Stage.REPORT, wanted, as_json=as_json)
     joined = session.results.done.get(VERDICT)
     return worst_exit_code(codes) if joined is None else joined.result.exit_code
+
+
+def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
+    """Return the session with what device jobs brought, in place of what would be measured."""
+    brought = read_times(folders)
+    for problem in brought.problems:
+        session.services.console.warn(problem)
+    judge = TimesJudge(
+        brought=brought,
+        devices=list_runners(session.request),
+        pending=None,
+        today=session.request.today,
+    )
+    return replace(session, request=replace(session.request, timed=judge))
 
 
 def _narrow(

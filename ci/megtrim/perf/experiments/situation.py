@@ -46,13 +46,19 @@ def why_not(experiment: Experiment, situation: Situation) -> str | None:
     machine, features = situation.architecture, situation.cpu_features
     if needs.architectures and machine is not None and machine not in needs.architectures:
         return f"needs {join_any(needs.architectures)}, and this is {machine}"
-    absent = [each for each in needs.cpu_features if features is not None and each not in features]
-    if absent:
-        return f"needs a CPU with {absent[0]}, which this one does not have"
+    lacking = describe_lacking(needs.cpu_features, features)
+    if lacking is not None:
+        return lacking
     data_type = situation.data_type
     if needs.data_types and data_type is not None and data_type not in needs.data_types:
         return f"needs a model of {join_any(needs.data_types)}, and this one is of {data_type}"
     return None
+
+
+def describe_lacking(wanted: Iterable[str], features: frozenset[str] | None) -> str | None:
+    """Return which feature a CPU does not have; ``features`` are its own, None if not known."""
+    absent = [each for each in wanted if features is not None and each not in features]
+    return f"needs a CPU with {absent[0]}, which this one does not have" if absent else None
 
 
 def choose_backend(experiment: Experiment, situation: Situation) -> Backend:

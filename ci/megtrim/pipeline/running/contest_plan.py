@@ -51,16 +51,29 @@ _OF_APPLICATION = "the scenario runs an application, which prints no times that 
 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:
-    """Return the contest of a task, or the reason why it cannot be held."""
-    scenario = scenario_of(task)
-    if scenario.settings.application is not None:
-        return _OF_APPLICATION
-    if variant := trimmed_variant(task):
-        return _plan_trimming(scenario, variant, session)
-    experiment = find_experiments([subject_of(task)])[0]
-    situation = _look_at(scenario, session)
-    reason = why_not(experiment, situation)
-    return reason or _plan_experiment(experiment, scenario, situation, session)
+    """Return the contest of a task, or the reason why it cannot be held here."""
+    machine, device = session.services.toolchain.machine, session.services.device(scenario_of(task))
+    own = device.kind == "local" and machine == platform.machine()
+    return _plan(task, session, read_cpu_features() if own else None)
+
+
+def plan_for_runner(task: Task, session: Session) -> Contest | str:
+    """Return the contest of a task for a device on a runner, or the reason why there is none.
+
+    What its CPU can do is not known here.
+    """
+    cpu_class = scenario_of(task).cpu_class.name
+    devices = session.request.config.devices
+    if not any(each.runner and each.class_ == cpu_class for each in devices):
+        return f"no device of class {cpu_class} is attached to a runner"
+    return _plan(task, session, None)
+
+
+def list_needed_features(task: Task) -> tuple[str, ...]:
+    """Return what the CPU of a device must have for a task's contest."""
+    if trimmed_variant(task):
+        return ()
+    return find_experiments([subject_of(task)])[0].needs.cpu_features
 
 
 def find_files(task: Task, session: Session) -> ContestFiles:
@@ -79,16 +92,22 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     )
 
 
-def _look_at(scenario: Scenario, session: Session) -> Situation:
-    """Return what a scenario's experiments have here."""
-    machine = session.services.toolchain.machine
-    own = session.services.device(scenario).kind == "local" and machine == platform.machine()
-    return Situation(
+def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
+    """Plan for a CPU with these features; None: not known, and taken to be enough."""
+    scenario = scenario_of(task)
+    if scenario.settings.application is not None:
+        return _OF_APPLICATION
+    if variant := trimmed_variant(task):
+        return _plan_trimming(scenario, variant, session)
+    experiment = find_experiments([subject_of(task)])[0]
+    situation = Situation(
         dialect=session.services.engine.dialect(),
-        architecture=machine,
-        cpu_features=read_cpu_features() if own else None,
+        architecture=session.services.toolchain.machine,
+        cpu_features=cpu_features,
         data_type=_find_data_type(session.request.path(scenario.model.file)),
     )
+    reason = why_not(experiment, situation)
+    return reason or _plan_experiment(experiment, scenario, situation, session)
 
 
 def _find_data_type(model: Path) -> DataType | None:

@@ -18,7 +18,7 @@ from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.evidence import limits
-from megtrim.evidence.bundle import Bundle, read_bundle
+from megtrim.evidence.bundle import Bundle, JobPurpose, read_bundle
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.plan.matrix import Shard
@@ -69,11 +69,15 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
     scenarios = request.shard.of(
         sorted(bundle.of_class(request.cpu_class), key=lambda each: each.id)
     )
+    what = "contests" if bundle.purpose is JobPurpose.TIME else "scenarios"
     if len(scenarios) > limits.MOST_RESULTS:
-        msg = f"--shard {request.shard}: found {len(scenarios)} scenarios in this part"
+        msg = f"--shard {request.shard}: found {len(scenarios)} {what} in this part"
         raise InputError(msg, hint=f"make more parts: a job runs at most {limits.MOST_RESULTS}")
     _prepare(request.to)
-    _describe(console, bundle, standing, len(scenarios))
+    for each in standing:
+        console.say(f"device     {each.name} ({each.kind}) for class {each.cpu_class}")
+    every = len(bundle.contests) or len(bundle.scenarios)
+    console.say(f"bundle     to {bundle.purpose}, {len(scenarios)} of {every} {what}")
     # Next to the evidence: a folder for temporary files may refuse to run programs.
     with tempfile.TemporaryDirectory(dir=request.to, prefix=".work-") as work:
         job = DeviceJob(
@@ -91,7 +95,7 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
         result = run(job, open_device, console)
     _write(result, request.to)
     if result.lost:
-        count = f"{result.lost} of {len(scenarios)} scenarios"
+        count = f"{result.lost} of {len(scenarios)} {what}"
         console.warn(f"the device failed: nothing is known about {count}")
     show(f"evidence: {request.to / EVIDENCE_FILE}")
     return EXIT_PASS
@@ -177,11 +181,3 @@ def _write(result: JobResult, to: Path) -> None:
     except OSError as error:
         raise cannot_write(to, error) from None
     write_atomically(to / EVIDENCE_FILE, dump_set(result.evidence))
-
-
-def _describe(
-    console: Console, bundle: Bundle, standing: tuple[BundleDevice, ...], count: int
-) -> None:
-    for each in standing:
-        console.say(f"device     {each.name} ({each.kind}) for class {each.cpu_class}")
-    console.say(f"bundle     to {bundle.purpose}, {count} of {len(bundle.scenarios)} scenarios")

@@ -23,7 +23,7 @@ from megtrim.cli.session.setup import (
 )
 from megtrim.device_jobs import pack as bundling
 from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
-from megtrim.evidence.bundle import BUNDLE_FILE, Bundle
+from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.runner import write_output
 from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
@@ -36,7 +36,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.group()
 def evidence() -> None:
-    """Verify or trace on devices of other machines: pack, run, join."""
+    """Verify, trace or time on devices of other machines: pack, run, join."""
 
 
 @evidence.command(
@@ -45,6 +45,7 @@ Examples:
   megtrim ci evidence pack --committed --proofs proofs/evidence.json --to bundle
   megtrim ci evidence pack --traces --to bundle
   megtrim ci evidence pack --functions --evidence traces --to bundle
+  megtrim ci evidence pack --times --committed --to bundle
 """
 )
 @common
@@ -59,6 +60,11 @@ Examples:
     *("--functions", "asked"),
     flag_value="functions",
     help="Have the functions of all scenarios recorded.",
+)
+@click.option(
+    *("--times", "asked"),
+    flag_value="times",
+    help="Have times taken, as `perf` configures them.",
 )
 @click.option(
     *("--evidence", "traces"),
@@ -78,8 +84,9 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     that are taken here.
     """
     chosen = Options(**options)
-    if asked and (chosen.committed or chosen.quick or proofs is not None):
-        others = "--committed, --quick or --proofs"
+    combines = asked == "times" and proofs is None
+    if asked and not combines and (chosen.committed or chosen.quick or proofs is not None):
+        others = "--proofs" if asked == "times" else "--committed, --quick or --proofs"
         msg = f"--{asked} asks for new {asked}: it cannot be combined with {others}"
         raise click.UsageError(msg)
     if chosen.traces and asked != "functions":
@@ -93,7 +100,11 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     if asked == "functions" and not trims_functions(config):
         msg = f"{session.request.loaded.path}: trim.level is region, so no functions are recorded"
         raise InputError(msg, hint="add trim: {level: function}")
-    purpose = bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
+    purpose = (
+        JobPurpose.TIME
+        if asked == "times"
+        else bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
+    )
     known = read_proofs(proofs, session.services.console)
     every = tasks(config, committed=session.request.committed)
     _, codes = runner.run(
@@ -109,13 +120,15 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
     digest = sha256_file(to / BUNDLE_FILE)
     show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
     write_output(open_processes().env, "bundle-sha256", digest)
-    # A verification has a verdict, which reports a failed build; nothing else has one.
-    return worst_exit_code(codes) if asked else EXIT_PASS
+    # A verification and times have a verdict, which reports a failed build; nothing else has one.
+    return worst_exit_code(codes) if asked in ("traces", "functions") else EXIT_PASS
 
 
 def _describe_bundle(bundle: Bundle) -> str:
-    asked, proven = len(bundle.scenarios), len(bundle.proven)
-    text = "1 scenario" if asked == 1 else f"{asked} scenarios"
+    timed = bundle.purpose is JobPurpose.TIME
+    asked, proven = len(bundle.contests if timed else bundle.scenarios), len(bundle.proven)
+    noun = "contest" if timed else "scenario"
+    text = f"1 {noun}" if asked == 1 else f"{asked} {noun}s"
     return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
 
 

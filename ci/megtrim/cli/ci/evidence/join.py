@@ -18,9 +18,10 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.invocation import BASELINE_FILE
 from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
 from megtrim.cli.session.setup import open_console
+from megtrim.device_jobs.times_join import join_times
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.evidence import limits
-from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
+from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
@@ -31,6 +32,7 @@ from megtrim.evidence.evidence import (
     read_folders,
 )
 from megtrim.evidence.join import DeviceFindings, JoinResult, join
+from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
@@ -102,20 +104,37 @@ def _expect_apart(order: JoinRequest, results: Path) -> None:
 
 def _join(order: JoinRequest, path: Path, where: Links) -> None:
     verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
-    evidence, problems = _read_all(order.folders)
-    joined = join(
-        verdict,
-        DeviceFindings(
-            bundle=_bundle(order.bundle, verdict),
-            evidence=evidence,
-            proofs=read_proofs(order.proofs, open_console(quiet=False)),
-            pending=order.pending,
-            today=order.today,
-            problems=problems,
-        ),
-    )
+    bundle = _bundle(order.bundle, verdict)
+    if bundle is not None and bundle.purpose is JobPurpose.TIME:
+        joined = _join_times(order, verdict, bundle)
+    else:
+        joined = _join_proofs(order, verdict, bundle)
     _write(joined, order.to, path.parent, where)
     show(f"{joined.verdict.verdict}: {limits.clean_line(joined.verdict.headline)}")
+
+
+def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) -> JoinResult:
+    evidence, problems = _read_all(order.folders)
+    seen = DeviceFindings(
+        bundle=bundle,
+        evidence=evidence,
+        proofs=read_proofs(order.proofs, open_console(quiet=False)),
+        pending=order.pending,
+        today=order.today,
+        problems=problems,
+    )
+    return join(verdict, seen)
+
+
+def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinResult:
+    judge = TimesJudge(
+        brought=read_times(order.folders),
+        devices=bundle.devices,
+        pending=order.pending,
+        today=order.today,
+    )
+    proofs = read_proofs(order.proofs, open_console(quiet=False))
+    return JoinResult(verdict=join_times(verdict, bundle, judge), proofs=proofs)
 
 
 def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:

@@ -20,20 +20,26 @@ _ARTIFACTS = {
     JobPurpose.VERIFY: "megtrim-evidence",
     JobPurpose.TRACE: "megtrim-traces",
     JobPurpose.RECORD: "megtrim-functions",
+    JobPurpose.TIME: "megtrim-times",
 }
 
 
-def show_matrix(session: Session, *, proofs: Path | None, per_job: int) -> int:
+def show_matrix(session: Session, *, proofs: Path | None, per_job: int, times: bool = False) -> int:
     """Print the jobs as JSON and set them as outputs of the step.
 
     ``session`` knows what is built. Scenarios with a young proof in ``proofs`` need no job.
-    Functions are recorded once there are traces.
+    Functions are recorded once there are traces. ``times``: the jobs take times instead; they
+    share the contests, not the scenarios.
     """
     config = session.request.config
-    purpose = pack.purpose_of(
-        config,
-        proves=session.request.committed or session.request.quick,
-        functions=bool(session.request.traced),
+    purpose = (
+        JobPurpose.TIME
+        if times
+        else pack.purpose_of(
+            config,
+            proves=session.request.committed or session.request.quick,
+            functions=bool(session.request.traced),
+        )
     )
     for task in pack.missing(session, purpose)[:1]:
         session.services.console.warn(f"no job: {task}, which devices would run, is not built yet")

@@ -17,6 +17,7 @@ from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
 from megtrim.plan.graph import LINKED, REDUCED
 from megtrim.verdict.model import DeviceIdentity
+from unit.device_jobs.timed import timed
 from unit.evidence.support import evidence, result
 from unit.stages.built import built, linked
 from unit.stages.support import NOTHING, changed
@@ -161,3 +162,22 @@ def test_a_build_that_failed_has_no_job(tmp_path: Path, output: Path) -> None:
     show_matrix(session, proofs=tmp_path / "gone.json", per_job=20)
 
     assert outputs(output)["device-jobs"] == "0"
+
+
+def test_jobs_that_take_times_share_contests(
+    tmp_path: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the devices on runners alone; each job has its own artifact."""
+    session = timed(tmp_path, committed=True)
+
+    assert show_matrix(session, proofs=None, per_job=3, times=True) == 0
+    entries = [
+        job("any", "1/2", "megtrim-times-any-1"),
+        job("any", "2/2", "megtrim-times-any-2"),
+    ]
+    assert json.loads(capsys.readouterr().out) == {
+        "device": {"include": entries},
+        "emulated": NONE,
+    }
+    found = outputs(output)
+    assert (found["device-jobs"], found["emulated-jobs"]) == ("2", "0")

@@ -1,0 +1,129 @@
+"""Times from device jobs: packed here, taken on a board in two parts, joined as if taken here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.conftest import MakeProject
+from integration.test_evidence import Team
+from support.clock import clock_at
+
+pytestmark = [pytest.mark.chain]
+
+PERF = {
+    "experiments": ["fast-run"],
+    "trimming": True,
+    "budget": {"rounds": 8},
+    "threshold": "50%",
+    "inconclusive": "warn",
+}
+MOBILE, QUANT = "tiny-mobile/default@any", "tiny-quant/default@any"
+SUBJECTS = ("baseline", "fast-run", "load_and_run trimming")
+ROWS = [f"{scenario} {subject}" for scenario in (MOBILE, QUANT) for subject in SUBJECTS]
+
+
+class TimingTeam(Team):
+    """A team whose board takes times at night."""
+
+    def take(self, digest: str, shard: str, to: str) -> None:
+        """Run a part of the device job."""
+        self.run(digest, to, "--shard", shard)
+
+    def join_times(self, folder: str, *more: str) -> dict[str, Any]:
+        """Join the build's verdict with what lies in a folder; return the joined one."""
+        verdict = self.join("--evidence", folder, *more)
+        assert self.gate() == (1 if verdict["verdict"] == "fail" else 0)
+        return verdict
+
+    def measure(self, *more: str) -> dict[str, Any]:
+        """Run the stage here, or on what device jobs brought; return its verdict."""
+        ended = self.project.run("perf run", "--committed", "--json", *more)
+        assert ended.rc == 0, ended.stderr
+        folder = Path(json.loads(ended.stdout)["done"]["verdict/verdict"]["folder"])
+        data: dict[str, Any] = json.loads((folder / "verdict.json").read_text("utf-8"))
+        return data
+
+
+@pytest.fixture
+def team(make_project: MakeProject) -> TimingTeam:
+    """Return a team whose keep set is committed, and whose build has a verdict."""
+    made = TimingTeam(make_project("tiny-mobile", "tiny-quant"))
+    config = made.project.read()
+    made.project.write(config | {"perf": PERF})
+    made.trim()
+    made.trim("--committed")
+    return made
+
+
+def rows(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the rows of times by their names in checks, without the commands for people."""
+    found = {}
+    for row in (*verdict["performance"]["rows"], *verdict["performance"]["trimming"]):
+        subject = row.get("experiment") or f"{row['artifact']} trimming"
+        found[f"{row['scenario']} {subject}"] = {**row, "reproduce": ""}
+    return found
+
+
+def times(row: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """Return the times of a row: of its stages, or of its programs."""
+    if "times" in row:
+        return list(row["times"])
+    return [each["time"] for each in row["variants"]]
+
+
+def stages(verdict: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the stages that each row has times of."""
+    return {
+        name: [each and each["stage"] for each in times(row)] for name, row in rows(verdict).items()
+    }
+
+
+def statuses(verdict: dict[str, Any]) -> dict[str, str]:
+    return {name: row["status"] for name, row in rows(verdict).items()}
+
+
+def test_two_jobs_take_times_as_one_machine_would(team: TimingTeam) -> None:
+    """The joined rows are those that the stage makes of the same samples, and of its own.
+
+    If one machine is lost, its rows say so, and the others are what they are.
+    """
+    jobs = team.jobs("--committed", "--times", "--per-job", "3")
+    digest = team.pack("--committed", "--times")
+    with clock_at("2027-01-31"):
+        for part in ("1", "2"):
+            team.take(digest, f"{part}/2", f"times/{part}")
+        joined = team.join_times("times")
+        taken = team.measure("--evidence", "times")
+        lost = team.join_times("times/1")
+        late = team.join_times("times/1", "--pending", "late")
+    local = team.measure()
+
+    assert [(each["shard"], each["artifact"]) for each in jobs["device"]["include"]] == [
+        *(("1/2", "megtrim-times-any-1"), ("2/2", "megtrim-times-any-2")),
+    ]
+    assert jobs["emulated"] == {"include": []}
+    found = rows(joined)
+    assert sorted(found) == sorted(ROWS)
+    assert found == rows(taken)
+    assert {row["device"] for row in found.values()} == {"board"}
+    assert stages(joined) == stages(local)
+    assert set(statuses(joined).values()) <= {"measured", "inconclusive"}
+    checks = {each["subject"] for each in joined["checks"] if each["kind"] == "latency"}
+    assert checks == set(ROWS)
+
+    # Shards take turns by id: each of the two machines has contests of both models.
+    gone = {name for name, row in rows(lost).items() if row["status"] == "infrastructure"}
+    assert gone == {f"{MOBILE} fast-run", f"{QUANT} baseline", f"{QUANT} load_and_run trimming"}
+    assert {rows(lost)[name]["reason"] for name in gone} == {
+        "no device job brought a result of it",
+    }
+    for name in set(ROWS) - gone:
+        assert times(rows(lost)[name]) == times(found[name])
+    assert (lost["verdict"], late["verdict"]) == ("unverified", "unverified")
+    assert {rows(late)[name]["reason"] for name in gone} == {
+        "the device job had not ended in time",
+    }

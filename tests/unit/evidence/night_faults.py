@@ -1,0 +1,198 @@
+"""What can go wrong with a night's times between a device and the join: a fault each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from megtrim.evidence.bundle import JobPurpose
+from megtrim.evidence.contest_record import ContestRecord, dump_record
+from megtrim.perf.contest import ContestStatus
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+from unit.evidence.support import (
+    BINDING,
+    CONTEST,
+    OTHER_BINDING,
+    SCENARIO,
+    changed,
+    contest_result,
+    evidence,
+    put,
+    record,
+    result,
+    samples,
+    timed,
+    write_evidence,
+    write_times,
+    written,
+)
+
+OTHER = f"{SCENARIO}#fast-run"
+PHONE = DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"})
+WRONG = contest_result(status=ContestStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=())
+
+
+def lose(folder: Path, **changes: Any) -> None:
+    """Write the evidence of a job whose device failed."""
+    row = result(
+        scenario=CONTEST,
+        status=ScenarioStatus.INFRASTRUCTURE,
+        text="adb: pixel-6 is gone",
+        outputs=(),
+        attempts=("pixel-6: gone", "pixel-6.2: gone"),
+    )
+    write_evidence(folder, written(evidence(row, purpose=JobPurpose.TIME, **changes)))
+
+
+def change_record(folder: Path, change: Callable[[Path], object]) -> None:
+    """Write the evidence of a job, and change its one file."""
+    write_times(folder, record())
+    (path,) = (folder / "files").iterdir()
+    change(path)
+
+
+def no_device(folder: Path) -> None:
+    """No job brought anything."""
+    folder.mkdir()
+
+
+def flip(folder: Path) -> None:
+    """A bit of the samples flips."""
+    change_record(folder, lambda path: path.write_bytes(path.read_bytes().replace(b"2.0", b"2.1")))
+
+
+def cut(folder: Path) -> None:
+    """The samples end in the middle."""
+    change_record(folder, lambda path: path.write_bytes(path.read_bytes()[:-100]))
+
+
+def drop(folder: Path) -> None:
+    """The file of samples is missing."""
+    change_record(folder, lambda path: path.unlink())
+
+
+def link(folder: Path) -> None:
+    """It is a link to another file."""
+
+    def turn(path: Path) -> None:
+        path.rename(folder / "elsewhere")
+        path.symlink_to(folder / "elsewhere")
+
+    change_record(folder, turn)
+
+
+def put_other(folder: Path, other: ContestRecord) -> None:
+    """Evidence names a record of something else, with its right digest."""
+    row = timed(other, scenario=CONTEST, binding=BINDING)
+    text = written(evidence(row, purpose=JobPurpose.TIME))
+    write_evidence(folder, text, {str(row.times): dump_record(other).encode()})
+
+
+def another_contest(folder: Path) -> None:
+    """The samples of another contest lie in the place of its own."""
+    put_other(folder, record(contest=OTHER))
+
+
+def another_program(folder: Path) -> None:
+    """All of it is of another program."""
+    write_times(folder, record(binding=OTHER_BINDING))
+
+
+def another_program_inside(folder: Path) -> None:
+    """The samples alone are of another program."""
+    put_other(folder, record(binding=OTHER_BINDING))
+
+
+def told_better(folder: Path) -> None:
+    """Evidence says pass, the record wrong outputs."""
+    whole = record(result=WRONG)
+    row = timed(whole, status=ScenarioStatus.PASS)
+    text = written(evidence(row, purpose=JobPurpose.TIME))
+    write_evidence(folder, text, {str(row.times): dump_record(whole).encode()})
+
+
+def fewer_rounds(folder: Path) -> None:
+    """Rounds were left out."""
+    kept = tuple(each for each in samples() if each.round_number not in (2, 5))
+    write_times(folder, record(result=contest_result(samples=kept)))
+
+
+def too_many_rounds(folder: Path) -> None:
+    """More were run than there is a budget for."""
+    write_times(folder, record(result=contest_result(samples=tuple(samples(rounds=17)))))
+
+
+def impossible_times(folder: Path) -> None:
+    """Its times are longer than the job took."""
+    write_times(folder, record(result=contest_result(time_s=0.2, program_time_s=0.1)))
+
+
+def not_compared(folder: Path) -> None:
+    """Nobody looked at the outputs."""
+    write_times(folder, record(result=contest_result(outputs="")))
+
+
+def from_the_future(folder: Path) -> None:
+    """The clock of the device's host is wrong."""
+    write_times(folder, record(), day="2027-03-01")
+
+
+def of_last_week(folder: Path) -> None:
+    """An artifact of an earlier night, of the same program."""
+    write_times(folder, record(), day="2027-01-24")
+
+
+def stranger(folder: Path) -> None:
+    """A machine that nobody asked."""
+    write_times(folder, record(), device=replace(PHONE, name="laptop"))
+
+
+def emulator(folder: Path) -> None:
+    """An emulator by the name of the device."""
+    write_times(folder, record(), device=replace(PHONE, kind="qemu"))
+
+
+def not_json(folder: Path) -> None:
+    """The evidence itself is damaged."""
+    write_times(folder, record())
+    (folder / "evidence.json").write_text("{", encoding="utf-8")
+
+
+def older_form(folder: Path) -> None:
+    """Another version of megtrim wrote it."""
+    write_times(folder, record())
+    path = folder / "evidence.json"
+    path.write_text(changed(path.read_text("utf-8"), put("version", value=2)), encoding="utf-8")
+
+
+def verification(folder: Path) -> None:
+    """It is evidence of something else."""
+    write_evidence(folder, written(evidence()))
+
+
+FAULTS: dict[Callable[[Path], None], str] = {
+    no_device: "no device job brought a result of it",
+    lose: "pixel-6: adb: pixel-6 is gone",
+    flip: "its sha256 is",
+    cut: "its sha256 is",
+    drop: "No such file or directory",
+    link: "found a link, expected a plain file",
+    another_contest: f"found the samples of {OTHER}, expected its own",
+    another_program: "what device jobs brought is of another program, model, input or setting",
+    another_program_inside: "found the samples of",
+    told_better: "it says wrong-outputs, its evidence pass",
+    fewer_rounds: "it has 12 samples of 8 rounds",
+    too_many_rounds: "a sample is of round 16",
+    impossible_times: "its times add up to",
+    not_compared: "its outputs were not compared",
+    from_the_future: "pixel-6 brought it on 2027-03-01, which is after this run",
+    of_last_week: "pixel-6 brought it on 2027-01-24, which is before this run",
+    stranger: "laptop (local) is no device that was asked",
+    emulator: "pixel-6 (qemu) is no device that was asked",
+    not_json: "no device job brought a result of it",
+    older_form: "no device job brought a result of it",
+    verification: "no device job brought a result of it",
+}
+"""Each writes the evidence of a job, and why nothing of it counts."""
