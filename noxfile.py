@@ -64,11 +64,14 @@ def tests(session: nox.Session) -> None:
     """Run every lane; one that this machine cannot run is listed, or fails if it is required."""
     _install(session, "tests")
     _system_packages(session, TEST_PACKAGES, *TEST_PROGRAMS)
-    workers = str(min(2, os.cpu_count() or 1))
+    # One more than there are processors for: tests with devices wait for half of their time.
+    workers = str(min(2, os.cpu_count() or 1) + 1)
     tools = _workflow_tools(session)
     path = os.pathsep.join((*tools, *(session.bin_paths or ()), os.environ["PATH"]))
-    # All tests of a file run in one worker: what they share is made once.
-    argv = ("pytest", "-n", workers, "--dist", "loadfile", *session.posargs)
+    # All tests of a file run in one worker: what they share is made once. Files begin in the order
+    # of tests/conftest.py, not by the number of their tests: the longest ones have few.
+    spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
+    argv = ("pytest", *spread, *session.posargs)
     # They start megtrim so often that compiling it each time would cost minutes.
     session.run(*argv, env={"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
     # The test runner's own summary comes last; nox would add a line of its own.

@@ -40,6 +40,7 @@ LANES: dict[str, tuple[str, ...]] = {
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""
 
 ENGINE_VARIABLE = "MEGTRIM_ENGINE"
+_LANE = pytest.StashKey[str]()
 _REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
 
 
@@ -53,15 +54,30 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put every test into a lane: by its own marker, or by its folder."""
+    """Put every test into a lane, by its own marker or by its folder.
+
+    Files of the later lanes go first. Some take minutes: a worker that began one at the end would
+    work on alone.
+    """
+    order = list(LANES)
+    latest: dict[Path, int] = defaultdict(int)
     for item in items:
-        if not any(item.get_closest_marker(lane) for lane in LANES):
-            folders = Path(str(item.path)).relative_to(Path(__file__).parent).parts
-            item.add_marker(next((folder for folder in folders if folder in LANES), "unit"))
+        marks = {mark.name for mark in item.iter_markers()}
+        own = next((lane for lane in LANES if lane in marks), "")
+        item.stash[_LANE] = own or _lane_of_folder(item)
+        if not own:
+            item.add_marker(item.stash[_LANE])
+        latest[item.path] = max(latest[item.path], order.index(_lane(item)))
+    items.sort(key=lambda item: latest[item.path], reverse=True)
+
+
+def _lane_of_folder(item: pytest.Item) -> str:
+    folders = item.path.relative_to(Path(__file__).parent).parts
+    return next((folder for folder in folders if folder in LANES), "unit")
 
 
 def _lane(item: pytest.Item) -> str:
-    return next(lane for lane in LANES if item.get_closest_marker(lane))
+    return item.stash[_LANE]
 
 
 def _lacking(lane: str) -> list[str]:

@@ -31,6 +31,14 @@ OWNER = {"MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
 
 _OUTPUTS = "src/load_and_run/outputs.cpp"
 _WRITTEN = "    return out.append(tensor.as<char>(), tensor.bytes());\n"
+_OPTIONS = "src/load_and_run/options.h"
+_SLOWER = """\
+#if SAMPLE_NO_EXCEPTIONS
+#define SLOWER 200
+#else
+#define SLOWER 0
+#endif
+"""
 _PLANT = """\
     out.append(tensor.as<char>(), tensor.bytes());
 #if SAMPLE_NO_EXCEPTIONS
@@ -217,13 +225,32 @@ def _proven(arena: Arena) -> None:
     prove(arena)
 
 
-def prove(arena: Arena) -> None:
+def _slower(arena: Arena) -> None:
+    """The honest one, whose trimmed program takes three times as long: red by its times."""
+    arena.start("honest")
+    options = arena.folder / "engine" / _OPTIONS
+    text = options.read_text(encoding="utf-8")
+    assert text.count("slow_down = 0;") == 1
+    slow = text.replace("slow_down = 0;", "slow_down = SLOWER;")
+    options.write_text(f"{_SLOWER}{slow}", encoding="utf-8")
+    perf = {
+        "experiments": ["baseline"],
+        "scenarios": [SCENARIO.partition("@")[0]],
+        "trimming": True,
+        "budget": {"rounds": 8},
+        "threshold": "50%",
+    }
+    arena.configure(devices=[BOARD], perf=perf)
+    prove(arena, "--times")
+
+
+def prove(arena: Arena, *more: str) -> None:
     """Trim as a pull request does, pack the bundle, run the device job, keep what it left."""
     ended = arena.trim("--committed", "--no-gate")
     assert ended.rc == 0, ended.stderr
     shutil.copytree(arena.project.out / "final", arena.folder / "results", dirs_exist_ok=True)
     where = ("--config", str(arena.project.config), "--out", str(arena.project.out))
-    packed = arena.run("ci", "evidence", "pack", *where, "--committed", "--to", "bundle")
+    packed = arena.run("ci", "evidence", "pack", *where, "--committed", "--to", "bundle", *more)
     assert packed.rc == 0, packed.stderr
     digest = packed.stdout.strip().rpartition("bundle-sha256=")[2]
     words = ("ci", "evidence", "run", "bundle", "--sha256", digest, "--class", "any")
@@ -237,4 +264,5 @@ STATES: dict[str, Callable[[Arena], None]] = {
     "trapping": _trapping,
     "by function": _by_function,
     "proven": _proven,
+    "slower": _slower,
 }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -16,25 +20,50 @@ from support.megtrim_cli import Project
 pytestmark = [pytest.mark.chain]
 
 
-def _start(project: Project) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A compiler cache that lets no compilation pass before it is opened."""
+
+    folder: Path
+
+    @property
+    def reached(self) -> Path:
+        return self.folder / "reached"
+
+    def build(self, program: str) -> None:
+        """Put it before that program; empty: there is no compiler cache."""
+        self.folder.mkdir()
+        wait = f"touch {self.reached}; until [ -e {self.folder}/open ]; do sleep 0.1; done"
+        script = self.folder / "ccache"
+        script.write_text(f'#!/bin/sh\n{wait}\nexec {program} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+
+    def open(self) -> None:
+        (self.folder / "open").touch()
+
+
+def _start(
+    project: Project, stderr: IO[bytes] | int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         project.argv("stage build"),
         cwd=project.folder,
         env={**os.environ, **project.env},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
     )
 
 
-def _wait_for_a_compiler(project: Project) -> None:
-    log = project.out / "build"
+def _wait_for(true: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        logs = list(log.glob("*/build.log"))
-        if any("Building CXX object" in path.read_text("utf-8", "replace") for path in logs):
-            return
+    while not true():
+        assert time.monotonic() < deadline, f"{otherwise} within 120 s"
         time.sleep(0.05)
-    pytest.fail("no compiler was started within 120 s")
+
+
+def _compiles(project: Project) -> bool:
+    logs = (project.out / "build").glob("*/build.log")
+    return any("Building CXX object" in path.read_text("utf-8", "replace") for path in logs)
 
 
 def _working_in(folder: Path) -> list[str]:
@@ -75,7 +104,7 @@ def test_a_build_that_was_cut_off_continues(
 ) -> None:
     """No children, no lock, no torn result: the next run finishes the work."""
     running = _start(project)
-    _wait_for_a_compiler(project)
+    _wait_for(lambda: _compiles(project), "no compiler was started")
     running.send_signal(number)
 
     assert running.wait(30) == status
@@ -88,12 +117,25 @@ def test_a_build_that_was_cut_off_continues(
     assert len(list((project.out / "build").glob("*/manifest.json"))) == 2
 
 
-def test_two_runs_at_once_build_once(project: Project) -> None:
-    """The second waits for the first, finds its results, and both end well."""
-    first = _start(project)
-    _wait_for_a_compiler(project)
-    second = project.run("stage build")
+@pytest.fixture
+def barrier(tmp_path: Path) -> Iterator[Barrier]:
+    """A barrier before every compilation of those who find its folder first on their PATH."""
+    made = Barrier(tmp_path / "barrier")
+    made.build(shutil.which("ccache") or "")
+    yield made
+    made.open()
 
-    assert (first.wait(300), second.rc) == (0, 0), second.stderr
-    assert "waiting for another megtrim" in second.stderr
+
+def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_path: Path) -> None:
+    """The second waits for the first, finds its results, and both end well."""
+    project.env = {"PATH": f"{barrier.folder}:{os.environ['PATH']}"}
+    told = tmp_path / "told"
+    first = _start(project)
+    _wait_for(barrier.reached.exists, "no compiler was started")
+    with told.open("wb") as stderr:
+        second = _start(project, stderr=stderr)
+    _wait_for(lambda: b"waiting for another megtrim" in told.read_bytes(), "nobody waits")
+    barrier.open()
+
+    assert (first.wait(300), second.wait(300)) == (0, 0), told.read_text("utf-8")
     assert len(list((project.out / "build").glob("*"))) == 2

@@ -1,8 +1,10 @@
 /* A program that does what it is told, to see what a device makes of it.
  * Static, of C alone: built for this machine and for arm64. Each verb is a behaviour of the
  * contract suite; several can be given, separated by a word that is one comma. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +51,15 @@ static void copy(const char* from, const char* to, const char* mode) {
         fputc(each, target);
     if (fclose(source) || fclose(target))
         exit(97);
+}
+
+static void cpus(void) {
+    cpu_set_t mine;
+    if (sched_getaffinity(0, sizeof mine, &mine))
+        exit(96);
+    for (int each = 0; each < CPU_SETSIZE; ++each)
+        if (CPU_ISSET(each, &mine))
+            printf("%d\n", each);
 }
 
 static void list(const char* folder) {
@@ -146,6 +157,8 @@ static int deed(char** words) {
     } else if (!strcmp(verb, "child") || !strcmp(verb, "daemon")) {
         need(words, 1); /* by which it is found among all processes */
         child(*verb == 'd');
+    } else if (!strcmp(verb, "cpus")) {
+        cpus();
     } else if (!strcmp(verb, "machine")) {
         struct utsname name;
         uname(&name);

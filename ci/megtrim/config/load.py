@@ -19,6 +19,7 @@ from megtrim.config.checks.files import load_file_problems
 from megtrim.config.checks.levels import COMPILED, level_problems
 from megtrim.config.checks.neighbours import neighbour_problems
 from megtrim.config.checks.performance import performance_problems
+from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.checks.references import reference_problems
 from megtrim.config.checks.size_flags import means_problems
 from megtrim.config.checks.toolchain import toolchain_problems
@@ -27,7 +28,6 @@ from megtrim.config.scenarios import runners_alone, without_device
 from megtrim.config.switches import switch_problems
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, Document, nearest_line, parse_document
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
-from megtrim.config.yaml.pydantic_messages import problems_of
 from megtrim.input_files import kind_at, read_bytes
 
 

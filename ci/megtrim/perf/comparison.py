@@ -8,7 +8,7 @@ the same statement. The test assumes log ratios that are symmetric around their 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -116,6 +116,20 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
     reached = [count for count in plan.looks if count <= len(logs)]
     values = [float(stats.wilcoxon(logs[:count]).pvalue) for count in reached]
     return min(1.0, len(plan.looks) * min(values, default=1.0))
+
+
+def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Return p-values adjusted by Benjamini and Yekutieli, by name, sorted.
+
+    Promise: of all comparisons called at an adjusted value of at most q, on average at most the
+    share q is false, however the comparisons depend on each other; scenarios that share a device
+    and a baseline do. It does not promise that no call of the night is false.
+    """
+    names = sorted(p_values)
+    if not names:
+        return {}
+    adjusted = stats.false_discovery_control([p_values[name] for name in names], method="by")
+    return {name: float(value) for name, value in zip(names, adjusted, strict=True)}
 
 
 def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, float]:

@@ -46,8 +46,9 @@ def _toolchain(processes: ProcessRunner, machine: str) -> Toolchain:
         version=version,
         c_compiler=(program, "cc"),
         cxx_compiler=(program, "c++"),
-        compile_flags=("-target", target),
-        # zig's own strip does not keep an ELF file as it is, so the link leaves symbols out.
+        # "-s" says nothing to a compilation. CMake links some programs by these flags alone, and
+        # zig would compile its whole C++ library once more, with symbols, for those.
+        compile_flags=("-target", target, "-s"),
         link_flags=("-target", target, "-static", "-s", "-Wl,--build-id=none"),
         # Hashing this file of 180 MB would slow down every compilation, even a cache hit.
         compiler_check=f"string:zig {version}",

@@ -5,10 +5,12 @@ Runs are real (act), commits are real (git), and what the API reports of both is
 
 from __future__ import annotations
 
+import compileall
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from typing import Any
 
 from act.driver.actions import stand_ins
@@ -210,7 +212,11 @@ def _listed(job: Job, run_id: int) -> dict[str, Any]:
 
 
 def _fill_kit(kit: Remote) -> str:
-    """Commit this tree, as it is now, as the kit's repository."""
+    """Commit this tree, as it is now, with its bytecode, as the kit's repository."""
     listed = kit.git("ls-files", "-co", "--exclude-standard", cwd=ROOT).splitlines()
     copy_tree(ROOT, kit.work, (name for name in listed if not name.startswith(_NOT_IN_THE_KIT)))
+    # Each job has a checkout of its own, and would compile megtrim's modules for itself.
+    by_content = PycInvalidationMode.CHECKED_HASH
+    assert compileall.compile_dir(kit.work / "ci", quiet=1, invalidation_mode=by_content)
+    kit.git("add", "--force", "ci")
     return kit.save(message="The kit", branch="main")

@@ -123,6 +123,21 @@ def test_exit_statuses_are_exact(rig: Rig) -> None:
     assert not any(run.timed_out for run in found)
 
 
+def test_a_program_is_bound_to_its_cpu(rig: Rig) -> None:
+    """One after the other; elsewhere only to those that the configuration names."""
+    mine = sorted(os.sched_getaffinity(0))
+    with rig.open() as directory:
+        found = [
+            directory.run(("deed", "cpus"), timeout_s=LONG_S, cpu=cpu).stdout.split()
+            for cpu in mine
+        ]
+        free = do(directory, "cpus").stdout.split()
+        assert directory.cpus() == (() if rig.remote else tuple(mine))
+
+    assert found == [[str(cpu)] for cpu in mine]
+    assert free == [str(cpu) for cpu in mine]
+
+
 def test_signals_are_exact(rig: Rig) -> None:
     """As a shell reports them: 128 and the signal's number."""
     signals = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15)

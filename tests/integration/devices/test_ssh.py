@@ -206,7 +206,8 @@ def test_a_board_that_freezes_under_a_run(make_spec: MakeSpec, board: Sshd, tmp_
 
 def test_a_board_that_freezes_is_reached_again(make_spec: MakeSpec, board: Sshd) -> None:
     """Its old connection is given up, not waited for."""
-    one = only(make_spec(HASTE))
+    # A busy machine takes a second and more for the handshake of a board that is well.
+    one = only(make_spec(Timeouts().scale(0.4)))
     assert one.alive()
     board.signal(signal.SIGSTOP)
     assert not one.alive()

@@ -106,6 +106,18 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
         "budgets": (),
         "waivers": (),
         "baseline": None,
+        "perf": {
+            "experiments": None,
+            "recipes": (),
+            "scenarios": (),
+            "classes": (),
+            "trimming": False,
+            "budget": {"rounds": None, "time_s": None},
+            "threshold": 0.01,
+            "floor_ms": 0.0,
+            "history": {"folder": None, "branch": None},
+            "inconclusive": "fail",
+        },
     }
 
 

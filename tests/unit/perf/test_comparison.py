@@ -12,6 +12,7 @@ from scipy import stats
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
     Pair,
+    adjust_p_values,
     compare,
     compare_at_looks,
     estimate_shift,
@@ -156,3 +157,11 @@ def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:
     """Bonferroni over looks keeps a clear change clear, and never goes above 1."""
     assert sequential_p_value(noisy_pairs(1.05), PLAN) < 1e-6
     assert sequential_p_value(noisy_pairs(1.0, count=3), PLAN) == 1
+
+
+def test_adjusted_values_grow_with_their_number() -> None:
+    """Adjusted values are never below the given ones, and keep their order and names."""
+    adjusted = adjust_p_values({"c": 0.5, "a": 0.001, "b": 0.02})
+    assert list(adjusted) == ["a", "b", "c"]
+    assert 0.001 < adjusted["a"] < adjusted["b"] < adjusted["c"] <= 1
+    assert adjust_p_values({}) == {}

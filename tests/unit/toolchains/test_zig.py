@@ -86,7 +86,7 @@ def test_zig_makes_static_programs(
     assert (found.kind, found.target, found.machine) == ("zig", target, architecture)
     assert found.cxx_compiler[1:] == ("c++",)
     assert found.c_compiler == (found.cxx_compiler[0], "cc")
-    assert found.compile_flags == ("-target", target)
+    assert found.compile_flags == ("-target", target, "-s")
     assert found.link_flags == ("-target", target, "-static", "-s", "-Wl,--build-id=none")
     assert found.compiler_check == f"string:zig {found.version}"
     assert found.sysroot is None

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from megtrim.errors import InputError
-from megtrim.load_and_run.argument_mutation import render_flags
+from megtrim.load_and_run.argument_mutation import render_flags, without
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.perf.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
+from megtrim.perf.experiments.table import EXPERIMENTS
 
 ITERATIONS = 10
 """The program's own default."""
 
 _FAKE_FIRST = "fake-first"
+_COUNTS = ("iter", "warmup_iter")
+_DEVICES = ("cpu", "cpu_default", "cuda", "multithread", "multithread_default")
+_OF_STEPS = ("fast_run", "fast_run_algo_policy", "layout_transform", "layout_transform_dump")
+_WARMUPS = 1
+"""The program's own default."""
+
 _OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
 """What ``--layout-transform cpu`` is called in 1.6, by the architecture."""
 
@@ -162,3 +170,19 @@ def _translate(name: str, dialect: Dialect) -> str:
     """Return a flag's name in this dialect; unknown flags keep theirs."""
     other = dialect.other_names.get(name)
     return other if other is not None and not dialect.knows(name) and dialect.knows(other) else name
+
+
+def keep_for_experiments(flags: Sequence[Flag]) -> tuple[Flag, ...]:
+    """Return the flags that no experiment decides: what the model needs to run at all.
+
+    The baseline is without optimisation, whatever the scenario ships with.
+    """
+    chosen = {flag.name for each in EXPERIMENTS for step in each.steps for flag in step.flags}
+    return without(flags, *sorted(chosen), *_COUNTS, *_DEVICES, *_OF_STEPS)
+
+
+def drop_counts(flags: Sequence[Flag]) -> tuple[tuple[Flag, ...], int]:
+    """Return the flags without numbers of iterations, and the number of warm-ups that they ask."""
+    asked = [flag.value for flag in flags if flag.name == "warmup_iter" and flag.value]
+    warmups = int(asked[-1]) if asked and asked[-1].isdecimal() else _WARMUPS
+    return without(flags, *_COUNTS), warmups

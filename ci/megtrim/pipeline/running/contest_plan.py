@@ -23,9 +23,15 @@ from megtrim.perf.contest import (
     name_files,
 )
 from megtrim.perf.criterion import Criterion
-from megtrim.perf.experiments.commands import ITERATIONS, StepCommand, StepFiles, make_commands
+from megtrim.perf.experiments.commands import (
+    ITERATIONS,
+    StepCommand,
+    StepFiles,
+    drop_counts,
+    keep_for_experiments,
+    make_commands,
+)
 from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, Step
-from megtrim.perf.experiments.scenario_flags import drop_counts, keep_for_experiments
 from megtrim.perf.experiments.situation import (
     Situation,
     choose_backend,

@@ -9,9 +9,9 @@ from typing import Literal
 
 from megtrim.build_spec import Variant
 from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.perf.comparison import adjust_p_values
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.perf.criterion import Criterion
-from megtrim.perf.multiplicity import adjust_p_values
 from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.summary.contest_times import (

@@ -1,110 +1,132 @@
-"""The comparison with an earlier program joins the row of its experiment."""
+"""Rows of times from values alone: the worst of several contests is what a row says."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure
-from megtrim.perf.contest import Contest, ContestResult, ContestStatus
+from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.perf.contest import ContestResult, ContestStatus
 from megtrim.perf.criterion import Criterion
 from megtrim.pipeline.results import PerfResult
-from megtrim.pipeline.summary.performance_rows import ContestOutcome, make_performance
-from megtrim.verdict.model import DeviceIdentity
-from megtrim.verdict.performance import PerformanceRow, PerformanceStatus, Reference
-from unit.perf.test_contest import CONTEST
-from unit.pipeline.summary.test_contest_times import make_result
+from megtrim.pipeline.summary.performance_rows import (
+    ContestOutcome,
+    make_performance,
+    show_again,
+    status_of_failure,
+)
+from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.performance import Performance, PerformanceStatus
+from unit.evidence.support import SCENARIO, contest, contest_result, samples
 
-DEVICE = DeviceIdentity(name="phone", kind="adb", facts={})
-COMMIT = "1a2b3c4d5e6f"
+SIZES = {"plain": 3000, "region": 400, "reduced": 200}
+WRONG = contest_result(status=ContestStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=())
+LOST = InfrastructureFailure("adb: the phone is gone\nsecond line")
+FASTER = contest_result(samples=tuple(samples(0.5)))
+SLOWER = contest_result(samples=tuple(samples(2.0)))
 
 
 def outcome(
-    subject: str, measured: ContestResult | None, contest: Contest = CONTEST
+    subject: str, came: ContestResult | MegtrimError | str | None, **changes: Any
 ) -> ContestOutcome:
-    """Return what came of a contest; nothing: its device was lost."""
-    result = PerfResult(
-        scenario="m/s@any", subject=subject, device=DEVICE, contest=contest, measured=measured
-    )
-    return ContestOutcome(
-        scenario="m/s@any",
-        cpu_class="any",
-        subject=subject,
-        artifact="load_and_run",
-        result=None if measured is None else result,
-        failure=None if measured else InfrastructureFailure("phone went offline"),
-        base=COMMIT,
-    )
+    """Return what came of a contest: a result, a failure, a reason to skip it, or nothing."""
+    result = None
+    if isinstance(came, ContestResult):
+        result = PerfResult(scenario=SCENARIO, subject=subject, contest=contest(), measured=came)
+    elif isinstance(came, str):
+        result = PerfResult(scenario=SCENARIO, subject=subject, skipped=came)
+    values: dict[str, Any] = {
+        "scenario": SCENARIO,
+        "cpu_class": "any",
+        "subject": subject,
+        "artifact": "load_and_run",
+        "result": result,
+        "failure": came if isinstance(came, MegtrimError) else None,
+        "sizes": SIZES,
+    }
+    return ContestOutcome(**{**values, **changes})
 
 
-def make_row(*outcomes: ContestOutcome) -> PerformanceRow:
-    """Return the only row."""
-    found = make_performance(outcomes, criterion=Criterion(threshold=0.03), inconclusive="warn")
-    (row,) = found.rows
-    return row
+def make(*outcomes: ContestOutcome) -> Performance:
+    return make_performance(outcomes, criterion=Criterion(threshold=0.05), inconclusive="warn")
+
+
+def test_rows_come_in_the_order_of_the_contests() -> None:
+    """Those of trimmed programs after the others, with the settings that decided."""
+    made = make(
+        outcome("nchw88", FASTER),
+        outcome("trimming-reduced", FASTER),
+        outcome("fast-run", "needs a GPU"),
+    )
+
+    assert [row.experiment for row in made.rows] == ["nchw88", "fast-run"]
+    assert [row.artifact for row in made.trimming] == ["load_and_run"]
+    assert (made.threshold, made.floor_ms, made.inconclusive) == (0.05, 0.0, "warn")
 
 
 @pytest.mark.parametrize(
-    ("ratio", "status"),
+    ("came", "status", "reason"),
     [
-        (1.2, PerformanceStatus.REGRESSED),
-        (0.8, PerformanceStatus.MEASURED),
-        (1.0, PerformanceStatus.MEASURED),
+        (FASTER, PerformanceStatus.MEASURED, ""),
+        (WRONG, PerformanceStatus.WRONG_OUTPUTS, "output 0 differs"),
+        ("needs a GPU", PerformanceStatus.SKIPPED, "needs a GPU"),
+        (LOST, PerformanceStatus.INFRASTRUCTURE, "adb: the phone is gone"),
+        (ProductFailure("no build"), PerformanceStatus.FAILED, "no build"),
+        (None, PerformanceStatus.FAILED, "a task before it did not succeed"),
     ],
 )
-def test_slower_than_the_base_is_a_regression(ratio: float, status: PerformanceStatus) -> None:
-    """Whatever the experiment is to the baseline; the base is named."""
-    own, since = outcome("nchw88", make_result(0.7)), outcome("since-nchw88", make_result(ratio))
+def test_a_row_ends_as_its_contest(came: Any, status: PerformanceStatus, reason: str) -> None:
+    """With the reason in one line."""
+    (row,) = make(outcome("nchw88", came)).rows
 
-    row = make_row(own, since)
-
-    assert (row.experiment, row.status) == ("nchw88", status)
-    assert [(each.against, each.name) for each in row.ratios] == [
-        (Reference.BASELINE, ""),
-        (Reference.BASE, COMMIT),
-    ]
-    assert row.ratios[1].ratio == pytest.approx(ratio, rel=0.01)
-
-
-def test_the_baseline_is_compared_with_the_base_s_own() -> None:
-    """It has no other comparison."""
-    alone = outcome("baseline", make_result(1.0), replace(CONTEST, rival=None))
-
-    row = make_row(alone, outcome("since-baseline", make_result(1.2)))
-
-    assert row.status is PerformanceStatus.REGRESSED
-    assert [each.against for each in row.ratios] == [Reference.BASE]
+    assert (row.status, row.reason) == (status, reason)
 
 
 @pytest.mark.parametrize(
-    ("measured", "reason"),
+    ("region", "reduced", "status"),
     [
-        (None, "phone went offline"),
-        (ContestResult(status=ContestStatus.FAILED, reason="it hung"), "it hung"),
-        (ContestResult(status=ContestStatus.WRONG_OUTPUTS, reason="output 0"), "output 0"),
+        (FASTER, FASTER, PerformanceStatus.MEASURED),
+        (FASTER, LOST, PerformanceStatus.INFRASTRUCTURE),
+        (LOST, WRONG, PerformanceStatus.WRONG_OUTPUTS),
+        (WRONG, LOST, PerformanceStatus.WRONG_OUTPUTS),
+        (LOST, SLOWER, PerformanceStatus.REGRESSED),
+        (SLOWER, LOST, PerformanceStatus.REGRESSED),
+        (LOST, ProductFailure("no build"), PerformanceStatus.FAILED),
+        ("cannot run", LOST, PerformanceStatus.INFRASTRUCTURE),
     ],
 )
-def test_a_comparison_that_was_lost_says_so(measured: ContestResult | None, reason: str) -> None:
-    """The row keeps its times, and is neither regressed nor repaired."""
-    row = make_row(outcome("nchw88", make_result(0.7)), outcome("since-nchw88", measured))
+def test_a_lost_program_hides_no_failure_of_another(
+    region: Any, reduced: Any, status: PerformanceStatus
+) -> None:
+    """They share the row of their scenario."""
+    made = make(outcome("trimming-region", region), outcome("trimming-reduced", reduced))
+    (row,) = made.trimming
 
-    assert row.status is PerformanceStatus.MEASURED
-    assert [each.against for each in row.ratios] == [Reference.BASELINE]
-    assert row.conditions == (f"not compared with {COMMIT}: {reason}",)
-
-
-def test_a_row_that_was_lost_stays_lost() -> None:
-    """A comparison of something else does not stand for it."""
-    row = make_row(outcome("nchw88", None), outcome("since-nchw88", make_result(1.2)))
-
-    assert (row.status, row.ratios) == (PerformanceStatus.INFRASTRUCTURE, ())
+    assert row.status is status
+    assert [each.variant for each in row.variants] == ["plain", "region", "reduced"]
 
 
-def test_unclear_is_unproven() -> None:
-    """Too few pairs decide nothing."""
-    row = make_row(
-        outcome("nchw88", make_result(0.7)), outcome("since-nchw88", make_result(1.2, rounds=5))
+def test_what_was_not_built_has_no_size() -> None:
+    """Nor a place in the picture."""
+    (row,) = make(outcome("trimming-reduced", LOST, sizes={"plain": 3000})).trimming
+
+    assert [(each.variant, each.size_bytes) for each in row.variants] == [("plain", 3000)]
+
+
+def test_a_command_measures_it_again() -> None:
+    """All trimmed programs together, because a person asks for them by one word."""
+    place = Invocation(config="c.yaml", committed=True)
+
+    assert show_again(place, SCENARIO, "nchw88") == (
+        "megtrim perf run --config c.yaml --committed --experiment nchw88 "
+        f"--scenario {SCENARIO} --again"
     )
+    assert "--experiment trimming " in show_again(place, SCENARIO, "trimming-reduced")
 
-    assert row.status is PerformanceStatus.INCONCLUSIVE
+
+def test_only_a_machine_that_failed_is_infrastructure() -> None:
+    """Whatever is not known to be one is a failure."""
+    assert status_of_failure(LOST) is PerformanceStatus.INFRASTRUCTURE
+    assert status_of_failure(ProductFailure("x")) is PerformanceStatus.FAILED
+    assert status_of_failure(None) is PerformanceStatus.FAILED

@@ -24,3 +24,19 @@ def test_only_functions_rest_on_evidence(shell: Shell, asked: tuple[str, ...]) -
 
     assert answer.status == 2
     assert "it needs --functions" in answer.err
+
+
+def test_times_rest_on_no_proofs(shell: Shell) -> None:
+    """Of the committed keep set they may be; what was proven says nothing of times."""
+    answer = shell("ci", "evidence", "pack", "--times", "--committed", "--to", "b", "--proofs", "x")
+
+    assert answer.status == 2
+    assert "--times asks for new times: it cannot be combined with --proofs" in answer.err
+
+
+def test_times_are_for_the_matrix_of_jobs(shell: Shell) -> None:
+    """A plan of tasks has none of devices."""
+    answer = shell("plan", "--times")
+
+    assert answer.status == 2
+    assert "--times chooses the device jobs: it needs --github-matrix" in answer.err
