@@ -91,6 +91,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         if session.request.quick
         else "traced",
         "invocation": dump(session.request.invocation),
+        "base": session.request.base,
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
     for name, device in session.services.devices.items():

@@ -475,6 +475,7 @@ AROUND: tuple[Fact, ...] = (
     having(
         "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
     ),
+    having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
     having("traced", "profile/m/tuned@any", _given("traced", trace_sha256="9" * 64), ("brought",)),
     having(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.perf.contest import ContestStatus
+from megtrim.perf.contest import Contest, ContestStatus, Side
 from megtrim.pipeline.results import PerfResult
+from megtrim.pipeline.running.contest_plan import find_files, plan_contest
+from megtrim.plan.graph import REDUCED
+from megtrim.plan.performance import BASE
 from megtrim.stage_result import dump_result, parse_result
 from megtrim.stages import perf
 from unit.pipeline.running.test_contest_plan import CONFIG, find_task, open_session
@@ -22,6 +25,24 @@ def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None
     assert {"plain", "model", "input data", "contest", "method", "device kind"} <= tuned.keys()
     assert trimmed.keys() - tuned.keys() == {"reduced"}
     assert '"threshold": 0.03' in tuned["contest"]
+
+
+def test_a_comparison_with_a_base_rests_on_both_programs(tmp_path: Path) -> None:
+    """Each with the flags of one experiment."""
+    session = open_session(tmp_path)
+    session.results.done[BASE] = session.results.done[REDUCED]
+    task = find_task(session, "m/s@any#since-fast-run", since_base=True)
+    own = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
+    since = perf.inputs(task, session)
+
+    assert since.keys() - own.keys() == {"base"}
+    contest = plan_contest(task, session)
+    assert isinstance(contest, Contest)
+    reference, rival = (each for _, each in contest.sides)
+    assert (reference.name, rival.name) == ("base", "fast-run")
+    assert [each.step for each in reference.commands] == [each.step for each in rival.commands]
+    programs = find_files(task, session).programs
+    assert programs[Side.REFERENCE] != programs[Side.RIVAL]
 
 
 def test_another_threshold_is_measured_again(tmp_path: Path) -> None:

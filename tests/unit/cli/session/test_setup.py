@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from megtrim import toolchains
 from megtrim.cli import options as out
 from megtrim.cli.session import setup
+from megtrim.console import Console
 from unit.cli.support import Shell
 from unit.engines.support import TOOLCHAIN
 
@@ -315,3 +317,26 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
         "megtrim: device old: its C library is older than glibc 2.36, and cannot load packed "
     )
     assert answer.err.startswith(reported) is (packing == "relr")
+
+
+@pytest.mark.parametrize("left", [(), ("build/torn/bin/load_and_run",)])
+def test_an_earlier_program_that_is_missing_is_a_warning(
+    tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    """A night is measured without it; half of a build is none."""
+    for name in left:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    options = setup.Options(
+        config=Path("megtrim.yaml"),
+        out=tmp_path,
+        engine=None,
+        jobs=None,
+        quiet=False,
+        base=tmp_path,
+    )
+    printed = io.StringIO()
+
+    assert setup._find_base(options, Console(printed, quiet=False)) is None
+    assert "holds no plain build: times are compared with no earlier one" in printed.getvalue()
+    assert setup._find_base(replace(options, base=None), Console(printed, quiet=False)) is None

@@ -62,9 +62,9 @@ class _Everything:
         return LITE
 
 
-def find_task(session: Session, name: str) -> Task:
+def find_task(session: Session, name: str, *, since_base: bool = False) -> Task:
     """Return the task of that name."""
-    every = perf_tasks(session.request.config)
+    every = perf_tasks(session.request.config, since_base=since_base)
     return next(task for task in every if task.stage is Stage.PERF and task.name == name)
 
 
