@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from megtrim.perf.contest import FEWEST_ROUNDS
 from megtrim.process import CompletedCommand
 from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project
@@ -237,7 +238,7 @@ def _slower(arena: Arena) -> None:
         "experiments": ["baseline"],
         "scenarios": [SCENARIO.partition("@")[0]],
         "trimming": True,
-        "budget": {"rounds": 8},
+        "budget": {"rounds": FEWEST_ROUNDS},
         "threshold": "50%",
     }
     arena.configure(devices=[BOARD], perf=perf)

@@ -10,6 +10,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.test_evidence import Team
+from megtrim.perf.contest import FEWEST_ROUNDS
 from support.clock import clock_at
 
 pytestmark = [pytest.mark.chain]
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.chain]
 PERF = {
     "experiments": ["fast-run"],
     "trimming": True,
-    "budget": {"rounds": 8},
+    "budget": {"rounds": FEWEST_ROUNDS},
     "threshold": "50%",
     "inconclusive": "warn",
 }

@@ -16,8 +16,9 @@ from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.times import TimesJudge, read_times
-from megtrim.perf.contest import ContestResult, ContestStatus
+from megtrim.perf.contest import FEWEST_ROUNDS, ContestResult, ContestStatus
 from megtrim.perf.samples import Mark
+from megtrim.perf.sequential import LOOKS
 from megtrim.verdict.model import CheckStatus, Verdict, VerdictKind, parse_verdict, to_json
 from megtrim.verdict.performance import PerformanceRow, PerformanceStatus
 from unit.evidence.night_faults import FAULTS, OTHER, WRONG
@@ -85,14 +86,14 @@ def check_of(verdict: Verdict, contest_id: str = CONTEST) -> CheckStatus:
 
 def many(ratio: float = 0.5, **changes: Any) -> ContestResult:
     """Return a contest that is long enough to be clear."""
-    return contest_result(samples=tuple(samples(ratio, rounds=12, **changes)))
+    return contest_result(samples=tuple(samples(ratio, rounds=LOOKS[1], **changes)))
 
 
-LONG = contest(budget=replace(contest().budget, rounds=12))
+LONG = contest(budget=replace(contest().budget, rounds=LOOKS[1]))
 
 
 def clear(*contests: Any) -> Bundle:
-    """Return a bundle whose contests may take twelve rounds."""
+    """Return a bundle whose contests may take more rounds."""
     made = contests or (bundle_contest(), bundle_contest(id=OTHER))
     return asked(*(replace(each, contest=each.contest and LONG) for each in made))
 
@@ -165,14 +166,15 @@ def test_samples_that_do_not_count_are_shown_and_left_out(tmp_path: Path, mark: 
     row = row_of(joined(tmp_path))
 
     assert (row.status, row.reason) == (INFRASTRUCTURE, "none of its samples count")
-    assert [(each.reason, each.count) for each in row.left_out] == [(str(mark), 24)]
+    assert [(each.reason, each.count) for each in row.left_out] == [(str(mark), 2 * LOOKS[1])]
     assert row.times == ()
 
 
 def test_too_few_rounds_are_no_pass(tmp_path: Path) -> None:
     """A job that ended before the answer was clear proves nothing."""
-    write_times(tmp_path / "1", record(result=contest_result()), record(contest=OTHER))
-    found = joined(tmp_path, clear())
+    few = contest_result(samples=tuple(samples(rounds=FEWEST_ROUNDS - 1)))
+    write_times(tmp_path / "1", record(result=few), record(contest=OTHER))
+    found = joined(tmp_path)
 
     assert row_of(found).status is PerformanceStatus.INCONCLUSIVE
     assert check_of(found) is CheckStatus.FAIL

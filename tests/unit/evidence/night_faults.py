@@ -9,7 +9,7 @@ from typing import Any
 
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.contest_record import ContestRecord, dump_record
-from megtrim.perf.contest import ContestStatus
+from megtrim.perf.contest import FEWEST_ROUNDS, ContestStatus
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import (
     BINDING,
@@ -121,7 +121,9 @@ def fewer_rounds(folder: Path) -> None:
 
 def too_many_rounds(folder: Path) -> None:
     """More were run than there is a budget for."""
-    write_times(folder, record(result=contest_result(samples=tuple(samples(rounds=17)))))
+    write_times(
+        folder, record(result=contest_result(samples=tuple(samples(rounds=2 * FEWEST_ROUNDS + 1))))
+    )
 
 
 def impossible_times(folder: Path) -> None:
@@ -183,8 +185,8 @@ FAULTS: dict[Callable[[Path], None], str] = {
     another_program: "what device jobs brought is of another program, model, input or setting",
     another_program_inside: "found the samples of",
     told_better: "it says wrong-outputs, its evidence pass",
-    fewer_rounds: "it has 12 samples of 8 rounds",
-    too_many_rounds: "a sample is of round 16",
+    fewer_rounds: f"it has {2 * FEWEST_ROUNDS - 4} samples of {FEWEST_ROUNDS} rounds",
+    too_many_rounds: f"a sample is of round {2 * FEWEST_ROUNDS}",
     impossible_times: "its times add up to",
     not_compared: "its outputs were not compared",
     from_the_future: "pixel-6 brought it on 2027-03-01, which is after this run",

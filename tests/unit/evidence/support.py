@@ -22,6 +22,7 @@ from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
 from megtrim.load_and_run.parity import EXACT
 from megtrim.perf.contest import (
+    FEWEST_ROUNDS,
     Contest,
     Contestant,
     ContestBudget,
@@ -173,12 +174,12 @@ def contestant(side: Side, name: str) -> Contestant:
 
 
 def contest(**changes: Any) -> Contest:
-    """Return a contest of two contestants, which may take 8 rounds."""
+    """Return a contest of two contestants, which may take as few rounds as any."""
     values: dict[str, Any] = {
         "reference": contestant(Side.REFERENCE, REFERENCE),
         "rival": contestant(Side.RIVAL, RIVAL),
         "criterion": Criterion(),
-        "budget": ContestBudget(rounds=8),
+        "budget": ContestBudget(rounds=FEWEST_ROUNDS),
     }
     return Contest(**{**values, **changes})
 
@@ -211,7 +212,9 @@ def time_bundle(*contests: BundleContest, **changes: Any) -> Bundle:
     return bundle(**{"purpose": JobPurpose.TIME, "keep_set": None, "times": times, **changes})
 
 
-def samples(ratio: float = 0.5, *, rounds: int = 8, marks: tuple[Mark, ...] = ()) -> list[Sample]:
+def samples(
+    ratio: float = 0.5, *, rounds: int = FEWEST_ROUNDS, marks: tuple[Mark, ...] = ()
+) -> list[Sample]:
     """Return complete rounds, in which the rival takes ``ratio`` of the reference's time."""
     return [
         Sample(

@@ -16,7 +16,7 @@ from megtrim.evidence.contest_record import (
     make_contest_result,
     parse_record,
 )
-from megtrim.perf.contest import Contest, ContestResult, ContestStatus
+from megtrim.perf.contest import FEWEST_ROUNDS, Contest, ContestResult, ContestStatus
 from megtrim.perf.samples import Mark, Sample
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.statuses import ScenarioStatus
@@ -66,7 +66,7 @@ def expect_fits(result: ContestResult, asked: Contest | None = None) -> None:
     "result",
     [
         contest_result(),
-        contest_result(samples=tuple(samples(rounds=12))),
+        contest_result(samples=tuple(samples(rounds=FEWEST_ROUNDS + 4))),
         contest_result(samples=tuple(samples(marks=(Mark.THROTTLED, Mark.LOW_BATTERY)))),
         contest_result(by_run_length=True),
         contest_result(status=ContestStatus.FAILED, reason="rval: it hung", samples=()),
@@ -110,23 +110,32 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
     ("change", "said"),
     [
         (lambda _: [], "it has no samples"),
-        (lambda found: found[1:], "it has 15 samples of 8 rounds"),
-        (lambda found: found[:-1], "it has 15 samples of 8 rounds"),
+        (
+            lambda found: found[1:],
+            f"it has {2 * FEWEST_ROUNDS - 1} samples of {FEWEST_ROUNDS} rounds",
+        ),
+        (
+            lambda found: found[:-1],
+            f"it has {2 * FEWEST_ROUNDS - 1} samples of {FEWEST_ROUNDS} rounds",
+        ),
         (
             lambda found: [each for each in found if each.round_number != 3],
-            "14 samples of 8 rounds",
+            f"it has {2 * FEWEST_ROUNDS - 2} samples of",
         ),
-        (lambda found: [each for each in found if each.contestant == RIVAL], "8 samples of 8 roun"),
+        (
+            lambda found: [each for each in found if each.contestant == RIVAL],
+            f"it has {FEWEST_ROUNDS} samples of",
+        ),
         (lambda found: [*found, found[0]], "round 0 has a sample twice"),
         (at(1, contestant=REFERENCE), "round 0 has a sample twice"),
         (at(1, position=0), "round 0 has a sample twice"),
         (at(1, position=2), "a sample is of round 0, position 2"),
-        (at(1, round_number=16), "a sample is of round 16, position 1"),
+        (at(1, round_number=2 * FEWEST_ROUNDS), f"of round {2 * FEWEST_ROUNDS}, position 1"),
         (at(1, contestant="reduced"), "a sample is of another contestant"),
         (at(1, iterations_ms=(1.0,) * 9), "its samples have 9 and 10 iterations"),
         (at(1, iterations_ms=()), "its samples have 0 and 10 iterations"),
-        (at(1, iterations_ms=(1000.0,) * 10), "its times add up to 10.4 s in 8 s of programs"),
-        (at(1, prepare_ms=9000.0), "its times add up to 9.36 s in 8 s of programs"),
+        (at(1, iterations_ms=(1000.0,) * 10), "its times add up to 10.5 s in 8 s of programs"),
+        (at(1, prepare_ms=9000.0), "its times add up to 9.55 s in 8 s of programs"),
     ],
 )
 def test_samples_of_no_run_are_refused(
@@ -216,7 +225,7 @@ def test_what_is_no_record_at_all_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("result", "status", "text"),
     [
-        (contest_result(), ScenarioStatus.PASS, "timed: 16 processes"),
+        (contest_result(), ScenarioStatus.PASS, f"timed: {2 * FEWEST_ROUNDS} processes"),
         (contest_result(samples=tuple(samples()[:1])), ScenarioStatus.PASS, "timed: 1 process"),
         (
             contest_result(status=ContestStatus.FAILED, reason="it hung"),
