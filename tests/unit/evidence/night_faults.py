@@ -105,7 +105,7 @@ def another_program_inside(folder: Path) -> None:
     put_other(folder, record(binding=OTHER_BINDING))
 
 
-def told_better(folder: Path) -> None:
+def said_better(folder: Path) -> None:
     """Evidence says pass, the record wrong outputs."""
     whole = record(result=WRONG)
     row = timed(whole, status=ScenarioStatus.PASS)
@@ -132,7 +132,7 @@ def impossible_times(folder: Path) -> None:
 
 
 def not_compared(folder: Path) -> None:
-    """Nobody looked at the outputs."""
+    """The outputs were not looked at."""
     write_times(folder, record(result=contest_result(outputs="")))
 
 
@@ -147,7 +147,7 @@ def of_last_week(folder: Path) -> None:
 
 
 def stranger(folder: Path) -> None:
-    """A machine that nobody asked."""
+    """A machine that was not asked."""
     write_times(folder, record(), device=replace(PHONE, name="laptop"))
 
 
@@ -184,7 +184,7 @@ FAULTS: dict[Callable[[Path], None], str] = {
     another_contest: f"found the samples of {OTHER}, expected its own",
     another_program: "what device jobs brought is of another program, model, input or setting",
     another_program_inside: "found the samples of",
-    told_better: "it says wrong-outputs, its evidence pass",
+    said_better: "it says wrong-outputs, its evidence pass",
     fewer_rounds: f"it has {2 * FEWEST_ROUNDS - 4} samples of {FEWEST_ROUNDS} rounds",
     too_many_rounds: f"a sample is of round {2 * FEWEST_ROUNDS}",
     impossible_times: "its times add up to",
