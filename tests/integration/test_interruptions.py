@@ -129,13 +129,13 @@ def barrier(tmp_path: Path) -> Iterator[Barrier]:
 def test_two_runs_at_once_build_once(project: Project, barrier: Barrier, tmp_path: Path) -> None:
     """The second waits for the first, finds its results, and both end well."""
     project.env = {"PATH": f"{barrier.folder}:{os.environ['PATH']}"}
-    told = tmp_path / "told"
+    messages = tmp_path / "stderr"
     first = _start(project)
     _wait_for(barrier.reached.exists, "no compiler was started")
-    with told.open("wb") as stderr:
+    with messages.open("wb") as stderr:
         second = _start(project, stderr=stderr)
-    _wait_for(lambda: b"waiting for another megtrim" in told.read_bytes(), "nobody waits")
+    _wait_for(lambda: b"waiting for another megtrim" in messages.read_bytes(), "no one waits")
     barrier.open()
 
-    assert (first.wait(300), second.wait(300)) == (0, 0), told.read_text("utf-8")
+    assert (first.wait(300), second.wait(300)) == (0, 0), messages.read_text("utf-8")
     assert len(list((project.out / "build").glob("*"))) == 2

@@ -91,7 +91,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def test_the_winner_becomes_a_scenario(project: Project) -> None:
-    """The path is told, the file keeps its lines, and the scenario is planned like any other.
+    """The path is printed, the file keeps its lines, and the scenario is planned like any other.
 
     Which flags win depends on the machine: a search for algorithms finds what recording and
     prepared weights bring together. Without any, a quarter of the time is lost.
@@ -128,7 +128,7 @@ def test_the_winner_becomes_a_scenario(project: Project) -> None:
         ((SCENARIO, "--write", "--name", "tuned"), "has a scenario tuned already"),
     ],
 )
-def test_mistakes_are_told_before_the_race(
+def test_mistakes_are_reported_before_the_race(
     project: Project, words: tuple[str, ...], said: str
 ) -> None:
     """Bad input is exit 2, with what would be right."""

@@ -1,4 +1,4 @@
-"""A program whose iterations take as long as it is told: a shell script in the role of a build."""
+"""A shell script in the role of a build, whose iterations take as long as it is asked to."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ def contests(session: Session) -> dict[str, BundleContest]:
 def test_every_contest_is_in_the_bundle(tmp_path: Path) -> None:
     """Those of classes without a runner bear the reason, in the configuration's order."""
     session = timed(tmp_path)
-    told = describe_times(session)
-    held = {each.id for each in told.contests if each.contest is not None}
+    described = describe_times(session)
+    held = {each.id for each in described.contests if each.contest is not None}
 
-    assert [each.id for each in told.contests] == [
+    assert [each.id for each in described.contests] == [
         *(f"{ANY}#baseline", f"{ANY}#fast-run-cache", f"{BIG}#baseline", f"{BIG}#fast-run-cache"),
         *(f"{OTHER}#baseline", f"{OTHER}#fast-run-cache"),
     ]
@@ -50,7 +50,11 @@ def test_every_contest_is_in_the_bundle(tmp_path: Path) -> None:
     assert (big.unheld, big.reason) == (
         *(PerformanceStatus.SKIPPED, "no device of class big is attached to a runner"),
     )
-    assert (told.engine, told.criterion.threshold, told.inconclusive) == (DIGEST, 0.02, "fail")
+    assert (described.engine, described.criterion.threshold, described.inconclusive) == (
+        DIGEST,
+        0.02,
+        "fail",
+    )
 
 
 def test_a_contest_is_that_of_the_stage(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_lost_device_leaves_nothing_known(place: Place) -> None:
     assert (found.lost, found.files) == (3, {})
 
 
-def test_a_contest_is_measured_anew_on_another_machine(place: Place) -> None:
+def test_a_contest_is_measured_again_on_another_machine(place: Place) -> None:
     """From its first sample: halves of two machines are no pairs."""
     place.device = Fickle(retries=1, plays=["lose the phone\n", "exit 3\n"])
     found = place.run(place.job())
@@ -199,7 +199,7 @@ def test_a_contest_is_measured_anew_on_another_machine(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("machine", "known"), [(platform.machine(), True), ("riscv", False)])
-def test_what_a_cpu_lacks_is_no_failure(place: Place, machine: str, *, known: bool) -> None:
+def test_what_a_cpu_does_not_have_is_no_failure(place: Place, machine: str, *, known: bool) -> None:
     """A program that needs it would crash; where it is not known, it is tried."""
     job = place.job(trimming(cpu_features=("no-such-feature",)), reduced="#!/bin/sh\nexit 3\n")
     found = place.run(replace(job, bundle=replace(job.bundle, machine=machine)))

@@ -105,7 +105,7 @@ def another_program_inside(folder: Path) -> None:
     put_other(folder, record(binding=OTHER_BINDING))
 
 
-def told_better(folder: Path) -> None:
+def improve_status(folder: Path) -> None:
     """Evidence says pass, the record wrong outputs."""
     whole = record(result=WRONG)
     row = timed(whole, status=ScenarioStatus.PASS)
@@ -145,7 +145,7 @@ def of_last_week(folder: Path) -> None:
 
 
 def stranger(folder: Path) -> None:
-    """A machine that nobody asked."""
+    """A machine that no one asked."""
     write_times(folder, record(), device=replace(PHONE, name="laptop"))
 
 
@@ -182,7 +182,7 @@ FAULTS: dict[Callable[[Path], None], str] = {
     another_contest: f"found the samples of {OTHER}, expected its own",
     another_program: "what device jobs brought is of another program, model, input or setting",
     another_program_inside: "found the samples of",
-    told_better: "it says wrong-outputs, its evidence pass",
+    improve_status: "it says wrong-outputs, its evidence pass",
     fewer_rounds: "it has 12 samples of 8 rounds",
     too_many_rounds: "a sample is of round 16",
     impossible_times: "its times add up to",

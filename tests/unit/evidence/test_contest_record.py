@@ -132,7 +132,7 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
 def test_samples_of_no_run_are_refused(
     change: Callable[[list[Sample]], list[Sample]], said: str
 ) -> None:
-    """Above all those that somebody chose among."""
+    """Above all those that someone chose among."""
     assert said in objection(contest_result(samples=tuple(change(samples()))))
 
 
@@ -230,12 +230,12 @@ def test_what_is_no_record_at_all_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_evidence_tells_how_a_contest_ended(
+def test_evidence_says_how_a_contest_ended(
     result: ContestResult, status: ScenarioStatus, text: str
 ) -> None:
     """In one line, with the file that says everything."""
     made: ContestRecord = record(result=result)
-    told = make_contest_result(made, "e" * 64)
+    reported = make_contest_result(made, "e" * 64)
 
-    assert (told.scenario, told.binding, told.times) == (CONTEST, BINDING, "e" * 64)
-    assert (told.status, told.text, told.time_s) == (status, text, 9.0)
+    assert (reported.scenario, reported.binding, reported.times) == (CONTEST, BINDING, "e" * 64)
+    assert (reported.status, reported.text, reported.time_s) == (status, text, 9.0)

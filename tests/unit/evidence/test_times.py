@@ -141,7 +141,7 @@ def write_skipped(folder: Path) -> None:
     write_evidence(folder, written(evidence(row, purpose=JobPurpose.TIME)))
 
 
-def test_a_device_says_what_its_cpu_lacks(tmp_path: Path) -> None:
+def test_a_device_says_what_its_cpu_does_not_have(tmp_path: Path) -> None:
     """Where the contest needs something of it; another device may have it."""
     write_skipped(tmp_path / "1")
     found = choose(tmp_path, cpu_features=("avx2",))
@@ -174,7 +174,7 @@ def test_a_night_has_two_days(tmp_path: Path, day: str) -> None:
         (PendingReason.FORK, "a pull request from a fork runs no device job"),
     ],
 )
-def test_a_device_that_did_not_come_is_told(
+def test_a_device_that_did_not_come_is_reported(
     tmp_path: Path, pending: PendingReason, said: str
 ) -> None:
     """What others of that night brought counts."""
@@ -190,7 +190,7 @@ def test_a_fork_brings_nothing_that_counts(tmp_path: Path) -> None:
     assert lost(tmp_path, pending=PendingReason.FORK).startswith("a pull request from a fork")
 
 
-def test_every_attempt_of_a_lost_device_is_told(tmp_path: Path) -> None:
+def test_every_attempt_of_a_lost_device_is_reported(tmp_path: Path) -> None:
     """As where it is lost here."""
     lose(tmp_path / "1")
     with pytest.raises(InfrastructureFailure) as caught:
@@ -199,7 +199,7 @@ def test_every_attempt_of_a_lost_device_is_told(tmp_path: Path) -> None:
     assert caught.value.attempts == ("pixel-6: gone", "pixel-6.2: gone")
 
 
-def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     """A line for each folder."""
     not_json(tmp_path / "a")
     verification(tmp_path / "b")

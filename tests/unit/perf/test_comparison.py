@@ -137,7 +137,7 @@ def test_what_exceeds_is_different(pairs: list[Pair], level: float) -> None:
 
 
 @pytest.mark.parametrize(("ratio", "answers"), [(1.0, Answer.NO), (1.03, Answer.YES)])
-def test_equal_and_slower_programs_are_told_apart(ratio: float, answers: Answer) -> None:
+def test_equal_and_slower_programs_are_distinguished(ratio: float, answers: Answer) -> None:
     """Where processes differ by 3%: at most 5% open without a change, at least 75% of 3% found."""
     found = []
     for seed in range(100):

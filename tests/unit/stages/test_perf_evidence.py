@@ -86,7 +86,7 @@ def test_a_key_rests_on_what_was_brought(tmp_path: Path) -> None:
     assert "device kind" not in keys[0]
 
 
-def test_what_nobody_brought_is_lost(tmp_path: Path) -> None:
+def test_what_no_job_brought_is_lost(tmp_path: Path) -> None:
     """It is not measured here instead: that would be another device's time."""
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
     task = task_of(session, "m/s@any#baseline")

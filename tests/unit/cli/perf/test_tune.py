@@ -38,7 +38,7 @@ def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
 
 
 def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
-    """A mistake of ours costs nobody their configuration."""
+    """A mistake of ours costs no one their configuration."""
     make_field(tmp_path)
     file = tmp_path / "megtrim.yaml"
     wrong = f"{CONFIG}      - {{name: fast, arg: [--cpu]}}\n"

@@ -53,7 +53,7 @@ def test_an_item_comes_after_the_last_one() -> None:
     ],
 )
 def test_every_style_of_a_list_with_dashes(text: str) -> None:
-    """The lines of before are all there, in their order, and the value is at the end."""
+    """The earlier lines are all there, in their order, and the value is at the end."""
     edited = append_item(text.encode(), ("list",), ITEM, file="f.yaml").decode()
     rest = edited.splitlines(keepends=True)
     kept = [line for line in text.splitlines() if line in [each.rstrip("\r\n") for each in rest]]

@@ -50,7 +50,7 @@ def test_every_valid_combination(situation: Situation, layouts: int, recipe: str
     assert all(why_not(each, situation) is None for each in found)
 
 
-def test_a_flag_that_the_program_lacks_leaves_its_combinations_out() -> None:
+def test_a_flag_that_the_program_does_not_know_leaves_its_combinations_out() -> None:
     """Without fusions and layouts, weights, cache and recording remain."""
     small = LITE.of_tree(
         frozenset({"cpu", "fast_run", "weight_preprocess", "record_comp_seq"}),

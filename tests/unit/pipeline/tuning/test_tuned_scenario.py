@@ -53,7 +53,7 @@ def test_flags_become_a_scenario(field: Field) -> None:
 
 
 def test_a_cache_is_recorded(field: Field) -> None:
-    """The search is not repeated: what it found is kept beside the configuration."""
+    """The search is not repeated: what it found is kept next to the configuration."""
     tuned = make(field, "fuse-cache")
     assert tuned.algo_cache == PurePosixPath("megtrim/tuned/net-fast.algo.cache")
     assert tuned.item["fast_run"] is True
