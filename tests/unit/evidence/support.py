@@ -178,7 +178,7 @@ def contest(**changes: Any) -> Contest:
         "reference": contestant(Side.REFERENCE, REFERENCE),
         "rival": contestant(Side.RIVAL, RIVAL),
         "criterion": Criterion(),
-        "budget": ContestBudget(rounds=8),
+        "budget": ContestBudget(rounds=12),
     }
     return Contest(**{**values, **changes})
 
