@@ -173,7 +173,7 @@ def contestant(side: Side, name: str) -> Contestant:
 
 
 def contest(**changes: Any) -> Contest:
-    """Return a contest of two contestants, which may take 8 rounds."""
+    """Return a contest of two contestants, which may take 12 rounds."""
     values: dict[str, Any] = {
         "reference": contestant(Side.REFERENCE, REFERENCE),
         "rival": contestant(Side.RIVAL, RIVAL),
@@ -211,7 +211,7 @@ def time_bundle(*contests: BundleContest, **changes: Any) -> Bundle:
     return bundle(**{"purpose": JobPurpose.TIME, "keep_set": None, "times": times, **changes})
 
 
-def samples(ratio: float = 0.5, *, rounds: int = 8, marks: tuple[Mark, ...] = ()) -> list[Sample]:
+def samples(ratio: float = 0.5, *, rounds: int = 12, marks: tuple[Mark, ...] = ()) -> list[Sample]:
     """Return complete rounds, in which the rival takes ``ratio`` of the reference's time."""
     return [
         Sample(

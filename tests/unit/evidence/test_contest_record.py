@@ -121,7 +121,7 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
         (at(1, contestant=REFERENCE), "round 0 has a sample twice"),
         (at(1, position=0), "round 0 has a sample twice"),
         (at(1, position=2), "a sample is of round 0, position 2"),
-        (at(1, round_number=16), "a sample is of round 16, position 1"),
+        (at(1, round_number=24), "a sample is of round 24, position 1"),
         (at(1, contestant="reduced"), "a sample is of another contestant"),
         (at(1, iterations_ms=(1.0,) * 9), "its samples have 9 and 10 iterations"),
         (at(1, iterations_ms=()), "its samples have 0 and 10 iterations"),
