@@ -110,8 +110,8 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
     ("change", "said"),
     [
         (lambda _: [], "it has no samples"),
-        (lambda found: found[1:], "it has 15 samples of 8 rounds"),
-        (lambda found: found[:-1], "it has 15 samples of 8 rounds"),
+        (lambda found: found[1:], "it has 23 samples of 12 rounds"),
+        (lambda found: found[:-1], "it has 23 samples of 12 rounds"),
         (
             lambda found: [each for each in found if each.round_number != 3],
             "14 samples of 8 rounds",
