@@ -114,9 +114,12 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
         (lambda found: found[:-1], "it has 23 samples of 12 rounds"),
         (
             lambda found: [each for each in found if each.round_number != 3],
-            "14 samples of 8 rounds",
+            "22 samples of 12 rounds",
         ),
-        (lambda found: [each for each in found if each.contestant == RIVAL], "8 samples of 8 roun"),
+        (
+            lambda found: [each for each in found if each.contestant == RIVAL],
+            "12 samples of 12 roun",
+        ),
         (lambda found: [*found, found[0]], "round 0 has a sample twice"),
         (at(1, contestant=REFERENCE), "round 0 has a sample twice"),
         (at(1, position=0), "round 0 has a sample twice"),
