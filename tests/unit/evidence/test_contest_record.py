@@ -118,7 +118,7 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
         ),
         (
             lambda found: [each for each in found if each.contestant == RIVAL],
-            "12 samples of 12 roun",
+            "12 samples of 12",
         ),
         (lambda found: [*found, found[0]], "round 0 has a sample twice"),
         (at(1, contestant=REFERENCE), "round 0 has a sample twice"),
@@ -128,8 +128,8 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
         (at(1, contestant="reduced"), "a sample is of another contestant"),
         (at(1, iterations_ms=(1.0,) * 9), "its samples have 9 and 10 iterations"),
         (at(1, iterations_ms=()), "its samples have 0 and 10 iterations"),
-        (at(1, iterations_ms=(1000.0,) * 10), "its times add up to 10.4 s in 8 s of programs"),
-        (at(1, prepare_ms=9000.0), "its times add up to 9.36 s in 8 s of programs"),
+        (at(1, iterations_ms=(1000.0,) * 10), "its times add up to 10.5 s in 8 s of programs"),
+        (at(1, prepare_ms=9000.0), "its times add up to 9.55 s in 8 s of programs"),
     ],
 )
 def test_samples_of_no_run_are_refused(
