@@ -62,14 +62,14 @@ def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
 
 @pytest.mark.parametrize(
     ("rounds", "looks"),
-    [(8, (8,)), (10, (8, 10)), (40, (8, 12, 16, 24, 32, 40)), (60, (8, 12, 16, 24, 32, 40, 60))],
+    [(12, (12,)), (14, (12, 14)), (40, (12, 16, 24, 40)), (60, (12, 16, 24, 40, 60))],
 )
 def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int, ...]) -> None:
     """Looks are fixed before the first run."""
     assert ContestBudget(rounds=rounds).plan.looks == looks
 
 
-@pytest.mark.parametrize(("rounds", "limit_s"), [(7, None), (401, None), (40, 0.0), (40, -1.0)])
+@pytest.mark.parametrize(("rounds", "limit_s"), [(11, None), (401, None), (40, 0.0), (40, -1.0)])
 def test_a_budget_that_decides_nothing_is_refused(rounds: int, limit_s: float | None) -> None:
     """Fewer than eight pairs show nothing."""
     with pytest.raises(ValueError, match="found"):
