@@ -183,7 +183,7 @@ FAULTS: dict[Callable[[Path], None], str] = {
     another_program: "what device jobs brought is of another program, model, input or setting",
     another_program_inside: "found the samples of",
     improve_status: "it says wrong-outputs, its evidence pass",
-    fewer_rounds: "it has 12 samples of 8 rounds",
+    fewer_rounds: "it has 20 samples of 12 rounds",
     too_many_rounds: "a sample is of round 16",
     impossible_times: "its times add up to",
     not_compared: "its outputs were not compared",

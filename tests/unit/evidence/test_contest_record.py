@@ -219,7 +219,7 @@ def test_what_is_no_record_at_all_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("result", "status", "text"),
     [
-        (contest_result(), ScenarioStatus.PASS, "timed: 16 processes"),
+        (contest_result(), ScenarioStatus.PASS, "timed: 24 processes"),
         (contest_result(samples=tuple(samples()[:1])), ScenarioStatus.PASS, "timed: 1 process"),
         (
             contest_result(status=ContestStatus.FAILED, reason="it hung"),
