@@ -99,3 +99,12 @@ def test_a_row_that_was_lost_stays_lost() -> None:
     row = make_row(outcome("nchw88", None), outcome("since-nchw88", make_result(1.2)))
 
     assert (row.status, row.ratios) == (PerformanceStatus.INFRASTRUCTURE, ())
+
+
+def test_unclear_is_unproven() -> None:
+    """Too few pairs decide nothing."""
+    row = make_row(
+        outcome("nchw88", make_result(0.7)), outcome("since-nchw88", make_result(1.2, rounds=5))
+    )
+
+    assert row.status is PerformanceStatus.INCONCLUSIVE
