@@ -242,10 +242,10 @@ def test_gcc_cannot_be_kept_from_inlining(tmp_path: Path) -> None:
 
 def test_the_linkers_own_words_tell_what_is_wrong(made: Lease) -> None:
     """A name that is nowhere is the program's fault; nothing is left that looks like a link."""
-    calls = ("calls.c", "void no one(void);\nvoid megtrim_stub(void) { no one(); }\n")
+    calls = ("calls.c", "void missing(void);\nvoid megtrim_stub(void) { missing(); }\n")
     spec = LinkSpec(target="program", label="wrong", sources=(calls,), script=OTHER)
 
-    with pytest.raises(ProductFailure, match=r"undefined \w+:? (?:to )?`?no one"):
+    with pytest.raises(ProductFailure, match=r"undefined \w+:? (?:to )?`?missing"):
         made.link(spec)
     assert not (made.root / "folder/links/wrong/program").exists()
 
