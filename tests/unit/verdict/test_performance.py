@@ -75,6 +75,17 @@ def test_a_row_that_is_better_than_its_numbers_is_refused() -> None:
         parse_verdict(json.dumps(document), source="v.json")
 
 
+def test_a_row_with_a_lost_comparison_is_open_whatever_its_numbers() -> None:
+    """Its reason says what is missing; without a reason it contradicts its numbers."""
+    lost = row(status=PerformanceStatus.INCONCLUSIVE, reason="not compared with 1a2b3c")
+
+    assert lost.status is PerformanceStatus.INCONCLUSIVE
+    with pytest.raises(ValueError, match="its ratios say measured"):
+        row(status=PerformanceStatus.INCONCLUSIVE)
+    with pytest.raises(ValueError, match="its ratios say regressed"):
+        row(status=PerformanceStatus.INCONCLUSIVE, reason="lost", ratios=(since(1.05),))
+
+
 def test_a_check_that_is_better_than_its_row_is_refused() -> None:
     """A verdict follows from its checks, so a green check of a red row would hide it."""
     document = json.loads(to_json(timed(inconclusive="fail")))

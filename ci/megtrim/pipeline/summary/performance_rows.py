@@ -201,15 +201,17 @@ def _row(
     read = _read(outcome, adjusted, Reference.BASELINE)
     measured = outcome.result.measured if outcome.result else None
     ratios: tuple[RatioResult, ...] = () if read.ratio is None else (read.ratio,)
-    status = read.status
+    status, reason = read.status, read.reason
     conditions = measured.conditions if measured else ()
     if since is not None and read.times:
         compared = _read(since, adjusted, Reference.BASE)
-        if compared.ratio is None:
-            conditions += (f"not compared with {since.base}: {compared.reason}",)
-        else:
+        if compared.ratio is not None:
             ratios += (replace(compared.ratio, name=since.base),)
             status = status_of(ratios)
+        else:
+            missing = f"not compared with {since.base}: {compared.reason}"
+            status, reason, notes = _leave_open(status, missing, compared.status)
+            conditions += notes
     return PerformanceRow(
         scenario=outcome.scenario,
         cpu_class=outcome.cpu_class,
@@ -217,7 +219,7 @@ def _row(
         device=outcome.device,
         emulated=outcome.result.emulated if outcome.result else False,
         status=status,
-        reason=read.reason,
+        reason=reason,
         times=read.times,
         ratios=ratios,
         left_out=count_left_out(measured.samples) if measured else (),
@@ -225,6 +227,19 @@ def _row(
         time_s=measured.time_s if measured else 0.0,
         reproduce=outcome.reproduce,
     )
+
+
+def _leave_open(
+    status: PerformanceStatus, missing: str, compared: PerformanceStatus
+) -> tuple[PerformanceStatus, str, tuple[str, ...]]:
+    """Return status, reason and notes of a row whose comparison with the base is missing.
+
+    A comparison that was asked for and lost leaves the answer open, which is no pass; one that
+    cannot be made is a note.
+    """
+    if status is PerformanceStatus.MEASURED and compared is not PerformanceStatus.SKIPPED:
+        return PerformanceStatus.INCONCLUSIVE, missing, ()
+    return status, "", (missing,)
 
 
 def _trimming_rows(

@@ -85,13 +85,28 @@ def test_the_baseline_is_compared_with_the_base_s_own() -> None:
         (ContestResult(status=ContestStatus.WRONG_OUTPUTS, reason="output 0"), "output 0"),
     ],
 )
-def test_a_comparison_that_was_lost_says_so(measured: ContestResult | None, reason: str) -> None:
-    """The row keeps its times, and is neither regressed nor repaired."""
+def test_a_comparison_that_was_lost_is_unproven(
+    measured: ContestResult | None, reason: str
+) -> None:
+    """The row keeps its times, and is neither regressed nor a pass."""
     row = make_row(outcome("nchw88", make_result(0.7)), outcome("since-nchw88", measured))
 
-    assert row.status is PerformanceStatus.MEASURED
+    assert row.status is PerformanceStatus.INCONCLUSIVE
     assert [each.against for each in row.ratios] == [Reference.BASELINE]
-    assert row.conditions == (f"not compared with {COMMIT}: {reason}",)
+    assert row.reason == f"not compared with {COMMIT}: {reason}"
+
+
+def test_a_comparison_that_cannot_be_made_is_a_note() -> None:
+    """The earlier program does not know the flag: its time is new, and no answer is open."""
+    skipped = replace(
+        outcome("since-nchw88", make_result(1.0)),
+        result=PerfResult(scenario="m/s@any", subject="since-nchw88", skipped="no such flag"),
+    )
+
+    row = make_row(outcome("nchw88", make_result(0.7)), skipped)
+
+    assert row.status is PerformanceStatus.MEASURED
+    assert row.conditions == (f"not compared with {COMMIT}: no such flag",)
 
 
 def test_a_row_that_was_lost_stays_lost() -> None:
