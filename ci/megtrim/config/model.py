@@ -201,7 +201,9 @@ class Budget(ConfigSection):
     """The largest size of an artifact, stripped."""
 
     artifact: Name
-    variant: Variant = Variant.REDUCED
+    variant: Literal[Variant.PLAIN, Variant.PROFILE, Variant.REGION, Variant.REDUCED] = (
+        Variant.REDUCED
+    )
     """Build that is measured."""
     max_bytes: SizeBytes | None = Field(default=None, alias="max")
     """Largest size, such as 2.5 MiB."""

@@ -30,7 +30,7 @@ def performance_problems(document: Document) -> Iterator[Problem]:
     known = {
         "experiments": ([each.name for each in EXPERIMENTS], _EXPERIMENTS_EXPECTED),
         "recipes": ((), ""),
-        "scenarios": (scenarios, listing(scenarios)),
+        "scenarios": (scenarios, listing(scenarios) if scenarios else ""),
         "classes": (names := [str(each) for each in classes] or [ANY_CLASS.name], listing(names)),
     }
     for key, (choices, expected) in known.items():

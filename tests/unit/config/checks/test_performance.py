@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.checks.performance import performance_problems
 from megtrim.config.yaml.problems import ConfigError
+from unit.config.checks.found import found_by
 from unit.config.support import SMALL, load
 
 
@@ -38,3 +40,9 @@ def test_a_mistake_is_shown_with_its_line(tmp_path: Path, line: str, said: str) 
 
     assert "megtrim.yaml:9" in str(caught.value)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("models", ["", "models: 3\n", "models: [{name: m, scenarios: []}]\n"])
+def test_names_of_scenarios_are_not_checked_where_there_are_none(models: str) -> None:
+    """What is wrong with the models is said of the models."""
+    assert found_by(performance_problems, f"perf: {{scenarios: [m/s]}}\n{models}") == []
