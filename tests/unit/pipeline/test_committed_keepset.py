@@ -8,42 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.committed_keepset import settle
 from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import Stage, Task
 from megtrim.process import ProcessRunner
-from megtrim.stages import header
 from megtrim.store import StageFolder
+from unit.stages.committed_mode import commit, make_header, open_committed
 from unit.stages.results import sample
 from unit.stages.support import changed, keep_set, open_session
-
-TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 
 
 @pytest.fixture
 def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
-    """A session in committed mode with the sample engine; there is no keep set yet."""
-    made, said = open_session(tmp_path)
-    return changed(
-        made, committed=True, engine=SampleEngine(find_embedded_source(), processes)
-    ), said
+    return open_committed(tmp_path, processes)
 
 
 @pytest.fixture
 def now(opened: tuple[Session, io.StringIO]) -> Session:
     return opened[0]
-
-
-def commit(session: Session, keep: KeepSet) -> Path:
-    path = session.request.path(session.request.config.keep_set)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(dump_keep_set(keep), encoding="utf-8")
-    return path
 
 
 def functions_alone() -> KeepSet:
@@ -59,13 +44,6 @@ def trimming(session: Session, **changes: str) -> Session:
     trim = config.trim.model_copy(update=changes)
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
     return changed(session, loaded=loaded)
-
-
-def make(session: Session) -> StageFolder:
-    named = header.inputs(TASK, session)
-    return session.services.store.ensure(
-        "header", "keepset", named, lambda folder: header.work(TASK, session, folder), HeaderResult
-    )[0]
 
 
 def test_another_generation_is_refused(now: Session) -> None:
@@ -123,7 +101,7 @@ def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None
     """The file is never written, however it is spelled."""
     now, said = opened
     path = commit(now, keep_set(1))
-    folder = make(now)
+    folder = make_header(now)
     path.write_text("anything", encoding="utf-8")
 
     committed_keepset.settle(changed(now, accept=True), folder)

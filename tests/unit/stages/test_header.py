@@ -9,29 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InputError
-from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.midout.keepset import dump_keep_set, read_keep_set
 from megtrim.midout.scoped_headers import macro_file, tag_file
 from megtrim.models.operators import OperatorNeeds
 from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import Stage, Task
 from megtrim.process import ProcessRunner
 from megtrim.stages import header
-from megtrim.store import StageFolder
-from unit.stages.support import changed, keep_set, open_session
-
-TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
+from unit.stages.committed_mode import HEADER_TASK, commit, make_header, open_committed
+from unit.stages.support import keep_set
 
 
 @pytest.fixture
 def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
-    """A session in committed mode with the sample engine; there is no keep set yet."""
-    made, said = open_session(tmp_path)
-    return changed(
-        made, committed=True, engine=SampleEngine(find_embedded_source(), processes)
-    ), said
+    return open_committed(tmp_path, processes)
 
 
 @pytest.fixture
@@ -39,25 +31,11 @@ def now(opened: tuple[Session, io.StringIO]) -> Session:
     return opened[0]
 
 
-def commit(session: Session, keep: KeepSet) -> Path:
-    path = session.request.path(session.request.config.keep_set)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(dump_keep_set(keep), encoding="utf-8")
-    return path
-
-
-def make(session: Session) -> StageFolder:
-    named = header.inputs(TASK, session)
-    return session.services.store.ensure(
-        "header", "keepset", named, lambda folder: header.work(TASK, session, folder), HeaderResult
-    )[0]
-
-
 def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
     """Traces are not asked for: there are none."""
     commit(now, keep_set(1, 2))
 
-    folder = make(now)
+    folder = make_header(now)
 
     assert read_keep_set(folder.file("keepset.json")) == keep_set(1, 2)
     text = folder.file("include/midout.h").read_text(encoding="utf-8")
@@ -80,28 +58,28 @@ def test_operators_are_counted(now: Session) -> None:
     )
     commit(now, replace(keep_set(1), operators=needs))
 
-    assert make(now).result == HeaderResult(regions=1, operators=2, warnings=())
+    assert make_header(now).result == HeaderResult(regions=1, operators=2, warnings=())
 
 
 def test_the_order_of_lines_changes_nothing(now: Session) -> None:
     """A merge by line is the same keep set: the same key, and the file is the normal form."""
     path = commit(now, keep_set(1, 2))
     whole = path.read_text(encoding="utf-8")
-    before = header.inputs(TASK, now)
+    before = header.inputs(HEADER_TASK, now)
     lines = whole.splitlines(keepends=True)
     places = [place for place, line in enumerate(lines) if '"region' in line]
     lines[places[0]], lines[places[1]] = lines[places[1]], lines[places[0]]
     path.write_text("".join(lines), encoding="utf-8")
 
     assert path.read_text(encoding="utf-8") != whole
-    assert header.inputs(TASK, now) == before
-    assert make(now).file("keepset.json").read_text(encoding="utf-8") == whole
+    assert header.inputs(HEADER_TASK, now) == before
+    assert make_header(now).file("keepset.json").read_text(encoding="utf-8") == whole
 
 
 def test_the_file_is_bound_by_its_digest(now: Session) -> None:
     """With the scenarios that are configured, of which the warnings speak."""
     commit(now, keep_set(1))
-    named = header.inputs(TASK, now)
+    named = header.inputs(HEADER_TASK, now)
 
     digest = hashlib.sha256(dump_keep_set(keep_set(1)).encode()).hexdigest()
     assert named["committed keep set"] == digest
@@ -112,7 +90,7 @@ def test_the_file_is_bound_by_its_digest(now: Session) -> None:
         *("scenarios", "files of their own"),
     }
     commit(now, keep_set(1, 2))
-    assert header.inputs(TASK, now) != named
+    assert header.inputs(HEADER_TASK, now) != named
 
 
 def test_what_is_kept_for_no_one_is_warned_of(now: Session) -> None:
@@ -120,7 +98,7 @@ def test_what_is_kept_for_no_one_is_warned_of(now: Session) -> None:
     [record] = keep_set(1).scenarios
     commit(now, replace(keep_set(1), scenarios=(record, replace(record, id="old/s@any"))))
 
-    assert make(now).result_as(HeaderResult).warnings == (
+    assert make_header(now).result_as(HeaderResult).warnings == (
         "the keep set keeps regions for old/s@any, which is not configured any more",
     )
 
@@ -128,7 +106,7 @@ def test_what_is_kept_for_no_one_is_warned_of(now: Session) -> None:
 def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
     """And it is said how to get it."""
     with pytest.raises(InputError) as caught:
-        header.inputs(TASK, now)
+        header.inputs(HEADER_TASK, now)
 
     assert caught.value.message == (
         "megtrim/keepset.json: there is no keep set, which --committed trims by"

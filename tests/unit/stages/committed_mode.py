@@ -1,0 +1,45 @@
+"""A session in committed mode: the keep set is a file of the team's."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.midout.keepset import KeepSet, dump_keep_set
+from megtrim.pipeline.results import HeaderResult
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import Stage, Task
+from megtrim.process import ProcessRunner
+from megtrim.stages import header
+from megtrim.store import StageFolder
+from unit.stages.support import changed, open_session
+
+HEADER_TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
+
+
+def open_committed(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
+    """Open a session with the sample engine; there is no keep set yet."""
+    opened, console = open_session(tmp_path)
+    engine = SampleEngine(find_embedded_source(), processes)
+    return changed(opened, committed=True, engine=engine), console
+
+
+def commit(session: Session, keep: KeepSet) -> Path:
+    """Write the file that the team committed."""
+    path = session.request.path(session.request.config.keep_set)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(dump_keep_set(keep), encoding="utf-8")
+    return path
+
+
+def make_header(session: Session) -> StageFolder:
+    """Run the stage header."""
+    named = header.inputs(HEADER_TASK, session)
+    return session.services.store.ensure(
+        "header",
+        "keepset",
+        named,
+        lambda folder: header.work(HEADER_TASK, session, folder),
+        HeaderResult,
+    )[0]
