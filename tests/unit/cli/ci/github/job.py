@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,3 +55,29 @@ class Job:
 
     def baseline(self) -> Path:
         return self.folder / "out" / "baseline"
+
+
+@contextmanager
+def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDouble, Repository]]:
+    """Make a team's repository, and set what a scheduled job of it sees."""
+    with GithubDouble() as github:
+        repository = github.repository("acme/phone")
+        head = repository.commit({"a": "1"}, branch="main")
+        event = folder / "event.json"
+        event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
+        variables = {
+            "EVENT_NAME": "schedule",
+            "EVENT_PATH": str(event),
+            "REPOSITORY": "acme/phone",
+            "SHA": head,
+            "REF": "refs/heads/main",
+            "RUN_ID": "77",
+            "RUN_ATTEMPT": "1",
+            "API_URL": github.url,
+            "TOKEN": github.token,
+            "OUTPUT": str(folder / "outputs"),
+        }
+        for name, value in variables.items():
+            env.setenv(f"GITHUB_{name}", value)
+        yield github, repository
+        github.check()

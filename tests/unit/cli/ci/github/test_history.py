@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from megtrim.verdict.performance import HistorySeries
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from support.perf_runs import make_run
+from unit.cli.ci.github.job import open_night
 from unit.cli.support import Answer, Shell
 from unit.verdict.examples import facts
 from unit.verdict.performance_examples import performance, row
@@ -74,27 +74,10 @@ def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
         f'[url "file://{shell.folder}/remotes/"]\n\tinsteadOf = https://github.com/\n',
         encoding="utf-8",
     )
-    with GithubDouble() as github:
-        repository = github.repository("acme/phone")
-        head = repository.commit({"a": "1"}, branch="main")
-        event = shell.folder / "event.json"
-        event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
-        variables = {
-            "EVENT_NAME": "schedule",
-            "EVENT_PATH": str(event),
-            "REPOSITORY": "acme/phone",
-            "SHA": head,
-            "REF": "refs/heads/main",
-            "RUN_ATTEMPT": "1",
-            "API_URL": github.url,
-            "TOKEN": github.token,
-        }
-        for name, value in variables.items():
-            monkeypatch.setenv(f"GITHUB_{name}", value)
+    with open_night(shell.folder, monkeypatch) as (github, repository):
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
         yield Team(shell, github, repository, bare, monkeypatch)
-        github.check()
 
 
 def test_a_night_joins_the_history_and_its_report(team: Team) -> None:

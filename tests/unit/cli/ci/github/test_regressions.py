@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from megtrim.verdict.performance import PerformanceStatus
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from support.perf_runs import make_run
+from unit.cli.ci.github.job import open_night
 from unit.cli.support import Answer, Shell
 from unit.verdict.examples import facts
 from unit.verdict.performance_examples import NO_CHANGE, ROWS, performance, row, since, skipped
@@ -72,27 +72,8 @@ class Team:
 @contextmanager
 def open_team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
     """Make a repository, and set what a job of it sees."""
-    with GithubDouble() as github:
-        repository = github.repository("acme/phone")
-        head = repository.commit({"a": "1"}, branch="main")
-        event = shell.folder / "event.json"
-        event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
-        variables = {
-            "EVENT_NAME": "schedule",
-            "EVENT_PATH": str(event),
-            "REPOSITORY": "acme/phone",
-            "SHA": head,
-            "REF": "refs/heads/main",
-            "RUN_ID": "77",
-            "RUN_ATTEMPT": "1",
-            "API_URL": github.url,
-            "TOKEN": github.token,
-            "OUTPUT": str(shell.folder / "outputs"),
-        }
-        for name, value in variables.items():
-            monkeypatch.setenv(f"GITHUB_{name}", value)
+    with open_night(shell.folder, monkeypatch) as (github, repository):
         yield Team(shell, github, repository, monkeypatch)
-        github.check()
 
 
 @pytest.fixture
