@@ -160,7 +160,7 @@ def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
 def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     config = session.request.config
     for each in all_scenarios(config):
-        if wanted.model in (each.id, each.id.rpartition("@")[0]):
+        if wanted.model in each.names:
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
             hint = f"probe its model: megtrim probe {each.model.name} -- ARGUMENT..."
             raise InputError(msg, hint=hint)

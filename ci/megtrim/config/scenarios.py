@@ -28,6 +28,11 @@ class Scenario:
         """Whether the engine must first search for the fastest algorithms."""
         return self.settings.fast_run and self.settings.algo_cache is None
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What a person may call it: ``MODEL/SCENARIO@CLASS``, or ``MODEL/SCENARIO``."""
+        return self.id, self.id.rpartition("@")[0]
+
 
 def scenario_id(model: str, scenario: str, cpu_class: str) -> str:
     """Return ``MODEL/SCENARIO@CLASS``."""

@@ -6,15 +6,13 @@ program ends is in the record; a failure of the machine is raised.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.device_jobs.verified_copy import take, take_program
 from megtrim.devices import Lease
-from megtrim.devices.cpu_features import read_cpu_features
-from megtrim.devices.local import Local
+from megtrim.devices.cpu_features import read_device_features
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.errors import ProductFailure
 from megtrim.evidence import limits
@@ -40,8 +38,8 @@ class ContestJob:
 
     def find_lacking(self, lease: Lease) -> str | None:
         """Return what its CPU must have and does not; None if nothing is known to be missing."""
-        own = lease.kind == Local.kind and self.bundle.machine == platform.machine()
-        return describe_lacking(self.asked.cpu_features, read_cpu_features() if own else None)
+        found = read_device_features(lease.kind, self.bundle.machine)
+        return describe_lacking(self.asked.cpu_features, found)
 
     def measure(self, lease: Lease, say: Callable[[str], None]) -> ContestRecord:
         """Measure it. Raises InfrastructureFailure where nothing is known of it."""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
+
+from megtrim.devices.local import Local
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _FEATURES = {"asimddp": "dotprod", "avx2": "avx2"}
 """The kernel's names, and those of compilers."""
 _LABELS = ("flags", "Features")
+
+
+def read_device_features(kind: str, machine: str) -> frozenset[str] | None:
+    """Return the features of a device's CPU; None if it is not known to be this machine's.
+
+    ``machine``: what its programs are built for, as ``uname -m`` prints it.
+    """
+    own = kind == Local.kind and machine == platform.machine()
+    return read_cpu_features() if own else None
 
 
 def read_cpu_features() -> frozenset[str] | None:

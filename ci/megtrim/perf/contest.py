@@ -7,6 +7,7 @@ sides, because the length of a command line moves a program's stack. Pure.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from megtrim.perf.experiments.commands import StepCommand, StepFiles
 from megtrim.perf.samples import Sample
 from megtrim.perf.sequential import LOOKS, SamplingPlan
 
+_SEED_BYTES = 4
 METHOD = 1
 """Version of the way megtrim measures: times of two versions are not compared."""
 FEWEST_ROUNDS = LOOKS[0]
@@ -145,3 +147,8 @@ def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
             for place, (name, suffix) in enumerate(sorted(inputs.items()))
         ),
     )
+
+
+def derive_seed(text: str) -> int:
+    """Return what orders the rounds of what ``text`` names: equal for equal texts."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES])

@@ -82,7 +82,7 @@ def select_measured(config: Config) -> Iterator[Scenario]:
     """Yield the scenarios whose times are measured."""
     perf = config.perf
     for each in all_scenarios(config):
-        named = {each.id, each.id.partition("@")[0]} & set(perf.scenarios)
+        named = {*each.names} & {*perf.scenarios}
         if (named or not perf.scenarios) and each.cpu_class.name in (
             perf.classes or (each.cpu_class.name,)
         ):

@@ -45,6 +45,7 @@ def test_scenarios_come_in_the_order_of_the_file(tmp_path: Path) -> None:
     ]
     assert scenarios[1].cpu_class.qemu_cpu == "cortex-a76"
     assert (scenarios[4].model.name, scenarios[4].settings.name) == ("y", "only")
+    assert scenarios[4].names == ("y/only@b", "y/only")
 
 
 def test_scenarios_without_a_device_are_known(tmp_path: Path) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+
 import pytest
 
-from megtrim.devices.cpu_features import parse_features
+from megtrim.devices.cpu_features import (
+    parse_features,
+    read_cpu_features,
+    read_device_features,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,3 +26,12 @@ from megtrim.devices.cpu_features import parse_features
 def test_features_that_all_cpus_have(text: str, expected: set[str] | None) -> None:
     """A program may run on any of them."""
     assert parse_features(text) == expected
+
+
+def test_features_are_known_of_this_machine_alone() -> None:
+    """A phone has a CPU of its own, and an emulator one that it is asked for."""
+    here = platform.machine()
+
+    assert read_device_features("local", here) == read_cpu_features()
+    assert read_device_features("adb", here) is None
+    assert read_device_features("local", "riscv64") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from megtrim.cli.session.setup import (
 )
 from megtrim.cli.stage.chain import show_results
 from megtrim.config.performance import PerfConfig
-from megtrim.config.scenarios import all_scenarios
+from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.yaml.problems import closest
 from megtrim.device_jobs.pack import list_runners
 from megtrim.errors import InputError, worst_exit_code
@@ -135,9 +136,9 @@ def _narrow(
     loaded = session.request.loaded
     asked = ask(loaded.config.perf, experiments, rounds)
     if scenarios:
-        known = [each.id for each in all_scenarios(loaded.config)]
+        every = tuple(all_scenarios(loaded.config))
         for name in scenarios:
-            _expect_scenario(name, known)
+            _expect_scenario(name, every)
         asked = asked.model_copy(update={"scenarios": scenarios, "classes": ()})
     config = loaded.config.model_copy(update={"perf": asked})
     request = replace(session.request, loaded=replace(loaded, config=config))
@@ -158,8 +159,9 @@ def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> P
     return perf
 
 
-def _expect_scenario(name: str, known: list[str]) -> None:
-    if name not in known and not any(each.partition("@")[0] == name for each in known):
+def _expect_scenario(name: str, every: Sequence[Scenario]) -> None:
+    if not any(name in each.names for each in every):
+        known = [each.id for each in every]
         msg = f"--scenario: found {name[:80]!r}, expected one of {', '.join(known)}"
         likely = closest(name, known)
         raise InputError(msg, hint=f"did you mean {likely}?" if likely else "")

@@ -121,7 +121,7 @@ def _race(field: Field, budget_s: float, session: Session) -> TuneResult:
 def choose_scenario(text: str, session: Session) -> Scenario:
     """Return the scenario that a person means. Raises InputError."""
     every = tuple(all_scenarios(session.request.config))
-    found = [each for each in every if text in (each.id, each.id.partition("@")[0])]
+    found = [each for each in every if text in each.names]
     known = [each.id for each in every]
     if not found:
         msg = f"found {text[:80]!r}, expected one of {', '.join(known)}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
-from megtrim.devices.cpu_features import read_cpu_features
+from megtrim.devices.cpu_features import read_device_features
 from megtrim.errors import InputError
 from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
@@ -20,6 +18,7 @@ from megtrim.perf.contest import (
     Contestant,
     ContestBudget,
     Side,
+    derive_seed,
     name_files,
 )
 from megtrim.perf.criterion import Criterion
@@ -52,7 +51,6 @@ from megtrim.plan.performance import (
     trimmed_variant,
 )
 
-_SEED_BYTES = 4
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 
 
@@ -104,9 +102,8 @@ def find_files(task: Task, session: Session) -> ContestFiles:
 
 def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
     """Return the features of this machine's CPU if it runs the scenario; None: not known."""
-    machine, device = session.services.toolchain.machine, session.services.device(scenario)
-    own = device.kind == "local" and machine == platform.machine()
-    return read_cpu_features() if own else None
+    kind = session.services.device(scenario).kind
+    return read_device_features(kind, session.services.toolchain.machine)
 
 
 def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
@@ -229,8 +226,6 @@ def _make_contest(
     budget, criterion = perf.contest_budget, perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again
         budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s), Criterion()
-    named = f"{scenario.id} {(rival or reference).name}"
-    digest = hashlib.sha256(named.encode()).digest()
     return Contest(
         criterion=criterion,
         reference=reference,
@@ -239,7 +234,7 @@ def _make_contest(
         tolerance=tolerance,
         threads=scenario.settings.threads,
         timeout_s=scenario.settings.timeout_s,
-        seed=int.from_bytes(digest[:_SEED_BYTES]),
+        seed=derive_seed(f"{scenario.id} {(rival or reference).name}"),
     )
 
 

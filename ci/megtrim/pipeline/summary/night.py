@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from megtrim.perf.contest import METHOD
 from megtrim.perf.history import (
     HistoryRow,
     HistoryRun,
@@ -35,8 +36,6 @@ from megtrim.verdict.performance import (
     TrimmingRow,
 )
 
-METHOD = 1
-"""Version of the way megtrim measures: times of two versions are not compared."""
 _LONGEST_LINE = 250
 _MOST_LEFT_OUT = 20
 _DAY = 10

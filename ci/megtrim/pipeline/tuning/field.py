@@ -6,7 +6,6 @@ such a group, so that a search for algorithms or a dumped model is made once for
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from megtrim.config.scenarios import Scenario
 from megtrim.load_and_run.argument_mutation import render_flags
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.perf.contest import Contestant, name_files
+from megtrim.perf.contest import Contestant, derive_seed, name_files
 from megtrim.perf.experiments.commands import StepFiles, keep_for_experiments, make_commands
 from megtrim.perf.experiments.experiment import Backend, Experiment, Step
 from megtrim.perf.experiments.situation import Situation, choose_backend
@@ -27,7 +26,6 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN
 
 _PROGRAM = "program"
-_SEED_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +107,7 @@ class Field:
     @property
     def seed(self) -> int:
         """What orders the race, equal for equal scenarios."""
-        digest = hashlib.sha256(f"{self.scenario.id} tune".encode()).digest()
-        return int.from_bytes(digest[:_SEED_BYTES])
+        return derive_seed(f"{self.scenario.id} tune")
 
     def make_fitting_command(self) -> tuple[str, ...] | None:
         """Return the command of the engine's own search; None if the program has none."""
