@@ -198,6 +198,9 @@ class VerifyConfig(ConfigSection):
 
 
 class Budget(ConfigSection):
+    unverified: Literal["warn", "fail"] = "warn"
+    """What it means that a device did not verify a scenario, while its last proof is young enough.
+    warn: the check stays green. fail: exit status 3, which is red."""
     """The largest size of an artifact, stripped."""
 
     artifact: Name

@@ -29,6 +29,7 @@ class PendingReason(StrEnum):
 
     FORK = "fork"
     NO_RUNNER = "no-runner"
+    APPROVAL = "approval"
     LATE = "late"
 
 
@@ -36,7 +37,8 @@ PENDING = {
     PendingReason.FORK: "a pull request from a fork runs no device job; "
     "a maintainer can push the branch to this repository",
     PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
-    "job within the time that was given, or no one approved it",
+    "job within the time that was given",
+    PendingReason.APPROVAL: "the device job waits for a reviewer: approve it in its run",
     PendingReason.LATE: "the device job had not ended in time",
 }
 _NO_RESULT = "the device job brought no result of it"

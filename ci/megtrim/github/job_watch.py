@@ -6,7 +6,7 @@ and those that run too long later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from megtrim.errors import InfrastructureFailure
@@ -14,6 +14,8 @@ from megtrim.evidence.checks import PendingReason
 
 _COMPLETED = "completed"
 _RUNNING = "in_progress"
+_APPROVAL = "waiting"
+"""What GitHub calls a job that a reviewer of its environment must approve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,13 @@ class JobWatch:
         waiting = [name for name in seen if name not in ended and name not in running]
         # Jobs of a matrix appear when they are queued: missing ones are waiting, too.
         unseen = max(0, self._limits.jobs - len(seen))
+        held = [name for name in waiting if seen[name] == _APPROVAL]
+        queued = len(waiting) - len(held) + unseen
         self.text = (
             f"{len(ended)} of {self._limits.jobs} ended, {len(running)} run, "
-            f"{len(waiting) + unseen} wait for a runner"
+            f"{queued} wait for a runner"
         )
+        self.text += f", {len(held)} for approval" if held else ""
         if not running and not waiting and not unseen:
             return WaitResult(pending=None, text=self.text)
         over = now - self._began >= self._limits.run_s
@@ -72,9 +77,7 @@ class JobWatch:
         given_up = len(alone) + unseen * (now - self._began >= self._limits.pickup_s)
         if not over and (running or given_up < len(waiting) + unseen):
             return None
-        return WaitResult(
-            pending=PendingReason.NO_RUNNER if given_up else PendingReason.LATE, text=self.text
-        )
+        return WaitResult(pending=_reason(given_up, held), text=self.text)
 
     def left_s(self) -> float:
         """Return the seconds until the last limit; at least one."""
@@ -92,6 +95,13 @@ class JobWatch:
     def _is_alone(self, name: str, now: float) -> bool:
         """Tell whether no runner of the job's class was seen within ``pickup_s``."""
         return now - self._busy.get(_class(name), self._began) >= self._limits.pickup_s
+
+
+def _reason(given_up: int, held: Sequence[str]) -> PendingReason:
+    """Return why jobs are not waited for; what runners there are shows only after an approval."""
+    if held:
+        return PendingReason.APPROVAL
+    return PendingReason.NO_RUNNER if given_up else PendingReason.LATE
 
 
 def _class(name: str) -> str:

@@ -20,6 +20,7 @@ from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus, VerdictKind
 from megtrim.verdict.neighbours import NeighbourResult
+from megtrim.verdict.statuses import UnverifiedPolicy
 from megtrim.verdict.trim_summary import SwitchSize
 
 
@@ -269,11 +270,12 @@ class VerdictResult(StageResult):
     """Of the stage `verdict`: what all results add up to."""
 
     verdict: VerdictKind
+    unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
 
     @property
     def exit_code(self) -> int:
-        """1 for a failure."""
-        return exit_code(self.verdict)
+        """1 for a failure, 3 for an unverified one that the team does not take."""
+        return exit_code(self.verdict, self.unverified)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

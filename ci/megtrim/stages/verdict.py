@@ -62,6 +62,7 @@ from megtrim.verdict.model import (
     ToolchainIdentity,
     to_json,
 )
+from megtrim.verdict.statuses import UnverifiedPolicy
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
@@ -161,12 +162,13 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
                 *keep_set_checks(session),
                 *(neighbour_checks(session) if proves else ()),
             ),
+            unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
             invocation=session.request.invocation,
         )
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
-    return VerdictResult(verdict=verdict.verdict)
+    return VerdictResult(verdict=verdict.verdict, unverified=verdict.unverified)
 
 
 def _proves(task: Task) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
-from megtrim.errors import EXIT_PASS, ProductFailure
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import (
@@ -32,7 +32,14 @@ from megtrim.verdict.model import (
     Verdict,
 )
 from megtrim.verdict.performance_checks import performance_checks, summarize
-from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
+from megtrim.verdict.statuses import (
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    UnverifiedPolicy,
+    VerdictKind,
+    decide,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,7 @@ class VerdictInputs:
     neighbours: tuple[NeighbourResult, ...] = ()
     performance: Performance | None = None
     """None: no times were measured."""
+    unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
     functions: tuple[FunctionsUse, ...] = ()
     rebuild: Rebuild | None = None
     checks: tuple[Check, ...] = ()
@@ -92,13 +100,19 @@ def join(facts: VerdictInputs) -> Verdict:
         rebuild=facts.rebuild,
         neighbours=facts.neighbours,
         performance=facts.performance,
+        unverified=facts.unverified,
         warnings=facts.warnings,
         invocation=facts.invocation,
     )
 
 
-def exit_code(verdict: VerdictKind) -> int:
-    """Return the exit status: 1 for a failure (an expired proof is one), else 0."""
+def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPolicy.WARN) -> int:
+    """Return the exit status: 1 for a failure (an expired proof is one), else 0.
+
+    3 if nothing is known of the product on a device, and the team wants to know.
+    """
+    if verdict is VerdictKind.UNVERIFIED and unverified is UnverifiedPolicy.FAIL:
+        return InfrastructureFailure.exit_code
     return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS
 
 

@@ -39,6 +39,7 @@ from megtrim.verdict.statuses import (
     CheckKind,
     CheckStatus,
     ScenarioStatus,
+    UnverifiedPolicy,
     VerdictKind,
     decide,
 )
@@ -290,6 +291,8 @@ class Verdict:
     """Runs near the scenarios, by scenario; empty: none was tried."""
     performance: Performance | None = None
     """None: no times were measured."""
+    unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
+    """Whether it counts as red if it is unverified, as configured."""
     warnings: tuple[str, ...]
 
     def __post_init__(self) -> None:

@@ -18,6 +18,13 @@ class VerdictKind(StrEnum):
     UNVERIFIED = "unverified"
 
 
+class UnverifiedPolicy(StrEnum):
+    """What an unverified verdict means for a check: it stays green, or it is red."""
+
+    WARN = "warn"
+    FAIL = "fail"
+
+
 class CheckKind(StrEnum):
     """What a check is about."""
 

@@ -268,7 +268,7 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
             PendingReason.NO_RUNNER,
             (
                 "no runner with the labels self-hosted, megtrim, any took the job "
-                "within the time that was given, or no one approved it"
+                "within the time that was given"
             ),
         ),
         (PendingReason.LATE, "the device job had not ended in time"),

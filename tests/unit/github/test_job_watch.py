@@ -80,6 +80,16 @@ def test_the_text_counts_jobs_by_what_they_do() -> None:
     assert watched.watch.text == "1 of 4 ended, 1 run, 2 wait for a runner"
 
 
+def test_a_job_that_waits_for_a_reviewer_waits_for_no_runner() -> None:
+    """It is given up as early, and for another reason."""
+    watched = Watched(jobs=2)
+
+    assert watched.after(0, {ONE: "waiting", TWO: "queued"}) == "waits"
+    assert watched.watch.text == "0 of 2 ended, 0 run, 1 wait for a runner, 1 for approval"
+    assert watched.after(PICKUP_S, {ONE: "waiting", TWO: "queued"}) == PendingReason.APPROVAL
+    assert Watched(jobs=1).after(PICKUP_S, {ONE: "queued"}) == PendingReason.NO_RUNNER
+
+
 def test_what_is_left_is_never_nothing() -> None:
     """A pause of no time would ask without end."""
     watched = Watched(jobs=1)

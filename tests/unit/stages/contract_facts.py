@@ -209,6 +209,7 @@ CONFIG: tuple[Fact, ...] = (
     key("verify.max_age_s", 86_400.0),
     key("artifacts", ("load_and_run",), "size/artifacts switches/table"),
     key(
+    key("verify.unverified", "fail"),
         "artifacts",
         ("load_and_run", "classify", "other"),
         f"{BUILDS} size/artifacts switches/table",

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.verdict.join import exit_code, join
 from megtrim.verdict.model import RegionsUse
-from megtrim.verdict.statuses import CheckStatus, VerdictKind
+from megtrim.verdict.statuses import CheckStatus, UnverifiedPolicy, VerdictKind
 from unit.verdict.examples import (
     MOBILENET,
     RESNET,
@@ -54,11 +54,12 @@ def test_failures_come_first_in_the_headline() -> None:
 
 
 def test_a_sleeping_phone_never_blocks_but_an_expired_proof_does() -> None:
-    """Unverified is exit 0 within its age, and 1 past it."""
+    """Unverified is exit 0 within its age, 3 if the team wants to know, and 1 past it."""
     within, past = unverified(), unverified(expired=True)
 
     assert (within.verdict, exit_code(within.verdict)) == (VerdictKind.UNVERIFIED, 0)
     assert (past.verdict, exit_code(past.verdict)) == (VerdictKind.FAIL, 1)
+    assert exit_code(within.verdict, UnverifiedPolicy.FAIL) == 3
     assert past.headline.startswith("1 check failed, ")
     assert "failed" not in within.headline
 

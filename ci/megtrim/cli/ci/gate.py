@@ -15,6 +15,10 @@ from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import parse_verdict
 
 NOTHING_LEFT = "the build job left no result"
+_UNVERIFIED = (
+    "  verify.unverified is fail, so each scenario needs a device that verified it: "
+    "look at the device jobs, then run this job again"
+)
 _HINT = "is the folder the report of this run?"
 
 
@@ -33,7 +37,10 @@ def gate(report: Path) -> int:
         _expect_alone(report)
         verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
         show(f"{verdict.verdict}: {limits.clean_line(verdict.headline)}")
-        return exit_code(verdict.verdict)
+        status = exit_code(verdict.verdict, verdict.unverified)
+        if status == InfrastructureFailure.exit_code:
+            show(_UNVERIFIED)
+        return status
     path = report / ENDING_FILE
     if path.is_file():
         ending = parse_ending(limits.read_text(path, hint=_HINT), source=str(path))

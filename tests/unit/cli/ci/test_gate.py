@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.verdict.model import to_json
+from megtrim.verdict.statuses import UnverifiedPolicy
 from unit.cli.support import Shell
 from unit.verdict.examples import failing, passing, unverified
 
@@ -23,6 +25,19 @@ def test_the_gate_ends_as_the_verdict_says(shell: Shell, verdict: Any, status: i
 
     assert answer.status == status
     assert answer.out == f"{verdict.verdict}: {verdict.headline}\n"
+
+
+def test_a_team_may_want_to_know(shell: Shell) -> None:
+    """With verify.unverified: fail, nothing known is red, and no failure of the product."""
+    verdict = replace(unverified(), unverified=UnverifiedPolicy.FAIL)
+    (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
+    answer = shell("ci", "gate", ".")
+
+    assert answer.status == 3
+    assert answer.out.splitlines()[1] == (
+        "  verify.unverified is fail, so each scenario needs a device that verified it: "
+        "look at the device jobs, then run this job again"
+    )
 
 
 def test_a_verdict_next_to_the_word_of_a_run_without_one_is_refused(shell: Shell) -> None:

@@ -60,7 +60,8 @@ Example:
 
 \b
 Output of the step:
-  pending  empty (all ended), no-runner (no runner took some), or late (some still run)
+  pending  empty (all ended), no-runner (no runner took some), approval (a reviewer
+           must approve some), or late (some still run)
 
 From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
 which needs `permissions: actions: read`.
