@@ -26,6 +26,7 @@ from megtrim.config.value_types import (
     EmulatedCpu,
     FilePath,
     FilePaths,
+    Growth,
     ImageName,
     InputName,
     Name,
@@ -210,15 +211,15 @@ class Budget(ConfigSection):
     """Build that is measured."""
     max_bytes: SizeBytes | None = Field(default=None, alias="max")
     """Largest size, such as 2.5 MiB."""
-    growth_bytes: SizeBytes | None = Field(default=None, alias="growth")
-    """Largest growth since the baseline, such as 16 KiB."""
+    growth: Growth | None = None
+    """Largest growth since the baseline, such as 16 KiB or 1%."""
     neighbours: AskedNeighbours | None = None
     """Runs near each scenario that must work, too: a number, all, or a list of names."""
 
     @property
     def weighs(self) -> bool:
         """Whether it limits size: a budget may be for neighbours alone."""
-        alone = self.max_bytes is None and self.growth_bytes is None
+        alone = self.max_bytes is None and self.growth is None
         return not alone or self.neighbours is None
 
     @property

@@ -8,12 +8,14 @@ expected.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
 from megtrim.errors import InputError
 
 BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
 DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
+GROWTH_EXPECTED = "a size such as 16 KiB, or a share such as 1%"
 SHARE_EXPECTED = "a share such as 1% or 2.5%, above 0 and below 100%"
 MILLISECONDS_EXPECTED = "a short time such as 0.05 ms or 20 us"
 
@@ -123,6 +125,32 @@ def parse_share(value: object) -> float:
     if unit != "%" or not 0 < number < 100:
         raise _unreadable(value, SHARE_EXPECTED)
     return float(number / 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthLimit:
+    """The largest growth of a file."""
+
+    size_bytes: int = 0
+    share: float = 0.0
+    """Share of the former size, in place of bytes; 0: bytes."""
+
+    def __str__(self) -> str:
+        return f"{100 * self.share:g}%" if self.share else f"{self.size_bytes} B"
+
+    def limit_bytes(self, former_bytes: int) -> int:
+        """Return the bytes by which a file of that size may grow."""
+        return round(self.share * former_bytes) if self.share else self.size_bytes
+
+
+def parse_growth(value: object) -> GrowthLimit:
+    """Read a size, or a percentage such as ``1%``."""
+    try:
+        if isinstance(value, str) and value.strip().endswith("%"):
+            return GrowthLimit(share=parse_share(value))
+        return GrowthLimit(size_bytes=parse_bytes(value))
+    except InputError:
+        raise _unreadable(value, GROWTH_EXPECTED) from None
 
 
 def parse_milliseconds(value: object) -> float:

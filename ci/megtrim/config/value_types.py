@@ -26,11 +26,14 @@ from pydantic_core import PydanticCustomError
 from megtrim.config.units import (
     BYTES_EXPECTED,
     DURATION_EXPECTED,
+    GROWTH_EXPECTED,
     MILLISECONDS_EXPECTED,
     SHARE_EXPECTED,
+    GrowthLimit,
     format_duration,
     parse_bytes,
     parse_duration,
+    parse_growth,
     parse_milliseconds,
     parse_share,
 )
@@ -160,6 +163,13 @@ def _share(value: object) -> float:
         raise make_value_error(SHARE_EXPECTED) from None
 
 
+def _growth(value: object) -> GrowthLimit:
+    try:
+        return parse_growth(value)
+    except InputError:
+        raise make_value_error(GROWTH_EXPECTED) from None
+
+
 def _milliseconds(value: object) -> float:
     try:
         return parse_milliseconds(value)
@@ -264,6 +274,12 @@ FilePaths = Annotated[
 SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
 DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
 Share = Annotated[float, PlainValidator(_share), _schema_text(SHARE_EXPECTED)]
+Growth = Annotated[
+    GrowthLimit,
+    PlainValidator(_growth),
+    PlainSerializer(str, return_type=str),
+    _schema_text(GROWTH_EXPECTED),
+]
 TimeMs = Annotated[float, PlainValidator(_milliseconds), _schema_text(MILLISECONDS_EXPECTED)]
 AbsoluteTolerance = Annotated[
     float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)

@@ -173,9 +173,12 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
     limits: list[BudgetLimit] = []
     if budget.max_bytes is not None:
         limits.append(_limit(LimitKind.SIZE, size_bytes, budget.max_bytes, leave))
-    if budget.growth_bytes is not None:
+    growth_max_bytes = None
+    if budget.growth is not None:
+        # Without a baseline, a share of what there is shows how much it would be.
+        growth_max_bytes = budget.growth.limit_bytes(size_bytes - (growth_bytes or 0))
         limits.append(
-            _limit(LimitKind.GROWTH, growth_bytes, budget.growth_bytes, leave)
+            _limit(LimitKind.GROWTH, growth_bytes, growth_max_bytes, leave)
             if growth_bytes is not None
             else _skip_growth(baseline, budget)
         )
@@ -186,7 +189,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         size_bytes=size_bytes,
         max_bytes=budget.max_bytes,
         growth_bytes=growth_bytes,
-        growth_max_bytes=budget.growth_bytes,
+        growth_max_bytes=growth_max_bytes,
         baseline=baseline.source if baseline and growth_bytes is not None else "",
         waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
         lapsed=leave.lapses(),

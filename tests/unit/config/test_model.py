@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from megtrim.build_spec import Variant
 from megtrim.config.model import Budget, Config
+from megtrim.config.units import GrowthLimit
 from megtrim.errors import InputError
 from megtrim.load_and_run.parity import Tolerance
 from unit.config.support import ENGINE, MODEL, SMALL, load
@@ -186,7 +187,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (scenario.algo_cache, scenario.timeout_s) == (Path("m.mge"), 120.0)
     assert (config.verify.tolerance, config.verify.max_age_s) == (0.5, 259_200.0)
     assert config.artifacts == ("runner", "lib.so")
-    assert (config.budgets[0].max_bytes, config.budgets[0].growth_bytes) == (2_621_440, 0)
+    assert (config.budgets[0].max_bytes, config.budgets[0].growth) == (2_621_440, GrowthLimit())
     assert config.budgets[0].variant is Variant.PROFILE
     assert config.waivers[0].extra_bytes == 65_536
     assert config.waivers[0].expires == date(2099, 12, 31)

@@ -18,6 +18,7 @@ from megtrim.config.units import (
     format_growth,
     parse_bytes,
     parse_duration,
+    parse_growth,
 )
 from megtrim.errors import InputError
 
@@ -100,6 +101,25 @@ def test_sizes_are_written_in_the_largest_unit_they_fill(size_bytes: int, text: 
 def test_growth_has_a_sign(difference_bytes: int, text: str) -> None:
     """Growth and shrinking are distinguished at a glance."""
     assert text == format_growth(difference_bytes)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit_bytes", "written"),
+    [("1%", 10, "1%"), ("0.5 %", 5, "0.5%"), ("16 KiB", 16_384, "16384 B"), (0, 0, "0 B")],
+)
+def test_growth_is_a_size_or_a_share(text: object, limit_bytes: int, written: str) -> None:
+    """A share is one of the former size, here of 1,000 bytes."""
+    found = parse_growth(text)
+
+    assert found.limit_bytes(1000) == limit_bytes
+    assert str(found) == written
+
+
+@pytest.mark.parametrize("text", ["0%", "100%", "-1%", "1 %%", "%", -1, True, 1.5, None])
+def test_growth_of_another_form_is_refused(text: object) -> None:
+    """A share of nothing is a size: 0."""
+    with pytest.raises(InputError, match="expected a size such as 16 KiB, or a share such as 1%"):
+        parse_growth(text)
 
 
 @given(st.integers(0, LARGEST_BYTES))

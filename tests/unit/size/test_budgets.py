@@ -99,6 +99,17 @@ def test_growth_within_its_budget(growth: int, status: LimitStatus) -> None:
     assert result.baseline == "main"
 
 
+@pytest.mark.parametrize(
+    ("growth", "status"),
+    [(0, LimitStatus.PASS), (10_486, LimitStatus.PASS), (10_487, LimitStatus.FAIL)],
+)
+def test_growth_may_be_a_share_of_the_former_size(growth: int, status: LimitStatus) -> None:
+    """Of 1 MiB, one percent is 10,486 bytes."""
+    result = measure(budget(growth="1%"), MIB + growth, before_bytes=MIB)
+
+    assert (result.status, result.growth_max_bytes) == (status, 10_486)
+
+
 def test_growth_over_its_budget() -> None:
     """Measured against the baseline, with its sign."""
     result = measure(budget(growth="16 KiB"), MIB + 16 * 1024 + 512, before_bytes=MIB)

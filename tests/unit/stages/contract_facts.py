@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.build_spec import Linkage, Relocations, SourceOptions, Switch, Variant
+from megtrim.config.units import GrowthLimit
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
 from megtrim.pipeline.results import UnfoldedLinksResult
@@ -224,7 +225,7 @@ CONFIG: tuple[Fact, ...] = (
         tuple(name for name in ALL if name not in (*PLAIN, *COMMITTED)),
     ),
     key("budgets.0.max_bytes", 7, "size/artifacts"),
-    key("budgets.0.growth_bytes", 7, "size/artifacts"),
+    key("budgets.0.growth", GrowthLimit(size_bytes=7), "size/artifacts"),
     key("budgets.0.neighbours", 2, "size/artifacts neighbours/*"),
     *(
         key(f"waivers.0.{name}", value, "size/artifacts", WAIVED)
