@@ -11,6 +11,8 @@ from megtrim.cli.echo import show
 from megtrim.config.model import Config
 from megtrim.errors import EXIT_PASS
 
+ID = "urn:megtrim:megtrim.yaml:1"
+"""Name of the schema, by the version of the format: it is published nowhere else."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -32,4 +34,4 @@ def json_schema() -> dict[str, Any]:
     What a schema cannot express (names that must exist, files that must be there) is checked when
     the file is loaded.
     """
-    return {"$schema": DIALECT} | Config.model_json_schema(by_alias=True)
+    return {"$schema": DIALECT, "$id": ID} | Config.model_json_schema(by_alias=True)

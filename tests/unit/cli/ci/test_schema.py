@@ -21,7 +21,7 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
     schema = json_schema()
     definitions = schema["$defs"]
 
-    assert schema["$schema"] == DIALECT
+    assert (schema["$schema"], schema["$id"]) == (DIALECT, "urn:megtrim:megtrim.yaml:1")
     assert schema["required"] == ["version", "engine", "models"]
     assert schema["additionalProperties"] is False
     assert list(definitions["DeviceConfig"]["properties"]) == [
