@@ -1,17 +1,26 @@
 """What a person sees while megtrim works: lines on stderr, and the progress of long work.
 
-On a terminal, progress rewrites one line; in a log, it is an occasional plain line.
+On a terminal, progress rewrites one line; in a log, it is an occasional plain line. While a program
+or a device is silent, a heartbeat shows what is being done, and for how long.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
+CLEAR_LINE = "\r\x1b[2K"
 _TERMINAL_PERIOD_S = 0.2
 _LOG_PERIOD_S = 15.0
+_TERMINAL_SILENCE_S = 2.0
+_LOG_SILENCE_S = 14.0
+"""Longest silence before a heartbeat. It is looked for as often, so that the screen stands still
+for twice that time at most: less than 5 seconds on a terminal, less than 30 in a log."""
+_LONGEST_ACTIVITY = 70
+"""Characters: a line that is to be replaced must not be wider than the terminal."""
 
 
 class Console:
@@ -25,6 +34,9 @@ class Console:
         self._clock = clock
         self._terminal = stream.isatty()
         self._open_line = False
+        self._written = clock()
+        self._activity = ""
+        self._since = self._written
         self._lock = threading.RLock()
         """Other threads write, too, such as one that recovers a machine."""
 
@@ -35,6 +47,7 @@ class Console:
         with self._lock:
             self._end_line()
             self._write(f"{text}\n")
+            self.note(text)
 
     def warn(self, text: str) -> None:
         """Write one line, even if quiet."""
@@ -51,8 +64,44 @@ class Console:
         if self._quiet:
             return
         with self._lock:
-            self._write(f"\r\x1b[2K{line}" if self._terminal else f"{line}\n")
+            self._write(f"{CLEAR_LINE}{line}" if self._terminal else f"{line}\n")
             self._open_line = self._terminal
+
+    def note(self, activity: str) -> None:
+        """Remember what is being done now: a heartbeat shows it."""
+        with self._lock:
+            self._activity = activity.partition("\n")[0][:_LONGEST_ACTIVITY]
+            self._since = self._clock()
+
+    @contextmanager
+    def heartbeat(self) -> Iterator[None]:
+        """Let no silence last long until the block ends, whatever the main thread waits for."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(self._silence_s):
+                self.beat()
+
+        thread = threading.Thread(target=watch, name="heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            with self._lock:
+                self._end_line()
+
+    def beat(self) -> None:
+        """Show what is being done, and for how long, if nothing was written for a while."""
+        with self._lock:
+            now = self._clock()
+            if self._activity and now - self._written >= self._silence_s:
+                self.show(f"{self._activity} · {format_time(now - self._since)}")
+
+    @property
+    def _silence_s(self) -> float:
+        return _TERMINAL_SILENCE_S if self._terminal else _LOG_SILENCE_S
 
     @property
     def period_s(self) -> float:
@@ -61,10 +110,11 @@ class Console:
 
     def _end_line(self) -> None:
         if self._open_line:
-            self._write("\r\x1b[2K")
+            self._write(CLEAR_LINE)
             self._open_line = False
 
     def _write(self, text: str) -> None:
+        self._written = self._clock()
         self._stream.write(text)
         self._stream.flush()
 
@@ -82,20 +132,28 @@ class Progress:
         self._before = 0
 
     def __call__(self, done: int, total: int, item: str) -> None:
-        """Report that step ``done`` of ``total`` was ``item``."""
+        """Report that step ``done`` of ``total`` was ``item``; without ``total``, that it began."""
         now = self._clock()
         if total != self._total:
             # Another piece of work begins, at a rate of its own.
             self._total, self._before, self._started = total, done, now
-        if now - self._shown < self._console.period_s:
-            return
-        self._shown = now
+        line = f"  {self._what}: {self._count(done, total, now)}{item[:60]}"
+        self._console.note(line)
+        if now - self._shown >= self._console.period_s:
+            self._shown = now
+            self._console.show(line)
+
+    def _count(self, done: int, total: int, now: float) -> str:
+        """Return how far the work is; nothing for a step that is not one of several."""
+        if not total:
+            return ""
         elapsed = now - self._started
         rate = (done - self._before) / elapsed if elapsed > 0 else 0.0
-        left = f", {_time(max(0, total - done) / rate)} left" if rate > 0 else ""
-        self._console.show(f"  {self._what}: {done}/{total}, {rate:.1f}/s{left} · {item[:60]}")
+        left = f", {format_time(max(0, total - done) / rate)} left" if rate > 0 else ""
+        return f"{done}/{total}, {rate:.1f}/s{left} · "
 
 
-def _time(seconds: float) -> str:
+def format_time(seconds: float) -> str:
+    """Return a time in minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import time
+from itertools import pairwise
 
 import pytest
 
 from megtrim.console import Console
+from megtrim.process import Command, ProcessRunner
 
 
 class Terminal(io.StringIO):
@@ -142,3 +145,67 @@ def test_a_long_item_is_cut() -> None:
     progress(1, 1, "x" * 200)
 
     assert stream.getvalue().endswith(f"· {'x' * 60}\n")
+
+
+def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
+    """Once nothing was written for a while: 2 seconds on a terminal, 14 in a log."""
+    terminal, log, clock = Terminal(), io.StringIO(), Clock()
+    for stream, silence_s in ((terminal, 2), (log, 14)):
+        console = Console(stream, clock=clock)
+        console.say("  run   verify/m")
+        clock.now += silence_s - 0.1
+        console.beat()
+        clock.now += 0.1
+        console.beat()
+        console.beat()
+
+    assert terminal.getvalue() == "  run   verify/m\n\r\x1b[2K  run   verify/m · 2 s"
+    assert log.getvalue() == "  run   verify/m\n  run   verify/m · 14 s\n"
+
+
+def test_a_heartbeat_knows_the_step_that_was_not_worth_showing() -> None:
+    """A step without a number has no rate."""
+    stream, clock = Terminal(), Clock()
+    console = Console(stream, clock=clock)
+    progress = console.progress("building plain")
+
+    progress(0, 0, "configuring the engine")
+    clock.now += 70
+    console.beat()
+    console.say("done")
+
+    shown = "  building plain: configuring the engine · 1 min 10 s"
+    assert stream.getvalue() == f"\r\x1b[2K{shown}\r\x1b[2Kdone\n"
+
+
+def test_quiet_has_no_heartbeat() -> None:
+    """Only warnings and results were asked for."""
+    stream, clock = Terminal(), Clock()
+    console = Console(stream, quiet=True, clock=clock)
+
+    console.note("working")
+    clock.now += 60
+    console.beat()
+
+    assert stream.getvalue() == ""
+
+
+def test_a_silent_program_does_not_stop_the_screen() -> None:
+    """Of seven seconds: no five of them pass without a change, and the line is gone at the end."""
+    written: list[float] = []
+
+    class Watched(Terminal):
+        def write(self, text: str) -> int:
+            written.append(time.monotonic())
+            return super().write(text)
+
+    stream = Watched()
+    console = Console(stream)
+    began = time.monotonic()
+    with console.heartbeat():
+        console.say("  run   build/plain")
+        ProcessRunner({}).run(Command(argv=("/bin/sleep", "7"), timeout_s=30))
+
+    times = [began, *written, time.monotonic()]
+    assert max(later - sooner for sooner, later in pairwise(times)) < 5
+    assert stream.getvalue().endswith("\r\x1b[2K")

@@ -211,8 +211,12 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def open_console(*, quiet: bool) -> Console:
-    """Return the console of this process."""
-    return Console(sys.stderr, quiet=quiet)
+    """Return the console of this process; until the command ends, no silence lasts long."""
+    console = Console(sys.stderr, quiet=quiet)
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.with_resource(console.heartbeat())
+    return console
 
 
 def open_session(options: Options, *, accept: bool = False, writes: bool = True) -> Session:
@@ -236,6 +240,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     engine = open_engine(loaded, processes)
     expect_known_options(loaded, engine)
     if options.committed:
+    console.note("reading the engine's files")
         _check_committed(loaded)
         committed_keepset.read_committed(
             loaded, engine
@@ -243,6 +248,8 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     place = _place(loaded, processes, options)
     toolchain = attach_image(find_toolchain(loaded, place), place)
     out = options.results
+    warnings = expect_runnable_models(loaded, engine)
+    console.note("looking for compilers and devices")
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1

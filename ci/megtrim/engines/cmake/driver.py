@@ -126,6 +126,7 @@ def run_script(
     env = {"PATH": f"{tools}:{path}", **job.env}
     program = str(job.source / script.path)
     argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
+    progress(0, 0, f"configuring {job.what} by {script.path}")
     outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, _steps(progress))
     _expect(outcome, job, "does not build")
 
@@ -147,9 +148,11 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         *settings,
     )
+    progress(0, 0, f"configuring {job.what}")
     _expect(
         _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
     )
+    progress(0, 0, f"compiling {job.what}")
     build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
     outcome = _run_logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
     _expect(outcome, job, "does not compile")

@@ -79,6 +79,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     if not reference:
         show("no image is needed")
         return EXIT_PASS
+    open_console(quiet=False).note(f"getting the image {reference}")
     found = docker.find(reference) or docker.pull(reference)
     show(f"image {found.reference}, ID {found.id}")
     return EXIT_PASS
