@@ -147,6 +147,8 @@ class ScenarioConfig(ConfigSection):
     """Input name: file with its tensor, for both trace and verification."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """CPU classes to trace and verify for; left out: all."""
+    dynamic_shape: StrictBool = False
+    """Inputs may have other sizes than in the model file: a batch, a height, a width."""
     threads: Annotated[StrictInt, Field(ge=1, le=256)] = 1
     """Threads that the program may use."""
     fast_run: StrictBool = False

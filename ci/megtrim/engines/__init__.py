@@ -71,6 +71,9 @@ class Engine(Protocol):
     def options(self) -> TreeOptions:
         """Return the CMake options that this tree has."""
 
+    def formats(self) -> tuple[str, ...]:
+        """Return the formats of models that its program reads: those of ``ModelFacts``."""
+
     def dialect(self) -> Dialect:
         """Return the command-line dialect of its program that runs models."""
 

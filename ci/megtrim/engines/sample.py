@@ -121,6 +121,9 @@ class SampleEngine:
     def options(self) -> TreeOptions:
         return TreeOptions(self.checkout)
 
+    def formats(self) -> tuple[str, ...]:
+        return ("sample v1",)
+
     def dialect(self) -> Dialect:
         """Return the newer dialect with the flags that the tree's program names, if any."""
         found = (

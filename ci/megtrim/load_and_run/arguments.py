@@ -25,7 +25,8 @@ _RESERVED = {
     "tryfromenv": "write its flags into args, so that they are bound to the trace",
 }
 
-_INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
+INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
+"""Ends of the names of files that the program reads as inputs."""
 _LITERAL = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*")
 _CLOSE = 0.7
 _LONGEST = 60
@@ -168,9 +169,9 @@ def _input(name: str, path: str) -> str:
     if not name or ":" in name or ";" in name:
         msg = f"the input name {name!r} cannot be passed on: expected no ':' and no ';'"
         raise InputError(msg, hint="megtrim model show FILE lists the names of a model's inputs")
-    if ";" in path or not path.endswith(_INPUT_SUFFIXES):
+    if ";" in path or not path.endswith(INPUT_SUFFIXES):
         msg = f"the input file {path!r} cannot be passed on"
         raise InputError(
-            msg, hint=f"expected a file without ';' whose name ends in {', '.join(_INPUT_SUFFIXES)}"
+            msg, hint=f"expected a file without ';' whose name ends in {', '.join(INPUT_SUFFIXES)}"
         )
     return f"{name}:{path}"

@@ -5,50 +5,17 @@ Deterministic and pure: bytes in, bytes out. An input that cannot be changed giv
 
 from __future__ import annotations
 
-import io
-import math
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from megtrim.errors import InputError
+from megtrim.load_and_run.npy import LARGEST_BYTES, encode_array, read_array
 
-LARGEST_BYTES = 256 * 1024 * 1024
-"""Largest file that is read or written."""
 _IMAGE_DIMENSIONS = 4
 """Batch, channels, height, width: a model may accept images of other sizes."""
-
-_LONGEST_HEADER = 4096
-_MOST_DIMENSIONS = 32
-# https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: magic, version, length of
-# the header, and the header: a dict of three keys in any order, padded with blanks.
-_DESCR = re.compile(rb"'descr': ?('[^'\\\n]{1,40}'|\[[^\n]*\])")
-_ORDER = re.compile(rb"'fortran_order': ?(True|False)")
-_SHAPE = re.compile(rb"'shape': ?\(([0-9, ]*)\)")
-_ENTRY = b"|".join(each.pattern for each in (_DESCR, _ORDER, _SHAPE))
-_HEADER = re.compile(
-    rb"\x93NUMPY(?:\x01\x00(?P<short>..)|[\x02\x03]\x00(?P<long>....))"
-    rb"(?P<text>\{(?:(?:" + _ENTRY + rb"),? ?){3}\} *\n)",
-    re.DOTALL,
-)
-_ELEMENT = re.compile(rb"'([<>|=]?(?:b1|[iu][1248]|f[248]))'")
-"""Types of numbers; files with other elements are not changed."""
-_OBJECTS = b"'|O'"
-_NUMBER = re.compile(rb"[0-9]+")
-_OF_DTYPE = {
-    "Float32": "<f4",
-    "Int8": "|i1",
-    "QuantizedS8": "|i1",
-    "Uint8": "|u1",
-    "Int32": "<i4",
-}
-"""Data types of inputs that can be generated, and their types in a file."""
-_STEPS = 97
-"""Number of distinct values of a generated input: a prime, so that rows and channels differ."""
 
 
 class NpyMutation(StrEnum):
@@ -65,61 +32,11 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
 
     Raises InputError for an invalid file.
     """
-    array = _read(data, source)
+    array = read_array(data, source=source)
     if array is None:
         return None
     made = _HOW[change](array)
-    return None if made is None or np.array_equal(made, array) else _encode_array(made)
-
-
-def made_up(dtype: str, shape: tuple[int, ...]) -> bytes | None:
-    """Return a generated input; None for a data type that a file cannot contain."""
-    element = _OF_DTYPE.get(dtype)
-    count = math.prod(shape)
-    if element is None or not 0 < count * np.dtype(element).itemsize <= LARGEST_BYTES:
-        return None
-    steps = np.arange(count, dtype=np.int64) % _STEPS
-    values = steps / _STEPS if dtype == "Float32" else steps
-    return _encode_array(values.reshape(shape).astype(element))
-
-
-def _read(data: bytes, source: str) -> NDArray[Any] | None:
-    """Return the array; None if it has no elements, or they are not numbers.
-
-    NumPy's own reader is not used: it trusts the header, allocates memory for it first, and raises
-    whatever its parsers raise.
-    """
-    header = _HEADER.match(data[:_LONGEST_HEADER])
-    if header is None or len(header["text"]) != _length(header):
-        raise _refusal(source, "found no header of the format")
-    descr, fortran, shape_ = (each.search(header["text"]) for each in (_DESCR, _ORDER, _SHAPE))
-    if descr is None or fortran is None or shape_ is None:
-        raise _refusal(source, "its header has a key twice")
-    if descr[1] == _OBJECTS:
-        raise _refusal(source, "it contains objects, which could run anything")
-    element = _ELEMENT.fullmatch(descr[1])
-    shape = tuple(int(number) for number in _NUMBER.findall(shape_[1]))
-    if element is None or 0 in shape:
-        return None
-    dtype, rest = np.dtype(element[1].decode()), len(data) - header.end()
-    if len(shape) > _MOST_DIMENSIONS or math.prod(shape) * dtype.itemsize != rest:
-        raise _refusal(source, f"its shape does not fit its {rest:,} bytes of data")
-    order: Literal["C", "F"] = "F" if fortran[1] == b"True" else "C"
-    return np.frombuffer(data, dtype, offset=header.end()).reshape(shape, order=order)
-
-
-def _length(header: re.Match[bytes]) -> int:
-    return int.from_bytes(header["short"] or header["long"], "little")
-
-
-def _refusal(source: str, found: str) -> InputError:
-    return InputError(f"{source}: not a .npy file: {found}", hint="write it with numpy.save")
-
-
-def _encode_array(array: NDArray[Any]) -> bytes:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
-    return stream.getvalue()
+    return None if made is None or np.array_equal(made, array) else encode_array(made)
 
 
 def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:

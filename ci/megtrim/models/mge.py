@@ -7,6 +7,7 @@ is one FlatBuffers object. Pure: bytes in, values out.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Callable
@@ -29,6 +30,14 @@ _V1_MAGICS = {b"MGBC": 24, b"MGBS": 16}
 """Magics of the first format, and the offset of the tensors: the older has no feature bits."""
 _V1_IDENTIFIER = b"mgb1"
 _V2_IDENTIFIER = b"mgv2"
+_OTHERS = (
+    (re.compile(rb".{4}TFL3", re.DOTALL), "a TensorFlow Lite model"),
+    (re.compile(rb"PK\x03\x04"), "a zip archive, such as PyTorch saves"),
+    (re.compile(rb"\x80[\x02-\x05]"), "a Python pickle, such as megengine.save writes"),
+    # It has no magic: the number of its version is first, then what wrote it, or the graph.
+    (re.compile(rb"\x08[\x01-\x20][\x12\x3a]"), "an ONNX model"),
+)
+"""How files begin that people take for models of this engine, and what they are."""
 _MAX_RANK = 64
 _UINT64 = struct.Struct("<Q")
 
@@ -107,9 +116,17 @@ def parse_mge(data: bytes, *, source: str) -> ModelFacts:
         return _parse_v1(data, start + _V1_MAGICS[magic], source)
     if data[start + 8 : start + 12] == _V2_IDENTIFIER:
         return _parse_v2(data, start, source)
-    msg = f"{source}: not a .mge model: it begins with {data[:12]!r}"
+    msg = f"{source}: not a .mge model: {_describe_other(data)}"
     hint = "expected a dump in the engine's formats mgb1 or mgv2; an encrypted or packed one"
     raise UnknownFormat(msg, hint=f"{hint} cannot be read: add its operator JSON (strip_info)")
+
+
+def _describe_other(data: bytes) -> str:
+    """Return what a file is that the engine's dump did not write, as far as its bytes say."""
+    name = next((name for pattern, name in _OTHERS if pattern.match(data)), "")
+    if not name:
+        return f"it begins with {data[:12]!r}"
+    return f"it is {name}; the engine runs only what its own dump writes"
 
 
 def _graph_start(data: bytes) -> int:

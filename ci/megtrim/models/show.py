@@ -34,13 +34,12 @@ def describe(facts: ModelFacts, *, sha256: str) -> str:
 
 
 def _variables(title: str, variables: Sequence[Variable]) -> list[tuple[str, str]]:
-    return [
-        (
-            title,
-            " ".join(part for part in (variable.name, variable.dtype, _shape(variable)) if part),
-        )
-        for variable in variables
-    ]
+    return [(title, describe_variable(variable)) for variable in variables]
+
+
+def describe_variable(variable: Variable) -> str:
+    """Return what is known of an input or output, such as ``data Float32 (1, 3, 64, 64)``."""
+    return " ".join(part for part in (variable.name, variable.dtype, _shape(variable)) if part)
 
 
 def _shape(variable: Variable) -> str:

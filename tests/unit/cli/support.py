@@ -11,6 +11,9 @@ import pytest
 from megtrim.cli import main
 
 MODELS = Path(__file__).parents[2] / "data" / "models"
+SAMPLE_MODELS = Path(__file__).parents[3] / "examples" / "sample-engine" / "models"
+SAMPLE_MODEL = (SAMPLE_MODELS / "tiny-vgg.sample").read_bytes()
+"""A model that the sample engine runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +40,7 @@ class Shell:
     def model(self, name: str) -> Path:
         """Copy a recorded model into the folder."""
         return Path(shutil.copy(MODELS / name, self.folder / name))
+
+    def sample(self, name: str) -> Path:
+        """Copy a model of the sample engine into the folder."""
+        return Path(shutil.copy(SAMPLE_MODELS / name, self.folder / name))

@@ -15,7 +15,7 @@ from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
-from unit.cli.support import Shell
+from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.stages.support import CONFIG, keep_set
 from unit.verdict.examples import TUNED, facts, trapped
 
@@ -23,7 +23,7 @@ from unit.verdict.examples import TUNED, facts, trapped
 @pytest.fixture
 def project(shell: Shell) -> Shell:
     """A configuration with one model, and a keep set of two regions."""
-    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     keep = shell.folder / "megtrim" / "keepset.json"
     keep.parent.mkdir()

@@ -91,6 +91,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                         "args": ("--cpu",),
                         "inputs": {},
                         "classes": ("any",),
+                        "dynamic_shape": False,
                         "threads": 1,
                         "fast_run": False,
                         "algo_cache": None,

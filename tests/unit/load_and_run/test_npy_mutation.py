@@ -1,4 +1,4 @@
-"""Inputs changed: other values, another batch, another size, or made up."""
+"""Inputs changed: other values, another batch, another size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from megtrim.errors import InputError
-from megtrim.load_and_run.npy_mutation import NpyMutation, apply_change, made_up
+from megtrim.load_and_run.npy_mutation import NpyMutation, apply_change
 
 
 def written(array: NDArray[Any]) -> bytes:
@@ -117,20 +117,3 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
             apply_change(each, NpyMutation.VALUES, source="x")
         except InputError as error:
             assert error.message.startswith("x: ")
-
-
-def test_an_input_is_made_up() -> None:
-    """Of numbers that differ: fractions of one for floats, whole ones else."""
-    floats, bytes_ = read(made_up("Float32", (1, 3, 4))), read(made_up("QuantizedS8", (100,)))
-
-    assert floats.shape == (1, 3, 4)
-    assert floats.ravel()[:2].tolist() == [0.0, np.float32(1 / 97)]
-    assert bytes_[95:].tolist() == [95, 96, 0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape"), [("Bool", (2,)), ("", (2,)), ("Float32", (0, 3)), ("Int32", (2**33, 2**31))]
-)
-def test_what_cannot_be_made_up_is_none(dtype: str, shape: tuple[int, ...]) -> None:
-    """No plain file holds it, or it would be too much."""
-    assert made_up(dtype, shape) is None

@@ -192,6 +192,7 @@ CONFIG: tuple[Fact, ...] = (
         "models.0.scenarios.1.algo_cache", Path("another-a.cache"), runs("m/cached@*"), traced=KEPT
     ),
     key(f"{_S}.timeout_s", 91.0, runs("m/s@*")),
+    key(f"{_S}.dynamic_shape", True),
     key("baseline", Path("copy-of-sizes.json"), "size/artifacts", WITH_BASELINE),
     key("models.1.scenarios.0.args", ("--cpu", "--iter", "3"), runs("n/s@*"), traced=KEPT),
     key("models.1.scenarios.0.threads", 4, runs("n/s@*"), traced=KEPT),

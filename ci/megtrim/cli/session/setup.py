@@ -29,6 +29,7 @@ from megtrim.cli.session.device_specs import (
 )
 from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import invocation_of
+from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
@@ -247,9 +248,9 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
         )  # refused now, not after an hour of building
     place = _place(loaded, processes, options)
     toolchain = attach_image(find_toolchain(loaded, place), place)
-    out = options.results
     warnings = expect_runnable_models(loaded, engine)
     console.note("looking for compilers and devices")
+    out = options.results
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
@@ -281,7 +282,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     programs.expect_buildable(session)
     programs.expect_trimmable(session.request)
-    for warning in programs.warn_unweighed(session):
+    for warning in (*warnings, *programs.warn_unweighed(session)):
         console.warn(warning)
     pack.expect_packable(session)
     switch_checks.expect_switchable(session)

@@ -143,6 +143,9 @@ class MegEngine:
     def options(self) -> TreeOptions:
         return self._options
 
+    def formats(self) -> tuple[str, ...]:
+        return self.generation.formats
+
     def dialect(self) -> Dialect:
         """Return the dialect of this tree's ``load_and_run``, with the flags that it has."""
         return runner_flags.narrow_dialect(

@@ -43,6 +43,8 @@ class Generation:
     """Folders of ``third_party`` that an inference build needs, if ``.gitmodules`` lists them."""
     sources: tuple[str, ...]
     """Folders whose sources mark regions."""
+    formats: tuple[str, ...]
+    """Formats of the models that its program reads."""
     dialect: Dialect
 
     def build_type(self, variant: Variant) -> str:
@@ -64,6 +66,7 @@ SDK = Generation(
     profile_build_type="RelWithDebInfo",
     submodules=("midout", "flatbuffers", "Json", "cpuinfo"),
     sources=("dnn/src/", "src/", "sdk/load-and-run/"),
+    formats=("mge v1",),
     dialect=dialects.SDK,
 )
 LITE = Generation(
@@ -78,10 +81,16 @@ LITE = Generation(
     profile_build_type="Release",
     submodules=("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie"),
     sources=("dnn/src/", "src/", "lite/"),
+    formats=("mge v1",),
     dialect=dialects.LITE,
 )
 LITE_TRACED = replace(
-    LITE, name="lite-traced", releases="1.10 and newer", number=20220507, traces_modes=True
+    LITE,
+    name="lite-traced",
+    releases="1.10 and newer",
+    number=20220507,
+    traces_modes=True,
+    formats=("mge v1", "mge v2"),
 )
 GENERATIONS = (SDK, LITE, LITE_TRACED)
 

@@ -12,9 +12,9 @@ from megtrim.config.neighbours import ALL
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
-from megtrim.load_and_run import npy_mutation
+from megtrim.load_and_run import npy, npy_mutation
 from megtrim.load_and_run.app_outputs import NPY
-from megtrim.load_and_run.npy_mutation import LARGEST_BYTES, NpyMutation
+from megtrim.load_and_run.npy_mutation import NpyMutation
 from megtrim.models.reader import read_model
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import RunSpec
@@ -120,7 +120,7 @@ def _changed_files(
         path = request.path(relative)
         if path.suffix == NPY:
             data = read_bytes(
-                path, most_bytes=LARGEST_BYTES, expected="a .npy file", shown=str(relative)
+                path, most_bytes=npy.LARGEST_BYTES, expected="a .npy file", shown=str(relative)
             )
             made = npy_mutation.apply_change(data, change, source=str(relative))
             if made is not None:
@@ -134,7 +134,7 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
     except InputError:
         return  # of a format that is not known: it runs, with what else is not known
     for each in inputs:
-        made = npy_mutation.made_up(each.dtype, each.shape) if each.shape else None
+        made = npy.generate_input(each.dtype, each.shape) if each.shape else None
         if made is not None:
             yield each.name, made
 

@@ -11,7 +11,7 @@ CONFIG = """\
 version: 1
 engine: {kind: sample}
 toolchain: {kind: host}
-models: [{name: m, file: resnet18-s.mge, scenarios: [{name: default}]}]
+models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: default}]}]
 """
 
 
@@ -42,7 +42,7 @@ def test_one_experiment_as_json(shell: Shell) -> None:
 
 def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
     """The one in the folder is taken; the engine's own flags decide."""
-    shell.model("resnet18-s.mge")
+    shell.sample("tiny-vgg.sample")
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     names = ("baseline", "layout-online", "nchw44")
     options = [word for name in names for word in ("--experiment", name)]
@@ -57,14 +57,16 @@ def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
 
 
 def test_a_model_that_cannot_be_read(shell: Shell) -> None:
-    """Its data type is not known, which is said and held against no experiment."""
-    (shell.folder / "resnet18-s.mge").write_bytes(b"not a model" * 20)
-    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    """Only the engine can: its data type is not known, and held against no experiment."""
+    (shell.folder / "tiny-vgg.sample").write_bytes(b"not a model" * 20)
+    shell.sample("tiny-vgg.sample.json")
+    text = CONFIG.replace("file:", "strip_info: tiny-vgg.sample.json, file:")
+    (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
     answer = shell("perf", "list", "--experiment", "baseline")
 
     assert answer.status == 0
     assert "here: can run" in answer.out
-    assert "the data type of m is not known: resnet18-s.mge: " in answer.err
+    assert "the data type of m is not known: tiny-vgg.sample: " in answer.err
 
 
 def test_an_unknown_experiment(shell: Shell) -> None:

@@ -13,7 +13,7 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.engines.cmake.compiler_cache import VARIABLE
 from megtrim.errors import InputError
 from megtrim.process import Command, CompletedCommand, ProcessRunner
-from unit.cli.support import Shell
+from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.github.events import REPOSITORY, environment
 
 LIMITS = "connect-timeout=250|operation-timeout=1000"
@@ -118,7 +118,7 @@ def test_a_broken_url_is_refused_where_it_is_set(
     config = "version: 1\nengine: {kind: sample}\ntoolchain: {kind: host}\nmodels:\n"
     text = f"{config}- {{name: m, file: m.mge, scenarios: [{{name: s}}]}}\n"
     (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
-    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
 
     answer = shell("stage", "build")
 
@@ -255,7 +255,7 @@ def test_builds_get_it(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     config = "version: 1\nengine: {kind: sample}\ntoolchain: {kind: host}\nmodels:\n"
     text = f"{config}- {{name: m, file: m.mge, scenarios: [{{name: s}}]}}\n"
     (shell.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
-    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
 
     setup.open_session(
         setup.Options(

@@ -18,6 +18,7 @@ from megtrim.devices.pool import device_pool
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleDevice
 from megtrim.process import ProcessRunner
+from unit.cli.support import SAMPLE_MODEL
 
 RUNNERS = """\
 version: 1
@@ -70,7 +71,7 @@ models:
 
 
 def loaded(folder: Path, text: str) -> LoadedConfig:
-    (folder / "m.mge").write_bytes(b"model")
+    (folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (folder / "megtrim.yaml").write_text(text, encoding="utf-8")
     return load_config(folder / "megtrim.yaml")
 

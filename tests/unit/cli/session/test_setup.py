@@ -14,7 +14,7 @@ from megtrim import toolchains
 from megtrim.cli import options as out
 from megtrim.cli.session import setup
 from megtrim.console import Console
-from unit.cli.support import Shell
+from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.engines.support import TOOLCHAIN
 
 CONFIG = """\
@@ -48,7 +48,7 @@ models:
 @pytest.fixture
 def project(shell: Shell) -> Shell:
     """A configuration whose second scenario searches for algorithms."""
-    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     return shell
 
@@ -158,7 +158,7 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build"])
 def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell, verb: str) -> None:
     """Not when it is packed, after a verdict that had to do without them."""
-    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(TOO_LONG, encoding="utf-8")
 
     answer = shell(*verb.split())
@@ -263,7 +263,7 @@ def test_a_quick_look_knows_what_is_configured(
 ) -> None:
     """It is set next to what the full trim made, so it knows how that trims."""
     config = shell.folder / "megtrim.yaml"
-    (shell.folder / "m.mge").write_bytes(b"model")
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     text = TOO_LONG.replace("2 days", "2 min")
     config.write_text(f"{text}trim: {trim}\n", encoding="utf-8")
     options = setup.Options(

@@ -68,7 +68,7 @@ def test_a_stage_without_work_says_why(
     shell: Shell, trim: str, arguments: tuple[str, ...], said: str
 ) -> None:
     """Before anything is built."""
-    shell.model("resnet18-s.mge").rename(shell.folder / "m.mge")
+    shell.sample("tiny-vgg.sample").rename(shell.folder / "m.mge")
     (shell.folder / "megtrim.yaml").write_text(
         f"{CONFIG}toolchain: {{kind: host}}\ndevices: [{{name: h, kind: local, class: any}}]\n"
         f"trim: {{{trim}}}\n",

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.images import build as builds
 from megtrim.images.pins import Pin, write_pins
-from unit.cli.support import Shell
+from unit.cli.support import SAMPLE_MODEL, Shell
 
 DIGEST = "sha256:" + "a" * 64
 NAMED = f"registry.lan/android@{DIGEST}"
@@ -77,7 +77,7 @@ class Job:
         """Write a configuration."""
         text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n"
         models = "models:\n- {name: m, file: m.mge, scenarios: [{name: s}]}\n"
-        (self.shell.folder / "m.mge").write_bytes(b"model")
+        (self.shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
         (self.shell.folder / "megtrim.yaml").write_text(text + models, encoding="utf-8")
 
     def pin(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
