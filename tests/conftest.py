@@ -151,6 +151,14 @@ def _one_zig_cache() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _state_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let what megtrim remembers between runs be the tests' own, shared by their workers."""
+    base = tmp_path_factory.getbasetemp()
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    os.environ["XDG_STATE_HOME"] = str((base if alone else base.parent) / "state")
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _no_preprocessing_for_the_compiler_cache() -> None:
     """Let ccache look a file up by what it includes alone.
 

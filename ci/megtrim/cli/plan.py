@@ -72,13 +72,16 @@ def plan(
     session = open_session(Options(**options), writes=False)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
-    steps = runner.plan(tasks_up_to(Stage.REPORT, every), session)
+    wanted = tasks_up_to(Stage.REPORT, every)
+    steps = runner.plan(wanted, session)
     if github_matrix:
         return show_matrix(session, proofs=proofs, per_job=per_job, times=times)
     if as_json:
         show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
         return EXIT_PASS
     show("\n".join(_line(step, why=why) for step in steps))
+    if (expected := runner.estimate(wanted, session)) is not None:
+        show(f"time: {expected}")
     count = sum(step.state is not TaskState.DONE for step in steps)
     show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
     return EXIT_PASS

@@ -198,12 +198,12 @@ class VerifyConfig(ConfigSection):
     |reduced - plain| <= tolerance + relative_tolerance * |plain|."""
     max_age_s: DurationS = Field(default=14 * DAY_S, alias="max_age")
     """How old a proof may be, such as 14 days."""
-
-
-class Budget(ConfigSection):
     unverified: Literal["warn", "fail"] = "warn"
     """What it means that a device did not verify a scenario, while its last proof is young enough.
     warn: the check stays green. fail: exit status 3, which is red."""
+
+
+class Budget(ConfigSection):
     """The largest size of an artifact, stripped."""
 
     artifact: Name

@@ -19,6 +19,7 @@ from megtrim.engines import Engine
 from megtrim.engines.builder import Builder
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, MegtrimError
+from megtrim.pipeline.durations import DurationLog
 from megtrim.plan.graph import Task
 from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
@@ -82,6 +83,8 @@ class Services:
     console: Console
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
+    durations: DurationLog | None = None
+    """None: nothing is remembered, and nothing estimated."""
 
     def device(self, scenario: Scenario) -> Device:
         """Return the device of the scenario's CPU class. Raises InputError without one."""

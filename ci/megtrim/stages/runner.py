@@ -19,8 +19,16 @@ from megtrim.errors import (
     worst_exit_code,
 )
 from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.session import Session, StageModule
-from megtrim.plan.graph import Stage, Task, keep_task, on_demand, with_dependencies
+from megtrim.pipeline.session import Session, StageModule, TaskResults
+from megtrim.plan.estimate import Estimate, PendingTask, compiled_variant
+from megtrim.plan.graph import (
+    Stage,
+    Task,
+    keep_task,
+    on_demand,
+    trims_functions,
+    with_dependencies,
+)
 from megtrim.plan.graph import tasks as tasks_of
 from megtrim.plan.staleness import PlanStep, TaskState, reason
 from megtrim.stage_result import StageResult
@@ -38,7 +46,7 @@ from megtrim.stages import (
     verdict,
     verify,
 )
-from megtrim.store import StageFolder, key_of
+from megtrim.store import StageFolder, Store, key_of
 
 MODULES: Mapping[Stage, StageModule] = {
     Stage.BUILD: build,
@@ -120,6 +128,37 @@ def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
     return tuple(_step(task, session) for task in tasks)
 
 
+def estimate(tasks: Sequence[Task], session: Session) -> Estimate | None:
+    """Return how long :func:`run` will take; None if there is nothing to do, or no way to know."""
+    if session.services.durations is None:
+        return None
+    # What is found here, warnings of damage among it, is for the run itself.
+    services = replace(session.services, store=Store(session.services.store.root))
+    fresh = TaskResults(done=dict(session.results.done))
+    quiet = replace(session, services=services, results=fresh)
+    steps = {step.task: step for step in plan(tasks, quiet)}
+    pending = tuple(
+        _pending(task, quiet, key=_key(task, quiet, steps[task.id]))
+        for task in tasks
+        if steps[task.id].state is not TaskState.DONE
+    )
+    return session.services.durations.estimate(pending) if pending else None
+
+
+def _pending(task: Task, session: Session, *, key: str) -> PendingTask:
+    functions = trims_functions(session.request.config)
+    return PendingTask(
+        task=task.id, variant=compiled_variant(task.id, functions=functions), key=key
+    )
+
+
+def _key(task: Task, session: Session, step: PlanStep) -> str:
+    """Return the key of a result that is to be made; empty while it depends on other tasks."""
+    if step.state is not TaskState.RUN:
+        return ""
+    return key_of(task.stage, task.name, MODULES[task.stage].inputs(task, session))
+
+
 def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     started = time.monotonic()
     module = MODULES[task.stage]
@@ -131,7 +170,10 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
 
     kind = module.result_type(task)
     folder, fresh = session.services.store.ensure(task.stage, task.name, named, produce, kind)
-    how = f"done  {task.id} in {time.monotonic() - started:.1f} s" if fresh else f"ok    {task.id}"
+    took_s = time.monotonic() - started
+    if fresh and session.services.durations is not None:
+        session.services.durations.add(_pending(task, session, key=folder.key), took_s)
+    how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
     session.services.console.say(f"  {how}")
     return folder, fresh
 

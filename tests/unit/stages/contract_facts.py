@@ -209,9 +209,9 @@ CONFIG: tuple[Fact, ...] = (
         for name in ("tolerance", "relative_tolerance")
     ),
     key("verify.max_age_s", 86_400.0),
+    key("verify.unverified", "fail"),
     key("artifacts", ("load_and_run",), "size/artifacts switches/table"),
     key(
-    key("verify.unverified", "fail"),
         "artifacts",
         ("load_and_run", "classify", "other"),
         f"{BUILDS} size/artifacts switches/table",

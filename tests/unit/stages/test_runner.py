@@ -16,13 +16,15 @@ from megtrim.errors import (
     ProductFailure,
 )
 from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.durations import DurationLog
 from megtrim.pipeline.session import Session
+from megtrim.plan.estimate import BuildSetting
 from megtrim.plan.graph import PROFILE, Stage, Task
 from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stage_result import StageResult
 from megtrim.stages import runner
 from megtrim.store import StageFolder
-from unit.stages.support import open_session
+from unit.stages.support import changed, open_session
 
 BUILD = Task(stage=Stage.BUILD, name="plain", needs=())
 TRACE = Task(stage=Stage.PROFILE, name="m/s@any", needs=(BUILD.id,))
@@ -86,6 +88,26 @@ def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
     assert runner.run(TASKS, second) == (0, [0] * 5)
     assert len(fake.worked) == 5
     assert said.getvalue() == "".join(f"  ok    {task.id}\n" for task in TASKS)
+
+
+def test_what_is_to_be_done_is_estimated(fake: Fake, tmp_path: Path) -> None:
+    """By what the first run took; for that, nothing is done, and nothing is taken as found."""
+    setting = BuildSetting(engine="sample", toolchain="zig", jobs=1, cached=False)
+    log = DurationLog(tmp_path / "durations.json", setting)
+    first = changed(open_session(tmp_path)[0], durations=log)
+
+    before = runner.estimate(TASKS, first)
+    assert before is not None
+    assert not before.measured
+    assert (fake.worked, first.results.done) == ([], {})
+
+    runner.run(TASKS, first)
+    assert runner.estimate(TASKS, changed(open_session(tmp_path)[0], durations=log)) is None
+    fake.named[BUILD.id] = {"engine": "another"}
+    after = runner.estimate(TASKS, changed(open_session(tmp_path)[0], durations=log))
+    assert after is not None
+    assert after.measured
+    assert after.time_s < 5
 
 
 def test_a_changed_input_redoes_what_depends_on_it(fake: Fake, tmp_path: Path) -> None:

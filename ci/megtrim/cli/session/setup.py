@@ -51,9 +51,11 @@ from megtrim.evidence.imported import read_brought
 from megtrim.images.reference import expect_fixed
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import programs, size_options, switch_checks
+from megtrim.pipeline.durations import open_durations
 from megtrim.pipeline.results import BuildResult
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Services, Session, TaskResults, TrimRequest
+from megtrim.plan.estimate import BuildSetting
 from megtrim.plan.graph import PLAIN, Stage
 from megtrim.plan.performance import BASE
 from megtrim.process import ProcessRunner
@@ -238,24 +240,30 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
+    console.note("reading the engine's files")
     engine = open_engine(loaded, processes)
     expect_known_options(loaded, engine)
     if options.committed:
-    console.note("reading the engine's files")
         _check_committed(loaded)
         committed_keepset.read_committed(
             loaded, engine
         )  # refused now, not after an hour of building
-    place = _place(loaded, processes, options)
-    toolchain = attach_image(find_toolchain(loaded, place), place)
     warnings = expect_runnable_models(loaded, engine)
     console.note("looking for compilers and devices")
+    place = _place(loaded, processes, options)
+    toolchain = attach_image(find_toolchain(loaded, place), place)
     out = options.results
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     base = _find_base(options, console)
     request = _make_request(options, loaded, processes, accept=accept)
+    setting = BuildSetting(
+        engine=loaded.config.engine.kind,
+        toolchain=f"{toolchain.kind} {toolchain.target}",
+        jobs=jobs,
+        cached=place.which("ccache") is not None,
+    )
     services = Services(
         engine=engine,
         toolchain=toolchain,
@@ -266,6 +274,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
             jobs=jobs,
             cache=open_compiler_cache(processes.env, console.warn),
         ),
+        durations=open_durations(processes.env, setting),
         devices=_devices(loaded, toolchain, (processes, place), options, console),
         store=Store(out, say=console.say, warn=console.warn),
         console=console,

@@ -100,6 +100,8 @@ def run_chain(
     if again:
         clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, scenario or "")
+    if (expected := runner.estimate(wanted, session)) is not None:
+        session.services.console.say(f"time       {expected}")
     ran, codes = runner.run(wanted, session)
     for line in ahead(session):
         session.services.console.warn(line)

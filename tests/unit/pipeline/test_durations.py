@@ -1,0 +1,82 @@
+"""What is remembered of former tasks: bounded, and never in the way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.pipeline.durations import DurationLog, open_durations
+from megtrim.plan.estimate import BuildSetting, PendingTask
+
+SETTING = BuildSetting(engine="sample", toolchain="zig", jobs=2, cached=True)
+PLAIN = PendingTask(task="build/plain", variant="plain", key="k")
+
+
+def test_a_duration_is_found_by_the_next_run(tmp_path: Path) -> None:
+    """Of the same engine, toolchain and number of compilers."""
+    log = DurationLog(tmp_path / "new" / "d.json", replace(SETTING, cached=False))
+    log.add(PLAIN, 7.0)
+
+    found = DurationLog(tmp_path / "new" / "d.json", replace(SETTING, cached=False))
+    assert str(found.estimate([PLAIN])) == "about 7 s, as former runs here took"
+
+
+def test_the_same_build_once_more_is_marked(tmp_path: Path) -> None:
+    """A compiler cache has its objects: the next one is as quick."""
+    log = DurationLog(tmp_path / "d.json", SETTING)
+    for time_s in (20.0, 5.0):
+        log.add(PLAIN, time_s)
+
+    document = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
+    assert [each["repeated"] for each in document["durations"]] == [False, True]
+    assert log.estimate([PLAIN]).time_s == 5.0
+
+
+def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+    """The file stays small."""
+    log = DurationLog(tmp_path / "d.json", SETTING)
+    log.add(PLAIN, 1.0)
+    text = (tmp_path / "d.json").read_text(encoding="utf-8")
+    document = json.loads(text)
+    document["durations"] *= 500
+    (tmp_path / "d.json").write_text(json.dumps(document), encoding="utf-8")
+
+    log.add(PLAIN, 2.0)
+
+    kept = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))["durations"]
+    assert len(kept) == 500
+    assert kept[-1]["time_s"] == 2.0
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"version": 2, "durations": []}', "\0"])
+def test_a_file_that_cannot_be_read_counts_as_none(tmp_path: Path, text: str) -> None:
+    """It serves an estimate: no run fails for it."""
+    (tmp_path / "d.json").write_text(text, encoding="utf-8")
+    log = DurationLog(tmp_path / "d.json", SETTING)
+
+    assert not log.estimate([PLAIN]).measured
+    log.add(PLAIN, 3.0)
+    assert log.estimate([PLAIN]).measured
+
+
+def test_a_file_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
+    """Nothing is remembered then."""
+    (tmp_path / "file").touch()
+    log = DurationLog(tmp_path / "file" / "d.json", SETTING)
+
+    log.add(PLAIN, 3.0)
+
+    assert not log.estimate([PLAIN]).measured
+
+
+def test_they_lie_where_state_between_runs_does(tmp_path: Path) -> None:
+    """Without a home there is none."""
+    log = open_durations({"MEGTRIM_STATE": str(tmp_path)}, SETTING)
+    assert log is not None
+    log.add(PLAIN, 1.0)
+
+    assert (tmp_path / "durations.json").is_file()
+    assert open_durations({}, SETTING) is None
