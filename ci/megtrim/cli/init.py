@@ -1,8 +1,9 @@
-"""``megtrim init``: a starter configuration, and the workflows that call the kit."""
+"""``megtrim init``: a starter configuration with inputs, and the workflows that call the kit."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,14 +11,15 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import read_git_ceilings
-from megtrim.config.config_template import StarterModel, starter
+from megtrim.cli.session.starter import write_starter
+from megtrim.cli.trim import trim
 from megtrim.config.load import load_config
 from megtrim.config.model import ToolchainConfig
 from megtrim.config.workflow_templates import Callers, Kit, attributes, workflows
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
-from megtrim.models.reader import read_model
+from megtrim.plan.estimate import estimate_first_trim
 from megtrim.store import write_atomically
 
 _LARGEST_FILE_BYTES = 1024 * 1024
@@ -33,7 +35,7 @@ _RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
 @click.command(
     epilog="""\b
 Examples:
-  megtrim init models/resnet50.mge --engine third_party/MegEngine
+  megtrim init models/resnet50.mge
   megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
   megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
 """
@@ -50,7 +52,7 @@ Examples:
 @click.option(
     "--engine",
     type=click.Path(path_type=Path),
-    help="MegEngine checkout. Default: the sample engine.",
+    help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
 )
 @click.option(
     "--github",
@@ -73,31 +75,33 @@ def init(
     kit_version: str | None,
     branch: str,
 ) -> int:
-    """Write a commented starter configuration for MODELS."""
+    """Write a commented starter configuration for MODELS, and inputs next to them.
+
+    The inputs have the names, types and shapes that a model's file states, and numbers that differ:
+    replace them by real ones when you have some. The engine is the one that runs such models.
+    """
     released = _require_kit(kit, kit_sha, kit_version) if github else None
     if models or released is None:
-        _write_starter(models, config, engine)
+        for line in write_starter(models, config, engine):
+            show(line)
     if released is None:
-        show(f"wrote {config}; next: megtrim trim --config {config}")
-        return EXIT_PASS
+        return _go_on(config)
     for written in _write_callers(config, released, branch):
         show(f"wrote {written}")
     show('next: megtrim trim, commit, and require the check "size / verdict"')
     return EXIT_PASS
 
 
-def _write_starter(models: tuple[Path, ...], config: Path, engine: Path | None) -> None:
-    if config.exists():
-        msg = f"{config} already exists"
-        raise InputError(msg, hint="edit it, or name another file with --config")
-    text = starter(
-        "megengine" if engine else "sample",
-        models=[_model(path, config) for path in models],
-        source=_relative(engine, config) if engine else "",
-        # The toolchain that MegEngine is known to build with; auto would take zig.
-        toolchain="clang-linux-arm64" if engine else "auto",
-    )
-    write_atomically(config, text)
+def _go_on(config: Path) -> int:
+    """Say what comes next, and how long it takes; a person at a terminal may have it done."""
+    jobs = os.cpu_count() or 1
+    show(f"time: {estimate_first_trim(load_config(config).config, jobs)}")
+    show(f"next: megtrim trim --config {config}")
+    attended = sys.stdin.isatty() and sys.stderr.isatty()
+    if not attended or not click.confirm("Trim now?", default=True, err=True):
+        return EXIT_PASS
+    status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
+    return status
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
@@ -176,16 +180,3 @@ def _read(path: Path) -> str:
     if not path.exists():
         return ""
     return read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a short text")
-
-
-def _model(path: Path, config: Path) -> StarterModel:
-    read_model(path)  # a file that is no model is refused now, not in an hour
-    strip_info = path.with_name(f"{path.name}.json")
-    return StarterModel(
-        file=_relative(path, config),
-        strip_info=_relative(strip_info, config) if strip_info.is_file() else None,
-    )
-
-
-def _relative(path: Path, config: Path) -> str:
-    return Path(os.path.relpath(path.absolute(), config.absolute().parent)).as_posix()

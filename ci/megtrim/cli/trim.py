@@ -7,8 +7,10 @@ this run only: the next run removes it, and so does running a stage again.
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -24,9 +26,18 @@ from megtrim.cli.session.setup import (
     traces_option,
     trimming,
 )
+from megtrim.cli.session.starter import write_starter
 from megtrim.cli.stage.chain import clear_final, run_chain
 from megtrim.cli.stage.commands import accept_option
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, MegtrimError, worst_exit_code
+from megtrim.config.load import load_config
+from megtrim.console import Console
+from megtrim.errors import (
+    EXIT_PASS,
+    InfrastructureFailure,
+    InputError,
+    MegtrimError,
+    worst_exit_code,
+)
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
 from megtrim.pipeline.session import Session
@@ -38,6 +49,7 @@ from megtrim.store import Store, write_atomically
     epilog="""\b
 Examples:
   megtrim trim
+  megtrim trim models/resnet50.mge --engine ../MegEngine
   megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
   megtrim trim --quick
   megtrim trim --committed --no-gate
@@ -49,13 +61,21 @@ Examples:
 @accept_option
 @click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
-def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path))
+def trim(
+    models: tuple[Path, ...], as_json: bool, accept: bool, no_gate: bool, **options: Any
+) -> int:
     """Run all stages: build, profile, reduce, verify, measure, report.
+
+    MODELS are for the first time: without a configuration, one is written for them, as `megtrim
+    init` does. After that, they must be models of the configuration.
 
     Results that are up to date are used again; an interrupted run continues where it ended.
     """
     chosen = Options(**options)
     expect_writable(chosen.out)
+    if models:
+        _prepare(models, chosen)
     store = Store(chosen.results)
     clear_final(store)
     try:
@@ -74,6 +94,21 @@ def trim(as_json: bool, accept: bool, no_gate: bool, **options: Any) -> int:
         _leave_ending(failure, store)
         return worst_exit_code(codes)
     return EXIT_PASS
+
+
+def _prepare(models: tuple[Path, ...], chosen: Options) -> None:
+    """Write a configuration for the models, or find them in the one that is there."""
+    if not chosen.config.exists():
+        console = Console(sys.stderr, quiet=chosen.quiet)
+        for line in write_starter(models, chosen.config, chosen.engine):
+            console.say(line)
+        return
+    loaded = load_config(chosen.config, engine_source=chosen.engine)
+    known = {loaded.resolve(each.file).resolve() for each in loaded.config.models}
+    missing = next((each for each in models if each.resolve() not in known), None)
+    if missing is not None:
+        msg = f"{chosen.config} has no model {missing}"
+        raise InputError(msg, hint="add it under `models`, or name another file with --config")
 
 
 def _leave_report(session: Session) -> None:

@@ -25,7 +25,7 @@ _SAMPLE = """
 # The small engine that comes with megtrim: it builds in seconds and shows the whole chain.
 engine:
   kind: sample
-"""
+{source}"""
 
 _MEGENGINE = """
 # The checkout, with its submodules. It is never written to; builds happen in a copy.
@@ -118,24 +118,26 @@ def starter(
     kind: Literal["megengine", "sample"],
     *,
     models: Sequence[StarterModel],
-    source: str = "third_party/MegEngine",
+    source: str = "",
     toolchain: str = "auto",
 ) -> str:
     """Return the text of a megtrim.yaml for these models.
 
-    ``source`` is the checkout's folder, for megengine. A path that YAML cannot hold on one line
-    is an :class:`InputError`.
+    ``source`` is the engine's folder; empty: the sample engine that comes with megtrim. A path that
+    YAML cannot hold on one line is an :class:`InputError`.
     """
-    if not models:
-        msg = "found no model, expected at least one to trim for"
-        raise InputError(msg, hint="`megtrim init MODEL...`")
-    engine = _SAMPLE if kind == "sample" else _MEGENGINE.format(source=_quote_scalar(source))
-    parts = [_HEAD, engine, _PLACE.format(toolchain=toolchain), "\nmodels:\n"]
+    parts = [_HEAD, _engine(kind, source), _PLACE.format(toolchain=toolchain), "\nmodels:\n"]
     names: list[str] = []
     for model in models:
         names.append(_free_name(PurePath(model.file).stem, names))
         parts.append(_model(names[-1], model))
     return "".join([*parts, _TAIL])
+
+
+def _engine(kind: Literal["megengine", "sample"], source: str) -> str:
+    if kind == "megengine":
+        return _MEGENGINE.format(source=_quote_scalar(source))
+    return _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
 
 
 def _model(name: str, model: StarterModel) -> str:

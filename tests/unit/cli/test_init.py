@@ -1,66 +1,163 @@
-"""``megtrim init``: a configuration that loads, and nothing overwritten."""
+"""``megtrim init``: a configuration that loads, inputs for it, and nothing overwritten."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from megtrim.config.load import load_config
 from unit.cli.support import Shell
+from unit.engines.megengine_trees import NEWEST
+from unit.engines.support import write
 
 
-def test_init_writes_a_configuration_that_loads(shell: Shell) -> None:
-    """With the operator JSON that lies next to a model, and names made of the files'."""
-    shell.model("resnet18-s.mge")
-    (shell.folder / "resnet18-s.mge.json").write_text("{}", encoding="utf-8")
-    shell.model("mobilenet-s.v2.mge")
+@pytest.fixture
+def team(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A person in a project, with a checkout of MegEngine in the folder above it."""
+    project = shell.folder / "a" / "b" / "project"
+    project.mkdir(parents=True)
+    monkeypatch.chdir(project)
+    write(project.parent / "MegEngine", NEWEST)
+    return Shell(project, shell.capture)
 
-    answer = shell("init", "resnet18-s.mge", "mobilenet-s.v2.mge")
+
+def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
+    """The engine is found; an operator JSON that is next to a model, too; names are the files'."""
+    team.model("resnet18-s.mge")
+    (team.folder / "resnet18-s.mge.json").write_text("{}", encoding="utf-8")
+    team.model("mobilenet-s.v2.mge")
+
+    answer = team("init", "resnet18-s.mge", "mobilenet-s.v2.mge")
 
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out == "wrote megtrim.yaml; next: megtrim trim --config megtrim.yaml\n"
-    config = load_config(shell.folder / "megtrim.yaml").config
-    assert config.engine.kind == "sample"
+    takes = "for the input h2d[0] Float32 (1, 3, 64, 64) of"
+    *lines, time, following = answer.out.splitlines()
+    assert lines == [
+        f"wrote resnet18-s.h2d-0.npy, {takes} resnet18-s.mge",
+        f"wrote mobilenet-s.v2.h2d-0.npy, {takes} mobilenet-s.v2.mge",
+        "wrote megtrim.yaml, for the engine in ../MegEngine",
+    ]
+    assert re.fullmatch(r"time: about \d+ minutes, by the size of the engine alone", time)
+    assert following == "next: megtrim trim --config megtrim.yaml"
+    config = load_config(team.folder / "megtrim.yaml").config
+    assert (config.engine.kind, str(config.engine.source)) == ("megengine", "../MegEngine")
     assert [(m.name, str(m.file), [str(p) for p in m.strip_info]) for m in config.models] == [
         ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
         ("mobilenet-s.v2", "mobilenet-s.v2.mge", []),
     ]
+    assert config.models[0].scenarios[0].inputs == {"h2d[0]": Path("resnet18-s.h2d-0.npy")}
 
 
-def test_init_writes_paths_relative_to_the_configuration(shell: Shell) -> None:
+def test_inputs_are_not_constant(team: Shell) -> None:
+    """Equal outputs of a constant image prove little."""
+    team.model("resnet18-s.mge")
+    assert team("init", "resnet18-s.mge").status == 0
+
+    found = np.load(team.folder / "resnet18-s.h2d-0.npy")
+    assert (found.dtype, found.shape) == (np.dtype("float32"), (1, 3, 64, 64))
+    assert np.unique(found).size > 90
+
+
+def test_a_model_of_the_sample_engine_needs_no_checkout(shell: Shell) -> None:
+    """The engine comes with megtrim; an input that is there is used as it is."""
+    shell.sample("tiny-vgg.sample")
+    shell.sample("tiny-vgg.data.npy")
+    before = (shell.folder / "tiny-vgg.data.npy").read_bytes()
+
+    answer = shell("init", "tiny-vgg.sample")
+
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith("found tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, ")
+    assert (shell.folder / "tiny-vgg.data.npy").read_bytes() == before
+    config = load_config(shell.folder / "megtrim.yaml").config
+    assert (config.engine.kind, config.engine.source) == ("sample", None)
+
+
+def test_init_writes_paths_relative_to_the_configuration(team: Shell) -> None:
     """Wherever that lies; its folder is made."""
-    shell.model("resnet18-s.mge")
-    (shell.folder / "engine").mkdir()
+    team.model("resnet18-s.mge")
 
-    answer = shell("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "engine")
+    answer = team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "../MegEngine")
 
-    assert answer.status == 0
-    loaded = load_config(shell.folder / "trim" / "m.yaml")
-    assert str(loaded.config.models[0].file) == "../resnet18-s.mge"
-    assert loaded.config.engine.kind == "megengine"
-    assert str(loaded.config.engine.source) == "../engine"
+    assert answer.status == 0, answer.err
+    config = load_config(team.folder / "trim" / "m.yaml").config
+    assert str(config.models[0].file) == "../resnet18-s.mge"
+    assert str(config.models[0].scenarios[0].inputs["h2d[0]"]) == "../resnet18-s.h2d-0.npy"
+    assert str(config.engine.source) == "../../MegEngine"
 
 
-def test_init_overwrites_nothing(shell: Shell) -> None:
-    """A configuration is someone's work."""
-    shell.model("resnet18-s.mge")
-    (shell.folder / "megtrim.yaml").write_text("mine", encoding="utf-8")
-
-    answer = shell("init", "resnet18-s.mge")
-
+def refused(shell: Shell, *arguments: str) -> str:
+    """Return why nothing was written."""
+    before = sorted(shell.folder.rglob("*"))
+    answer = shell("init", *arguments)
     assert answer.status == 2
-    assert answer.err.startswith("megtrim: megtrim.yaml already exists\n")
-    assert (shell.folder / "megtrim.yaml").read_text(encoding="utf-8") == "mine"
+    assert sorted(shell.folder.rglob("*")) == before
+    return answer.err
+
+
+def test_without_an_engine_nothing_is_written(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another engine would not run the model."""
+    project = shell.folder / "a" / "b" / "project"
+    project.mkdir(parents=True)
+    monkeypatch.chdir(project)
+    inner = Shell(project, shell.capture)
+    inner.model("resnet18-s.mge")
+
+    err = refused(inner, "resnet18-s.mge")
+    assert err.startswith(f"megtrim: found no checkout of MegEngine in, next to or above {project}")
+    assert "name it with --engine PATH" in err
+    (project / "engine").mkdir()
+    err = refused(inner, "resnet18-s.mge", "--engine", "engine")
+    assert "--engine engine: found a folder, expected a checkout of MegEngine" in err
+
+
+def test_of_two_checkouts_one_is_to_be_named(team: Shell) -> None:
+    """A guess would be found out after an hour."""
+    team.model("resnet18-s.mge")
+    write(team.folder.parent / "engine-1.13", NEWEST)
+
+    err = refused(team, "resnet18-s.mge")
+    assert "found 2 checkouts of MegEngine: ../MegEngine, ../engine-1.13" in err
+
+
+def test_models_of_two_engines_are_refused(team: Shell) -> None:
+    """A configuration trims one."""
+    team.model("resnet18-s.mge")
+    team.sample("tiny-vgg.sample")
+
+    err = refused(team, "resnet18-s.mge", "tiny-vgg.sample")
+    assert "tiny-vgg.sample is a model of the sample engine, resnet18-s.mge is not" in err
+
+
+def test_an_input_that_does_not_fit_is_refused(team: Shell) -> None:
+    """It is someone's work, but of another model."""
+    team.model("resnet18-s.mge")
+    np.save(team.folder / "resnet18-s.h2d-0.npy", np.zeros((1, 3, 32, 32)))
+
+    err = refused(team, "resnet18-s.mge")
+    expected = "expected h2d[0] Float32 (1, 3, 64, 64)"
+    assert f"resnet18-s.h2d-0.npy: found float64 (1, 3, 32, 32), {expected}" in err
+
+
+def test_init_overwrites_nothing(team: Shell) -> None:
+    """A configuration is someone's work."""
+    team.model("resnet18-s.mge")
+    (team.folder / "megtrim.yaml").write_text("mine", encoding="utf-8")
+
+    assert refused(team, "resnet18-s.mge").startswith("megtrim: megtrim.yaml already exists\n")
+    assert (team.folder / "megtrim.yaml").read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"hello", b"mgb0001\0"])
-def test_init_refuses_what_is_no_model(shell: Shell, content: bytes | None) -> None:
+def test_init_refuses_what_is_no_model(team: Shell, content: bytes | None) -> None:
     """Now, not after an hour of building; nothing is written."""
-    shell.model("resnet18-s.mge")
+    team.model("resnet18-s.mge")
     if content is not None:
-        (shell.folder / "bad.mge").write_bytes(content)
+        (team.folder / "bad.mge").write_bytes(content)
 
-    answer = shell("init", "resnet18-s.mge", "bad.mge")
-
-    assert answer.status == 2
-    assert answer.err.startswith("megtrim: bad.mge: ")
-    assert not (shell.folder / "megtrim.yaml").exists()
+    assert refused(team, "resnet18-s.mge", "bad.mge").startswith("megtrim: bad.mge: ")

@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from unit.cli.support import Shell
+from unit.engines.megengine_trees import NEWEST
+from unit.engines.support import write
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", SHA, "--kit-version", "v1.2.3")
@@ -22,7 +24,7 @@ WRITTEN = (
 def team(shell: Shell) -> Shell:
     """A person in a repository with a model."""
     (shell.folder / ".git").mkdir()
-    shell.model("resnet18-s.mge")
+    shell.sample("tiny-vgg.sample")
     return shell
 
 
@@ -35,12 +37,17 @@ def given(folder: Path, name: str) -> dict[str, str]:
 
 def test_everything_at_once(team: Shell) -> None:
     """Configuration, callers, and the line for git."""
-    answer = team("init", "resnet18-s.mge", *KIT)
+    answer = team("init", "tiny-vgg.sample", *KIT)
 
     assert (answer.status, answer.err) == (0, "")
     paths = [team.folder / name for name in (*WRITTEN, ".gitattributes")]
     last = 'next: megtrim trim, commit, and require the check "size / verdict"'
-    assert answer.out.splitlines() == [*(f"wrote {path}" for path in paths), last]
+    assert answer.out.splitlines() == [
+        "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
+        "wrote megtrim.yaml, for the sample engine",
+        *(f"wrote {path}" for path in paths),
+        last,
+    ]
     assert (team.folder / "megtrim.yaml").is_file()
     assert paths[-1].read_text(encoding="utf-8") == "megtrim/keepset.json merge=union\n"
     assert given(team.folder, WRITTEN[0])["config"] == "megtrim.yaml"
@@ -49,7 +56,8 @@ def test_everything_at_once(team: Shell) -> None:
 
 def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     """Below the repository's top folder; a second time nothing is left to write."""
-    (team.folder / "engine").mkdir()
+    team.model("resnet18-s.mge")
+    write(team.folder / "engine", NEWEST)
     assert team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "engine").status == 0
 
     first = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
@@ -74,7 +82,7 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("mine", encoding="utf-8")
 
-    answer = team("init", "resnet18-s.mge", *KIT)
+    answer = team("init", "tiny-vgg.sample", *KIT)
 
     assert answer.status == 2
     assert answer.err.startswith(f"megtrim: {path} exists and differs\n")
@@ -88,7 +96,7 @@ def test_which_kit_must_be_said(team: Shell, left_out: str) -> None:
     """There is no default that could be cited; nothing is written."""
     place = KIT.index(left_out)
 
-    answer = team("init", "resnet18-s.mge", *KIT[:place], *KIT[place + 2 :])
+    answer = team("init", "tiny-vgg.sample", *KIT[:place], *KIT[place + 2 :])
 
     assert answer.status == 2
     assert answer.err.startswith("megtrim: --github: --kit, --kit-sha and --kit-version are needed")
@@ -97,9 +105,9 @@ def test_which_kit_must_be_said(team: Shell, left_out: str) -> None:
 
 def test_a_repository_is_needed(shell: Shell) -> None:
     """Workflows elsewhere would never run."""
-    shell.model("resnet18-s.mge")
+    shell.sample("tiny-vgg.sample")
 
-    answer = shell("init", "resnet18-s.mge", *KIT)
+    answer = shell("init", "tiny-vgg.sample", *KIT)
 
     assert answer.status == 2
     assert "is in no git repository" in answer.err
@@ -112,7 +120,7 @@ def test_a_repository_is_looked_for_as_high_as_git_may(
     inner = team.folder / "tmp" / "inner"
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
-    assert team("init", "../../resnet18-s.mge").status == 0
+    assert team("init", "../../tiny-vgg.sample").status == 0
 
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", f"/elsewhere:{team.folder}")
     refused = team("init", *KIT)
@@ -127,7 +135,7 @@ def test_a_repository_is_looked_for_as_high_as_git_may(
 
 def test_a_keep_set_outside_is_refused(team: Shell) -> None:
     """A pull request could not bring it."""
-    team("init", "resnet18-s.mge")
+    team("init", "tiny-vgg.sample")
     path = team.folder / "megtrim.yaml"
     text = path.read_text(encoding="utf-8").replace("megtrim/keepset.json", "../keepset.json")
     path.write_text(text, encoding="utf-8")
@@ -163,7 +171,7 @@ _DIGEST = "registry.lan/android@sha256:" + "0123456789abcdef" * 4
 )
 def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[str, str]) -> None:
     """An image by digest is in the configuration; a tag of one machine's is made again in CI."""
-    models = "models:\n- {name: m, file: resnet18-s.mge, scenarios: [{name: s}]}\n"
+    models = "models:\n- {name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}\n"
     text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {toolchain}\n{models}"
     (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
@@ -178,7 +186,7 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
 
 def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:
     """CI would not know which image it is tomorrow."""
-    models = "models:\n- {name: m, file: resnet18-s.mge, scenarios: [{name: s}]}\n"
+    models = "models:\n- {name: m, file: tiny-vgg.sample, scenarios: [{name: s}]}\n"
     text = f"version: 1\nengine: {{kind: sample}}\ntoolchain: {{kind: host, image: mine}}\n{models}"
     (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 

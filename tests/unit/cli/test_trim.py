@@ -93,6 +93,36 @@ def test_a_verdict_is_left_under_fixed_names(
     }
 
 
+def test_models_are_enough_for_a_first_trim(trim: Callable[..., Answer], shell: Shell) -> None:
+    """A configuration is written for them; the next time they are found in it."""
+    shell.sample("tiny-vgg.sample")
+    first = trim("tiny-vgg.sample", "--config", "trim.yaml")
+    again = trim("tiny-vgg.sample", "--config", "trim.yaml", "--quiet")
+
+    assert (first.status, again.status) == (0, 0)
+    assert first.err.splitlines() == [
+        "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
+        "wrote trim.yaml, for the sample engine",
+    ]
+    assert again.err == ""
+
+
+def test_a_model_that_the_configuration_does_not_have(
+    trim: Callable[..., Answer], shell: Shell
+) -> None:
+    """It is not added: the file is someone's work."""
+    shell.sample("tiny-vgg.sample")
+    trim("tiny-vgg.sample", "--config", "trim.yaml")
+    shell.sample("tiny-quant.sample")
+    answer = trim("tiny-quant.sample", "--config", "trim.yaml")
+
+    assert answer.status == 2
+    assert answer.err == (
+        "megtrim: trim.yaml has no model tiny-quant.sample\n"
+        "  add it under `models`, or name another file with --config\n"
+    )
+
+
 def test_sizes_are_left_where_something_was_measured(
     trim: Callable[..., Answer], shell: Shell
 ) -> None:

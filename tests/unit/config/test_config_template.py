@@ -15,6 +15,7 @@ from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.document import parse_document
 from megtrim.errors import InputError
 
+SOURCES = {"megengine": "third_party/MegEngine", "sample": ""}
 MODEL = StarterModel(file="m.mge", strip_info="m.json", inputs=(("h2d[0]", "in put.npy"),))
 
 
@@ -29,7 +30,8 @@ def _load(folder: Path, text: str) -> LoadedConfig:
 @pytest.mark.parametrize("kind", ["megengine", "sample"])
 def test_the_starter_loads_as_it_is(tmp_path: Path, kind: Literal["megengine", "sample"]) -> None:
     """Filled with what was given."""
-    config = _load(tmp_path, starter(kind, models=[MODEL], toolchain="host")).config
+    text = starter(kind, models=[MODEL], source=SOURCES[kind], toolchain="host")
+    config = _load(tmp_path, text).config
     scenario = config.models[0].scenarios[0]
 
     assert config.engine.kind == kind
@@ -48,7 +50,7 @@ def test_all_that_it_shows_commented_out_loads_too(
     tmp_path: Path, kind: Literal["megengine", "sample"]
 ) -> None:
     """An example that does not work teaches the wrong thing."""
-    text = starter(kind, models=[MODEL])
+    text = starter(kind, models=[MODEL], source=SOURCES[kind])
     uncommented = re.sub(r"^( *)#(?=[^ \n])", r"\1", text, flags=re.MULTILINE)
     config = _load(tmp_path, uncommented).config
 
@@ -76,12 +78,6 @@ def test_models_get_names_of_their_own(tmp_path: Path) -> None:
         "true",
     ]
     assert [each["file"] for each in data["models"]] == files
-
-
-def test_a_starter_needs_a_model() -> None:
-    """There is nothing to trim for without one."""
-    with pytest.raises(InputError, match="found no model, expected at least one"):
-        starter("sample", models=[])
 
 
 def test_a_path_that_yaml_cannot_hold_is_refused() -> None:

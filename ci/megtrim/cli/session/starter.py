@@ -1,0 +1,165 @@
+"""From model files to a configuration that can be trimmed as it is, and the inputs for it."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from megtrim.config.config_template import StarterModel, starter
+from megtrim.engines.megengine.search import find_checkouts, is_checkout
+from megtrim.errors import NO_ROOM, InputError
+from megtrim.input_files import kind_at, open_plain_file
+from megtrim.load_and_run import npy
+from megtrim.load_and_run.app_outputs import NPY
+from megtrim.models.facts import ModelFacts, Variable
+from megtrim.models.reader import read_model
+from megtrim.models.show import describe_variable
+from megtrim.store import cannot_write, write_atomically
+
+_SAMPLE = "sample"
+_CLONE = "git clone https://github.com/MegEngine/MegEngine"
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Input:
+    """An input of a model, and the file with its tensor."""
+
+    variable: Variable
+    file: Path
+    content: bytes | None
+    """What is to be written; None: the file is there."""
+
+
+def write_starter(
+    models: Sequence[Path], config: Path, engine: Path | None = None
+) -> tuple[str, ...]:
+    """Write a configuration for models, and inputs next to them; return a line for each thing.
+
+    ``engine``: the checkout; None: the one near the configuration. Nothing is overwritten, and
+    nothing is written unless all models can be used.
+    """
+    if config.exists():
+        msg = f"{config} already exists"
+        raise InputError(msg, hint="edit it, or name another file with --config")
+    if not models:
+        msg = "found no model, expected at least one to trim for"
+        raise InputError(msg, hint="`megtrim init MODEL...`")
+    facts = {path: read_model(path) for path in models}
+    kind = _kind_of(facts)
+    source = _find_source(kind, config, engine)
+    inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
+    text = starter(
+        kind,
+        models=[_describe_model(path, config, inputs[path]) for path in models],
+        source=_relative(source, config) if source else "",
+        # The toolchain that MegEngine is known to build with; auto would take zig.
+        toolchain="auto" if kind == _SAMPLE else "clang-linux-arm64",
+    )
+    lines = [line for path, each in facts.items() for line in _write_inputs(path, each, inputs)]
+    write_atomically(config, text)
+    shown = f"the engine in {source}" if source else "the sample engine"
+    return (*lines, f"wrote {config}, for {shown}")
+
+
+def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
+    """Return the engine that runs the models. Raises InputError for models of two engines."""
+    samples = [path for path, each in facts.items() if each.format.startswith(_SAMPLE)]
+    if samples and len(samples) < len(facts):
+        other = next(path for path in facts if path not in samples)
+        msg = f"{samples[0]} is a model of the sample engine, {other} is not"
+        raise InputError(msg, hint="a configuration trims one engine: write one for each")
+    return "sample" if samples else "megengine"
+
+
+def _find_source(kind: str, config: Path, engine: Path | None) -> Path | None:
+    """Return the engine's folder; None for the sample engine that comes with megtrim."""
+    if kind == _SAMPLE:
+        return engine
+    if engine is not None:
+        if not is_checkout(engine):
+            msg = f"--engine {engine}: found {kind_at(engine)}, expected a checkout of MegEngine"
+            raise InputError(msg, hint=f"get one: {_CLONE}")
+        return engine
+    folder = config.absolute().parent
+    found = find_checkouts(folder)
+    if len(found) == 1:
+        return Path(os.path.relpath(found[0]))
+    if found:
+        names = ", ".join(os.path.relpath(each) for each in found)
+        msg = f"found {len(found)} checkouts of MegEngine: {names}"
+        raise InputError(msg, hint="name the one to trim: --engine PATH")
+    msg = f"found no checkout of MegEngine in, next to or above {folder}"
+    raise InputError(msg, hint=f"name it with --engine PATH, or get one: {_CLONE}")
+
+
+def _plan_inputs(model: Path, facts: ModelFacts) -> Iterator[_Input]:
+    """Yield the inputs that a file can be given for; one that is there is used as it is."""
+    taken: set[str] = set()
+    for variable in facts.inputs:
+        content = npy.generate_input(variable.dtype, variable.shape or (0,))
+        name = _NOT_IN_A_NAME.sub("-", variable.name).strip("-") or "input"
+        while name in taken:
+            name += "-2"
+        taken.add(name)
+        file = model.with_name(f"{model.stem}.{name}{NPY}")
+        if not kind_at(file):
+            _expect_fitting(file, variable)
+            yield _Input(variable=variable, file=file, content=None)
+        elif content is not None:
+            yield _Input(variable=variable, file=file, content=content)
+
+
+def _expect_fitting(file: Path, variable: Variable) -> None:
+    with open_plain_file(file, expected="a .npy file") as stream:
+        header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=str(file))
+        if header.element:
+            npy.expect_whole(header, stream.seek(0, io.SEEK_END), source=str(file))
+    if not header.fits(variable.dtype, variable.shape):
+        msg = f"{file}: found {header}, expected {describe_variable(variable)}"
+        raise InputError(msg, hint="remove it, and one that fits is written")
+
+
+def _write_inputs(
+    model: Path, facts: ModelFacts, inputs: dict[Path, tuple[_Input, ...]]
+) -> Iterator[str]:
+    """Write what is missing; yield a line for each input."""
+    given = {each.variable.name: each for each in inputs[model]}
+    for variable in facts.inputs:
+        shown = f"the input {describe_variable(variable)} of {model}"
+        each = given.get(variable.name)
+        if each is None:
+            yield f"warning: {shown} cannot be generated: add its file to inputs yourself"
+        elif each.content is None:
+            yield f"found {each.file}, for {shown}"
+        else:
+            _write(each.file, each.content)
+            yield f"wrote {each.file}, for {shown}"
+
+
+def _write(file: Path, content: bytes) -> None:
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise cannot_write(file, error) from None
+        msg = f"{file} cannot be written: {error.strerror}"
+        raise InputError(msg, hint="copy the model to a folder of your own") from None
+
+
+def _describe_model(path: Path, config: Path, inputs: Sequence[_Input]) -> StarterModel:
+    strip_info = path.with_name(f"{path.name}.json")
+    return StarterModel(
+        file=_relative(path, config),
+        strip_info=_relative(strip_info, config) if strip_info.is_file() else None,
+        inputs=tuple((each.variable.name, _relative(each.file, config)) for each in inputs),
+    )
+
+
+def _relative(path: Path, config: Path) -> str:
+    return Path(os.path.relpath(path.absolute(), config.absolute().parent)).as_posix()
