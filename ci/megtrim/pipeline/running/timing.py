@@ -212,7 +212,10 @@ class _Measurement:
         """Keep what disturbed a process, each kind once."""
         most = self._contest.criterion.other_load
         busy = f"other programs took more than {most:.0%} of the CPUs' time"
-        notes = (run.conditions.invalid if run.conditions else "", was_busy(run, most) and busy)
+        notes = (
+            run.conditions.invalid if run.conditions else "",
+            busy if was_busy(run, most) else "",
+        )
         for note in filter(None, notes):
             if len(self._conditions) < _MOST_CONDITIONS:
                 self._conditions.setdefault(note)
