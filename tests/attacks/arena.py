@@ -240,6 +240,7 @@ def _slower(arena: Arena) -> None:
         "trimming": True,
         "budget": {"rounds": FEWEST_ROUNDS},
         "threshold": "50%",
+        "other_load": "any",
     }
     arena.configure(devices=[BOARD], perf=perf)
     prove(arena, "--times")

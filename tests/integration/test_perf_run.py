@@ -29,6 +29,7 @@ def project(make_project: MakeProject) -> Project:
     config["perf"] = {
         "experiments": ["fast-run-cache", "nchw88"],
         "threshold": "5%",
+        "other_load": "any",
         "inconclusive": "warn",
     }
     made.write(config)

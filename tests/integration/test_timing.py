@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import (
+    FEWEST_ROUNDS,
     Contest,
     Contestant,
     ContestBudget,
@@ -25,10 +27,10 @@ from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import make_commands
 from megtrim.perf.experiments.experiment import Backend
 from megtrim.perf.experiments.table import BASELINE, find_experiments
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.samples import Mark, SampleStage
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.running.timing_runs import ContestFiles
-from megtrim.process import ProcessRunner
+from megtrim.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.chain
 
@@ -189,6 +191,28 @@ exec {program} "$@"
     assert result.outputs == "1 output equal"
     rival = [sample for sample in result.samples if sample.contestant == RIVAL]
     assert all(len(sample.warm_ups_ms) == 2 for sample in rival)
+
+
+def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None:
+    """As many others as there are CPUs leave no time that counts, and the result says so."""
+    slow = tmp_path / "slow"
+    slow.write_text(f'#!/bin/sh\nsleep 0.2\nexec {program} "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+    files = make_files(slow)
+    contest = Contest(
+        criterion=Criterion(other_load=0.5), reference=make_contestant(files, Side.REFERENCE)
+    )
+    spin = Command(argv=("sh", "-c", "while :; do :; done"), timeout_s=60)
+    with ExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            stack.enter_context(PROCESSES.background(spin))
+        machine = Local("here", PROCESSES, tmp_path / "runs")
+        result = measure(contest, files, machine, say=lambda _: None)
+
+    assert result.status is ContestStatus.MEASURED
+    assert result.conditions == ("other programs took more than 50% of the CPUs' time",)
+    assert {each.marks for each in result.samples} == {(Mark.BUSY,)}
+    assert len(result.samples) == 1.5 * FEWEST_ROUNDS
 
 
 def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ NIGHT = [
         "report",
         (
             f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --evidence evidence --pending $PENDING --to report"
+            " --sha256 $BUNDLE --evidence evidence --pending $PENDING --to report"
         ),
     ),
     (
@@ -125,7 +125,8 @@ CONCLUDE = [
         "runs",
         (
             f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --evidence evidence --proofs proofs/evidence.json --pending $PENDING --to report"
+            " --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
+            " --pending $PENDING --to report"
         ),
     ),
     (

@@ -24,10 +24,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from megtrim.config.units import (
+    ANY,
     BYTES_EXPECTED,
     DURATION_EXPECTED,
     MILLISECONDS_EXPECTED,
     SHARE_EXPECTED,
+    SHARE_OR_ANY_EXPECTED,
     format_duration,
     parse_bytes,
     parse_duration,
@@ -160,6 +162,15 @@ def _share(value: object) -> float:
         raise make_value_error(SHARE_EXPECTED) from None
 
 
+def _share_or_any(value: object) -> float:
+    if value == ANY:
+        return 1.0
+    try:
+        return parse_share(value)
+    except InputError:
+        raise make_value_error(SHARE_OR_ANY_EXPECTED) from None
+
+
 def _milliseconds(value: object) -> float:
     try:
         return parse_milliseconds(value)
@@ -264,6 +275,8 @@ FilePaths = Annotated[
 SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
 DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
 Share = Annotated[float, PlainValidator(_share), _schema_text(SHARE_EXPECTED)]
+ShareOrAny = Annotated[float, PlainValidator(_share_or_any), _schema_text(SHARE_OR_ANY_EXPECTED)]
+"""A share, or the word for one without limit, which is 1."""
 TimeMs = Annotated[float, PlainValidator(_milliseconds), _schema_text(MILLISECONDS_EXPECTED)]
 AbsoluteTolerance = Annotated[
     float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)

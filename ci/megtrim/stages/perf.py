@@ -13,10 +13,12 @@ from pathlib import Path
 
 from megtrim.config.device import EMULATED
 from megtrim.devices import Lease
+from megtrim.devices.cpu_features import read_device_features
 from megtrim.devices.retry import run_with_retries
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
 from megtrim.perf.contest import METHOD, Contest, ContestResult
+from megtrim.perf.experiments.situation import describe_lacking
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.running.contest_plan import (
@@ -91,7 +93,10 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
     if isinstance(contest, str):
         return _skip(task, session, contest)
     if timed is None:
-        return _make_result(task, contest, *_measure(task, session, contest))
+        device, measured = _measure(task, session, contest)
+        if isinstance(measured, str):
+            return _skip(task, session, f"{device.name}: {measured}")
+        return _make_result(task, contest, device, measured)
     brought = _choose(task, session, contest, timed)
     if brought.result is None:
         return _skip(task, session, brought.skipped)
@@ -120,13 +125,16 @@ def _skip(task: Task, session: Session, reason: str) -> PerfResult:
 
 def _measure(
     task: Task, session: Session, contest: Contest
-) -> tuple[DeviceIdentity, ContestResult]:
+) -> tuple[DeviceIdentity, ContestResult | str]:
+    """Return the machine and what it measured, or what its CPU must have and does not."""
     device, files = session.services.device(scenario_of(task)), find_files(task, session)
-    say = session.services.console.say
+    say, machine = session.services.console.say, session.services.toolchain.machine
 
-    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult]:
+    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
         who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
-        return who, measure(contest, files, lease, say=say)
+        features = read_device_features(lease.kind, machine, who.facts)
+        lacking = describe_lacking(list_needed_features(task), features)
+        return who, lacking or measure(contest, files, lease, say=say)
 
     return run_with_retries(device, attempt, say=say)
 

@@ -106,27 +106,6 @@ def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction
     )
 
 
-def choose_base(
-    known: Iterable[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
-) -> str:
-    """Return the commit to compare ``head`` with; empty if there is none.
-
-    This is the base of the oldest open issue, so that its regression is seen until it is repaired,
-    else the last other commit that was measured: a night that is repeated finds it again.
-    """
-    unrepaired = [each for each in known if _is_active(each, config) and each.record.base]
-    if unrepaired:
-        base = min(unrepaired, key=lambda each: each.number).record.base
-        return "" if base == head else base
-    others = [each for each in runs if each.commit.sha != head]
-    return max(others, key=lambda each: each.id).commit.sha if others else ""
-
-
-def _is_active(issue: KnownIssue, config: str) -> bool:
-    record = issue.record
-    return issue.is_open and record.config == config and record.state is IssueState.REGRESSED
-
-
 def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:
     rows = [row for row in night.performance.all_rows if row.scenario == scenario]
     slower = tuple(row for row in rows if _is_slower(row, night))

@@ -246,6 +246,7 @@ CONFIG: tuple[Fact, ...] = (
     key("perf.budget.time_s", 60.0, f"{_DECIDED} {times('baseline', *ENGINES)}"),
     key("perf.threshold", 0.5, _DECIDED),
     key("perf.floor_ms", 0.5, _DECIDED),
+    key("perf.other_load", 0.25, f"{_DECIDED} {times('baseline', *ENGINES)}"),
     key("perf.history.folder", Path("history")),
     key("perf.history.branch", "history"),
     key("perf.inconclusive", "warn"),

@@ -68,6 +68,22 @@ def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
     assert device.runs == []
 
 
+def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(tmp_path: Path) -> None:
+    """What its CPU has is not known before."""
+    old = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd"})
+    session = changed(open_session(tmp_path), devices={"any": old})
+    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
+
+    assert found.skipped == "phone: needs a CPU with dotprod, which this one does not have"
+    assert old.runs == []
+
+    new = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd asimddp"})
+    session = changed(open_session(tmp_path), devices={"any": new})
+    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
+    assert found.measured is not None
+    assert new.runs
+
+
 def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
     """The contest is over, and the result says where and why."""
     session = changed(

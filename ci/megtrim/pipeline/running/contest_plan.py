@@ -225,7 +225,8 @@ def _make_contest(
     perf = session.request.config.perf
     budget, criterion = perf.contest_budget, perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again
-        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s), Criterion()
+        budget = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s)
+        criterion = Criterion(other_load=criterion.other_load)
     return Contest(
         criterion=criterion,
         reference=reference,

@@ -38,6 +38,7 @@ from megtrim.pipeline.running.timing_samples import (
     make_sample,
     make_sample_by_length,
     read_times,
+    was_busy,
 )
 
 _TIMED_MS = 200.0
@@ -197,15 +198,28 @@ class _Measurement:
             if count is not None
         ]
         for run in made:
-            note = run.conditions.invalid if run.conditions else ""
-            if note and len(self._conditions) < _MOST_CONDITIONS:
-                self._conditions.setdefault(note)
-        if self._lengths.long is not None:
+            self._note_conditions(run)
+        lengths, other_load = self._lengths, self._contest.criterion.other_load
+        if lengths.long is not None:
             return make_sample_by_length(
-                turn, (made[0], made[1]), self._lengths.short, self._lengths.long
+                turn, (made[0], made[1]), lengths.short, lengths.long, other_load=other_load
             )
         warmups = contestant.commands[-1].step.warmups
-        return make_sample(turn, made[0], iterations=self._lengths.short, warmups=warmups)
+        return make_sample(
+            turn, made[0], iterations=lengths.short, warmups=warmups, other_load=other_load
+        )
+
+    def _note_conditions(self, run: ProgramRun) -> None:
+        """Keep what disturbed a process, each kind once."""
+        most = self._contest.criterion.other_load
+        busy = f"other programs took more than {most:.0%} of the CPUs' time"
+        notes = (
+            run.conditions.invalid if run.conditions else "",
+            busy if was_busy(run, most) else "",
+        )
+        for note in filter(None, notes):
+            if len(self._conditions) < _MOST_CONDITIONS:
+                self._conditions.setdefault(note)
 
     def _is_enough(self, rounds: int, wanted: int) -> bool:
         if self._contest.rival is None:

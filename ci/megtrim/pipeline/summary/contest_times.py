@@ -23,7 +23,7 @@ from megtrim.perf.comparison import (
     sequential_p_value,
 )
 from megtrim.perf.contest import Contest, ContestResult
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Mark, Sample, SampleStage
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import RatioResult, Reference, SamplesLeftOut, StageTime
 
@@ -36,6 +36,12 @@ _TIMES: Mapping[TimeStage, Callable[[Sample], float | None]] = {
     TimeStage.WARM_UP: lambda sample: _nth(sample.warm_ups_ms, 0),
     TimeStage.SECOND_WARM_UP: lambda sample: _nth(sample.warm_ups_ms, 1),
     TimeStage.INFERENCE: lambda sample: sample.median_ms(SampleStage.ITERATION),
+}
+_MARKED: Mapping[Mark, str] = {
+    Mark.THROTTLED: "the machine was throttled",
+    Mark.BUSY: "the machine was busy",
+    Mark.LOW_BATTERY: "the battery was low",
+    Mark.DAMAGED_LOG: "the log was damaged",
 }
 
 
@@ -89,6 +95,13 @@ def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
     """Return how many samples each mark left out."""
     counts = Counter(str(mark) for sample in samples for mark in sample.marks)
     return tuple(SamplesLeftOut(reason=reason, count=counts[reason]) for reason in sorted(counts))
+
+
+def describe_left_out(samples: Sequence[Sample]) -> str:
+    """Return what left out samples, and how many of how many; empty if all count."""
+    counts = Counter(mark for sample in samples for mark in sample.marks)
+    of = f"of {len(samples)} processes"
+    return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
 
 
 def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:

@@ -114,7 +114,13 @@ class FieldRuns:
             return Retired(reason=ended.message)
         self._tell(f"round {turn.round_number + 1}")
         warmups = entrant.contestant.commands[-1].step.warmups
-        return make_sample(turn, run, iterations=self._iterations, warmups=warmups)
+        return make_sample(
+            turn,
+            run,
+            iterations=self._iterations,
+            warmups=warmups,
+            other_load=self._field.other_load,
+        )
 
     def read_made(self, name: str) -> tuple[bytes | None, bytes | None]:
         """Return the dumped model and the algorithm cache that a contestant runs with."""
