@@ -61,7 +61,7 @@ class PerfConfig(ConfigSection):
     floor_ms: TimeMs = Field(default=0.0, alias="floor", json_schema_extra={"default": "0 ms"})
     """Smallest difference that counts, such as 0.05 ms; left out: any."""
     other_load: ShareOrAny = Field(default=0.5, json_schema_extra={"default": "50%"})
-    """Share of all CPUs' time that other programs may take beside a process whose time counts;
+    """Share of all CPUs' time that other programs may take while a process runs whose time counts;
     `any`: all of it."""
     history: PerfHistoryConfig = PerfHistoryConfig()
     inconclusive: Literal["fail", "warn"] = "fail"

@@ -281,6 +281,7 @@ def write_times(folder: Path, *records: ContestRecord, **changes: Any) -> Path:
     """Write the folder of a device job that measured contests; ``changes``: of all of it."""
     records = tuple(replace(each, origin=replace(each.origin, **changes)) for each in records)
     results = tuple(timed(each) for each in records)
+    changes.pop("bundle", None)
     text = written(evidence(*results, purpose=JobPurpose.TIME, **changes))
     files = {
         str(row.times): dump_record(each).encode()

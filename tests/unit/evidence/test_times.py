@@ -170,7 +170,7 @@ def test_a_damaged_document_costs_what_only_it_held(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_is_not_known_is_not_compared(tmp_path: Path) -> None:
-    """In the project itself, contests are made anew, and bindings say it all."""
+    """In the project itself, contests are planned again, and bindings say it all."""
     write_times(tmp_path / "1", record(), bundle="1" * 64)
 
     assert choose(tmp_path, bundle="").result == contest_result()

@@ -257,7 +257,7 @@ EVIDENCE_FAULTS: dict[Callable[[Path], None], str] = {
     another_bundle: "the bundle 111111111111 asked for it, and this one is ffffffffffff",
     another_day_inside: "its samples are from pixel-6 on 2027-01-30, not of this job",
     another_device_inside: "its samples are from laptop on 2027-01-31, not of this job",
-    oversized: "expected at most",
+    oversized: "found more than 67,108,864 bytes",
     damage_both: "no device job brought a result of it",
     verification: "no device job brought a result of it",
 }

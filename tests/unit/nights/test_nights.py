@@ -82,8 +82,8 @@ def tell_contest(asked: BundleContest) -> BundleContest:
 
     held = asked.held
     assert held.rival is not None
-    told = replace(held, reference=tell(held.reference), rival=tell(held.rival))
-    return replace(asked, contest=told)
+    marked = replace(held, reference=tell(held.reference), rival=tell(held.rival))
+    return replace(asked, contest=marked)
 
 
 def make_bundle(folder: Path) -> Bundle:
