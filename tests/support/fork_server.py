@@ -27,6 +27,7 @@ _CONTEXT.set_forkserver_preload(
             for name in ("main", "trim", "plan", "explain", "ci.gate", "doctor")
         ),
         *(f"megtrim.cli.{name}.group" for name in ("devices", "ci.evidence", "ci.github")),
+        "scipy.stats",  # which megtrim loads only where times are compared
     ]
 )
 
