@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.criterion import Criterion
@@ -139,7 +139,7 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
     """
     logs = np.log([pair.second_ms / pair.first_ms for pair in pairs])
     reached = [count for count in plan.looks if count <= len(logs)]
-    values = [float(stats.wilcoxon(logs[:count]).pvalue) for count in reached]
+    values = [float(scipy.stats.wilcoxon(logs[:count]).pvalue) for count in reached]
     return min(1.0, len(plan.looks) * min(values, default=1.0))
 
 
@@ -153,7 +153,7 @@ def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
     names = sorted(p_values)
     if not names:
         return {}
-    adjusted = stats.false_discovery_control([p_values[name] for name in names], method="by")
+    adjusted = scipy.stats.false_discovery_control([p_values[name] for name in names], method="by")
     return {name: float(value) for name, value in zip(names, adjusted, strict=True)}
 
 
@@ -192,7 +192,7 @@ def _p_value(count: int, rank_sum: int) -> float:
         if rank <= rest:
             values[rank - 1] = rank
             rest -= rank
-    return float(stats.wilcoxon(values, method="exact").pvalue)
+    return float(scipy.stats.wilcoxon(values, method="exact").pvalue)
 
 
 def _exceeds(

@@ -21,6 +21,7 @@ from functools import cache
 from itertools import groupby
 
 import numpy as np
+import scipy
 
 from megtrim.perf.comparison import estimate_shift
 from megtrim.perf.samples import Sample, SampleStage
@@ -253,6 +254,6 @@ def _round_down(freedom: int) -> int:
 @cache
 def _critical_range(count: int, freedom: int) -> float:
     """Return what the range of so many equal contestants exceeds by chance, at one stage."""
-    from scipy import stats  # noqa: PLC0415 - a second, which only this function needs
-
-    return float(stats.studentized_range.isf(ERROR_RATE / len(STAGES), max(count, 2), freedom))
+    return float(
+        scipy.stats.studentized_range.isf(ERROR_RATE / len(STAGES), max(count, 2), freedom)
+    )

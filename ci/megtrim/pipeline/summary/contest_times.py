@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
@@ -114,14 +114,14 @@ def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bo
         lower_ms=min(low, median_ms) if math.isfinite(low) else 0.0,
         upper_ms=max(high, median_ms) if math.isfinite(high) else None,
         processes=len(times_ms),
-        spread=float(stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
+        spread=float(scipy.stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
         by_run_length=by_run_length,
     )
 
 
 def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
     """Return the interval of the median by the ranks of the times; NaN where they are too few."""
-    test = stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
+    test = scipy.stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
     interval = test.confidence_interval(_CONFIDENCE)
     return float(interval.low), float(interval.high)
 
