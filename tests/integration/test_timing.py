@@ -25,7 +25,7 @@ from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import make_commands
 from megtrim.perf.experiments.experiment import Backend
 from megtrim.perf.experiments.table import BASELINE, find_experiments
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.running.timing_runs import ContestFiles
 from megtrim.process import ProcessRunner
@@ -105,7 +105,7 @@ def hold(
 
 def compare(contest: Contest, result: ContestResult) -> TimeComparison:
     """Return what the samples show."""
-    pairs = match_pairs(result.samples, BASELINE, RIVAL, SampleStage.ITERATION)
+    pairs = match_pairs(result.samples, BASELINE, RIVAL, TimeStage.INFERENCE)
     seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
     assert seen is not None
     return seen

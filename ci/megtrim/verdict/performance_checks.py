@@ -21,7 +21,7 @@ from megtrim.verdict.model import (
     TrimmingRow,
 )
 from megtrim.verdict.next_step import LOOK_AT_DEVICE
-from megtrim.verdict.performance import Reference, check_status
+from megtrim.verdict.performance import STATUS_WORDS, Reference, check_status
 
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (
@@ -64,19 +64,10 @@ def performance_checks(
 def summarize(performance: Performance) -> str:
     """Return one line that counts the rows by status: ``times: 12 measured, 1 regressed``."""
     found = [row.status for row in performance.all_rows]
-    counts = [f"{found.count(each)} {_WORDS[each]}" for each in PerformanceStatus if each in found]
+    counts = [
+        f"{found.count(each)} {STATUS_WORDS[each]}" for each in PerformanceStatus if each in found
+    ]
     return f"times: {', '.join(counts) or 'none'}"
-
-
-_WORDS: Mapping[PerformanceStatus, str] = {
-    PerformanceStatus.MEASURED: "measured",
-    PerformanceStatus.SKIPPED: "skipped",
-    PerformanceStatus.FAILED: "failed",
-    PerformanceStatus.INFRASTRUCTURE: "lost to a device",
-    PerformanceStatus.INCONCLUSIVE: "unproven",
-    PerformanceStatus.REGRESSED: "regressed",
-    PerformanceStatus.WRONG_OUTPUTS: "with wrong outputs",
-}
 
 
 def times_of(row: PerformanceRow | TrimmingRow) -> tuple[tuple[str, StageTime], ...]:

@@ -20,8 +20,9 @@ from megtrim.perf.comparison import (
     sequential_p_value,
 )
 from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Mark, Sample, SampleStage
+from megtrim.perf.samples import Mark, Sample
 from megtrim.perf.sequential import SamplingPlan
+from megtrim.perf.time_stage import TimeStage
 
 PLAN = SamplingPlan(looks=(16, 40))
 TIMES = st.floats(min_value=1, max_value=100)
@@ -167,17 +168,17 @@ def test_few_pairs_give_no_interval() -> None:
 def test_a_marked_sample_drops_its_pair() -> None:
     """A round without one side is no pair; the order of samples does not matter."""
     expected = [
-        p for n, p in enumerate(match_pairs(samples(), "a", "b", SampleStage.ITERATION)) if n != 2
+        p for n, p in enumerate(match_pairs(samples(), "a", "b", TimeStage.INFERENCE)) if n != 2
     ]
     marked = samples(mark_round=2)
-    assert match_pairs(marked, "a", "b", SampleStage.ITERATION) == expected
-    assert match_pairs(marked[::-1], "a", "b", SampleStage.ITERATION) == expected
+    assert match_pairs(marked, "a", "b", TimeStage.INFERENCE) == expected
+    assert match_pairs(marked[::-1], "a", "b", TimeStage.INFERENCE) == expected
 
 
 def test_a_round_has_one_sample_of_a_contestant() -> None:
     """A repeated sample is refused instead of replacing the first."""
     with pytest.raises(ValueError, match="two samples of a in round 0"):
-        match_pairs([*samples(), samples()[0]], "a", "b", SampleStage.ITERATION)
+        match_pairs([*samples(), samples()[0]], "a", "b", TimeStage.INFERENCE)
 
 
 def test_the_p_value_of_a_clear_change_survives_its_looks() -> None:

@@ -31,8 +31,9 @@ from megtrim.perf.contest import (
     ContestResult,
     ContestStatus,
 )
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.running.timing_runs import ContestEnded, ContestFiles, ContestRuns
 from megtrim.pipeline.running.timing_samples import (
     make_sample,
@@ -215,7 +216,7 @@ class _Measurement:
             self._samples,
             self._contest.reference.name,
             self._contest.rival.name,
-            SampleStage.ITERATION,
+            TimeStage.INFERENCE,
         )
         plan = self._contest.budget.plan
         if len(pairs) not in plan.looks:
