@@ -17,14 +17,15 @@ from support.megtrim_cli import Project
 
 pytestmark = pytest.mark.chain
 
-SCENARIO = "tiny-vgg/default@any"
+MODEL = "tiny-vgg"
+SCENARIO = f"{MODEL}/default@any"
 QUICK = ("--scenario", SCENARIO, "--rounds", "12")
 
 
 @pytest.fixture
 def project(make_project: MakeProject) -> Project:
     """A project that accepts open answers: what is asked here is not what this machine decides."""
-    made = make_project("tiny-vgg")
+    made = make_project(MODEL)
     config = made.read()
     config["perf"] = {
         "experiments": ["fast-run-cache", "nchw88"],
@@ -68,6 +69,28 @@ def test_what_is_configured_is_measured_once(project: Project) -> None:
     assert "everything is up to date: nothing was built or measured" in second.stderr
     assert "round 12 of 12" not in second.stderr
     assert "模型推理 inference (ms)" in second.stdout
+
+
+def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject) -> None:
+    """Each with right outputs; the times are shown as an emulator's, which say nothing."""
+    project = make_project(MODEL, toolchain="zig")
+    config = project.read()
+    names = ["fast-run-cache", "nchw44", "nchw88"]
+    config["perf"] = {"experiments": names, "threshold": "50%", "inconclusive": "warn"}
+    project.write(config)
+
+    ended = project.run("perf run", *QUICK, "--json")
+
+    assert ended.rc in (0, 1), ended.stderr  # emulated times may leave an answer open
+    verdict = read_verdict(ended.stdout)
+    rows = {row["experiment"]: row for row in verdict["performance"]["rows"]}
+    assert rows["nchw88"]["reason"].startswith("the flag --enable-nchw88 is unknown")
+    assert [each["kind"] for each in verdict["devices"]] == ["qemu"]
+    for name in ("baseline", "fast-run-cache", "nchw44"):
+        assert rows[name]["status"] in ("measured", "inconclusive"), rows[name]["reason"]
+        assert rows[name]["emulated"]
+        assert len(rows[name]["times"]) == 3
+    assert "emulated: says nothing about a device" in project.run("perf run", *QUICK).stdout
 
 
 def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:

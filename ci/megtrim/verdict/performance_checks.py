@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from megtrim.perf.experiments.table import EXPERIMENTS
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.model import (
     Check,
@@ -38,6 +39,11 @@ _HINTS: Mapping[PerformanceStatus, str] = {
     ),
 }
 
+_SEARCHES = (
+    "each of its processes searches, so they are few: measure an experiment that searches once "
+    "and then reads a cache or a dumped model"
+)
+
 
 def performance_checks(
     performance: Performance, *, file: str, lines: Mapping[str, int]
@@ -53,12 +59,20 @@ def performance_checks(
             status=status,
             text=_text(row),
             detail="\n".join(_detail(row)) if urgent else "",
-            hint=_HINTS.get(row.status, ""),
+            hint=_find_hint(row),
             time_s=row.time_s,
             file=file,
             line=lines.get(row.scenario, 1),
             reproduce=row.reproduce,
         )
+
+
+def _find_hint(row: PerformanceRow | TrimmingRow) -> str:
+    if row.status is PerformanceStatus.INCONCLUSIVE and isinstance(row, PerformanceRow):
+        searching = (each.name for each in EXPERIMENTS if each.measured.searches)
+        if row.experiment in searching:
+            return _SEARCHES
+    return _HINTS.get(row.status, "")
 
 
 def summarize(performance: Performance) -> str:

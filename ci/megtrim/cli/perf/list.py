@@ -13,7 +13,12 @@ from megtrim.cli.echo import show
 from megtrim.cli.perf.surroundings import Surroundings, look_around
 from megtrim.errors import EXIT_PASS
 from megtrim.perf.experiments.experiment import Experiment
-from megtrim.perf.experiments.listing import describe_effects, describe_step, show_commands
+from megtrim.perf.experiments.listing import (
+    describe_effects,
+    describe_processes,
+    describe_step,
+    show_commands,
+)
 from megtrim.perf.experiments.situation import choose_backend, describe_needs, why_not
 from megtrim.perf.experiments.table import find_experiments
 
@@ -72,6 +77,7 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
         ("row", experiment.row),
         ("needs", ", ".join(describe_needs(experiment))),
         *(("step", describe_step(step)) for step in experiment.steps),
+        ("processes", describe_processes(experiment)),
         ("makes", ", ".join(experiment.makes)),
         ("changes", describe_effects(experiment)),
         *_answers(experiment, found),
@@ -111,6 +117,7 @@ def _row(experiment: Experiment, found: Surroundings) -> dict[str, Any]:
             "cpu_features": list(needs.cpu_features),
             "data_types": list(needs.data_types),
         },
+        "processes": describe_processes(experiment),
         "steps": [
             {"text": describe_step(step), "measured": step.measured, "warmups": step.warmups}
             for step in experiment.steps
