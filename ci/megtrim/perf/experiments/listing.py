@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.perf.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
 from megtrim.perf.experiments.commands import StepFiles, find_missing, make_commands
 from megtrim.perf.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 from megtrim.perf.experiments.situation import describe_needs
-from megtrim.perf.experiments.table import BASELINE, EXPERIMENTS
+from megtrim.perf.experiments.table import EXPERIMENTS
 from megtrim.perf.time_stage import TimeStage
 
 FILES = StepFiles(
@@ -51,15 +50,6 @@ def describe_step(step: Step) -> str:
     if step.measured:
         parts.append("measured")
     return "; ".join(parts)
-
-
-def describe_processes(experiment: Experiment) -> str:
-    """Return how many processes are measured with the budget that is set by default."""
-    if experiment.name == BASELINE:
-        return str(FEWEST_ROUNDS)
-    if experiment.measured.searches:
-        return f"{SEARCH_ROUNDS} that search, and as many of the baseline"
-    return f"{FEWEST_ROUNDS} to {ContestBudget().rounds}, and as many of the baseline"
 
 
 def describe_effects(experiment: Experiment) -> str:

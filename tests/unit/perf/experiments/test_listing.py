@@ -8,7 +8,6 @@ from megtrim.load_and_run.dialects import LITE
 from megtrim.perf.experiments.experiment import Backend
 from megtrim.perf.experiments.listing import (
     describe_effects,
-    describe_processes,
     describe_step,
     render_reference,
     show_commands,
@@ -36,14 +35,6 @@ def test_effects_in_words() -> None:
     (baseline, nchw88) = find_experiments(["baseline", "nchw88"])
     assert describe_effects(baseline) == ""
     assert describe_effects(nchw88) == "prepare slower, warm-up faster, inference faster"
-
-
-def test_processes_in_words() -> None:
-    """A search takes longer than all else, so those that search are named."""
-    baseline, online, dumped = find_experiments(["baseline", "layout-online", "layout-dumped"])
-    assert describe_processes(baseline) == "12"
-    assert describe_processes(online) == "8 that search, and as many of the baseline"
-    assert describe_processes(dumped) == "12 to 40, and as many of the baseline"
 
 
 def test_no_commands_of_an_unknown_flag() -> None:
