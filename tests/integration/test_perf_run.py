@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
 import time
@@ -177,6 +178,9 @@ def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> N
 
     assert running.wait(30) == 130, log.read_text("utf-8", "replace")
     assert not list(runs.glob(f"run-{running.pid}-*"))
+    said = log.read_text("utf-8")
+    assert "    time  comparison 2 of 2, about " in said
+    assert re.search(r"round 12 of 400, ratio [0-9.]+ so far, at most [0-9]+ (s|min)", said)
     resumed = project.run("perf run", *QUICK, "--experiment", "record-1")
     assert resumed.rc == 0, resumed.stderr
     assert f"ok    perf/{SCENARIO}#baseline" in resumed.stderr
