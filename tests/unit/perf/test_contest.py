@@ -54,7 +54,7 @@ def test_both_sides_have_names_of_one_length() -> None:
     )
 
 
-def test_a_worker_beside_the_main_thread_needs_a_cpu_of_its_own() -> None:
+def test_a_worker_next_to_the_main_thread_needs_a_cpu_of_its_own() -> None:
     """They wait for each other actively; in place there is one thread less."""
     recorded = make_contestant(Side.REFERENCE, "recipe-arm")
     in_place = replace(CONTEST, reference=recorded, rival=None)

@@ -73,7 +73,7 @@ class FieldRuns:
         self._iterations = 0
         self.cpus = cpus
         self.width = field.scenario.settings.threads + 1
-        """CPUs that each process needs; some contestants have a worker beside the main thread."""
+        """CPUs that each process needs; some contestants have a worker next to the main thread."""
         self.not_started: list[NotStarted] = []
         self.fitting = ""
         """The contestant that the engine's own search chose, or why there is none."""
