@@ -21,12 +21,23 @@ IN_THE_NEXT_ROW = OF_BASELINE + 10
 
 
 @pytest.fixture
-def team(make_project: MakeProject, phone: ConnectedPhone, tmp_path: Path) -> Project:
-    """A project whose only device is a phone behind adb."""
+def team(
+    make_project: MakeProject,
+    phone: ConnectedPhone,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Project:
+    """A project whose only device is a phone behind adb, of a class that no other test has.
+
+    The tests share one folder of results, in which one would find what the other measured.
+    """
+    cpu_class: str = request.param
     project = make_project(MODEL, toolchain="zig")
     config = project.read()
-    config["classes"] = [{"name": "phone"}]
-    config["devices"] = [{"name": "pixel", "kind": "adb", "class": "phone", "serial": phone.serial}]
+    config["classes"] = [{"name": cpu_class}]
+    config["devices"] = [
+        {"name": "pixel", "kind": "adb", "class": cpu_class, "serial": phone.serial}
+    ]
     config["perf"] = {
         "experiments": ["fast-run-cache"],
         "threshold": "50%",
@@ -44,6 +55,7 @@ def read_rows(reported: str) -> dict[str, dict[str, Any]]:
     return {row["experiment"]: row for row in verdict["performance"]["rows"]}
 
 
+@pytest.mark.parametrize("team", ["hot"], indirect=True)
 def test_samples_of_a_hot_phone_are_left_out_of_their_row(
     team: Project, phone: ConnectedPhone
 ) -> None:
@@ -66,6 +78,7 @@ def test_samples_of_a_hot_phone_are_left_out_of_their_row(
     assert phone.shell("ls /data/local/tmp/megtrim/runs").stdout == ""
 
 
+@pytest.mark.parametrize("team", ["lost"], indirect=True)
 def test_a_phone_that_is_lost_in_a_row_costs_that_row(team: Project, phone: ConnectedPhone) -> None:
     """The row says so, what was measured before is delivered. A check ends its quarantine."""
     phone.control.fault("kill", moment="run", nth=IN_THE_NEXT_ROW)
@@ -85,5 +98,5 @@ def test_a_phone_that_is_lost_in_a_row_costs_that_row(team: Project, phone: Conn
     resumed = team.run("perf run", *ROUNDS, "--json")
 
     assert resumed.rc in (0, 1), resumed.stderr
-    assert f"ok    perf/{MODEL}/default@phone#baseline" in resumed.stderr
+    assert f"ok    perf/{MODEL}/default@lost#baseline" in resumed.stderr
     assert read_rows(resumed.stdout)["fast-run-cache"]["status"] in ("measured", "inconclusive")
