@@ -92,10 +92,32 @@ class Progress:
         self._shown = now
         elapsed = now - self._started
         rate = (done - self._before) / elapsed if elapsed > 0 else 0.0
-        left = f", {_time(max(0, total - done) / rate)} left" if rate > 0 else ""
+        left = f", {show_time(max(0, total - done) / rate)} left" if rate > 0 else ""
         self._console.show(f"  {self._what}: {done}/{total}, {rate:.1f}/s{left} · {item[:60]}")
 
 
-def _time(seconds: float) -> str:
+class SparseLines:
+    """Says a line if the last one is long enough ago, for work that says something very often."""
+
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._said = clock()
+
+    def say(self, text: str) -> None:
+        """Say a line, or drop it."""
+        if self._clock() - self._said >= _LOG_PERIOD_S:
+            self.say_now(text)
+
+    def say_now(self, text: str) -> None:
+        """Say a line whenever the last one was."""
+        self._said = self._clock()
+        self._say(text)
+
+
+def show_time(seconds: float) -> str:
+    """Format a time that is left: ``42 s``, ``27 min 1 s``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import (
     FEWEST_ROUNDS,
+    SEARCH_ROUNDS,
     Contest,
     Contestant,
     ContestBudget,
@@ -27,7 +29,8 @@ from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import make_commands
 from megtrim.perf.experiments.experiment import Backend
 from megtrim.perf.experiments.table import BASELINE, find_experiments
-from megtrim.perf.samples import Mark, SampleStage
+from megtrim.perf.samples import Mark, Sample
+from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.running.timing_runs import ContestFiles
 from megtrim.process import Command, ProcessRunner
@@ -107,7 +110,7 @@ def hold(
 
 def compare(contest: Contest, result: ContestResult) -> TimeComparison:
     """Return what the samples show."""
-    pairs = match_pairs(result.samples, BASELINE, RIVAL, SampleStage.ITERATION)
+    pairs = match_pairs(result.samples, BASELINE, RIVAL, TimeStage.INFERENCE)
     seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
     assert seen is not None
     return seen
@@ -157,6 +160,31 @@ def test_steps_before_the_measured_one_run_once(program: Path, tmp_path: Path) -
     assert result.status is ContestStatus.MEASURED, result.reason
     assert result.outputs.startswith("1 output equal within")
     assert len(result.samples) == 24
+
+
+def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_path: Path) -> None:
+    """Once for the outputs and once for each sample; how long it may take is said before."""
+    calls = tmp_path / "calls"
+    counting = tmp_path / "counting"
+    counting.write_text(f'#!/bin/sh\necho >> {calls}\nexec {program} "$@"\n', encoding="utf-8")
+    counting.chmod(0o755)
+    said: list[str] = []
+    budget = ContestBudget(rounds=SEARCH_ROUNDS)
+    files = make_files(program, counting)
+    _, result = hold(files, tmp_path, experiment="fast-run", budget=budget, said=said)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    rival = [sample for sample in result.samples if sample.contestant == RIVAL]
+    assert len(calls.read_text().splitlines()) == 1 + len(rival)
+    assert SEARCH_ROUNDS <= len(rival) <= 1.5 * SEARCH_ROUNDS
+    assert said[0] == "    time  a search in each process, so 8 rounds at most"
+    plain = [sample for sample in result.samples if sample.contestant == BASELINE]
+    assert min(first_warm_ups(rival)) > 2 * max(first_warm_ups(plain))
+
+
+def first_warm_ups(samples: Iterable[Sample]) -> list[float]:
+    """Return the time of the first warm-up of each process, in which a search happens."""
+    return [time for each in samples if (time := each.time_ms(TimeStage.WARM_UP)) is not None]
 
 
 def test_a_wrong_output_ends_the_contest_before_anything_is_timed(

@@ -21,6 +21,7 @@ from megtrim.process import CompletedCommand
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
+        *("jinja2", "scipy.optimize", "scipy.stats"),
         "megtrim.__main__",
         *(
             f"megtrim.cli.{name}"

@@ -21,8 +21,9 @@ import scipy
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.sequential import SamplingPlan
+from megtrim.perf.time_stage import TimeStage
 
 MARGIN = 3.0
 """Thresholds that a change surely stays below where the answer to "more than one?" is no.
@@ -58,13 +59,11 @@ class TimeComparison:
     """
 
 
-def match_pairs(
-    samples: Iterable[Sample], first: str, second: str, stage: SampleStage
-) -> list[Pair]:
+def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeStage) -> list[Pair]:
     """Pair the samples of each round, in the order of rounds; a marked one drops its pair."""
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
-        time_ms = sample.median_ms(stage)
+        time_ms = sample.time_ms(stage)
         if not sample.counts or time_ms is None:
             continue
         key = (sample.round_number, sample.contestant)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from megtrim.perf.change_points import Direction
 from megtrim.perf.history import HistoryRun, parse_time
-from megtrim.perf.samples import SampleStage
 from megtrim.perf.series import Point, Series, make_series
+from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.regressions import IssueState, KnownIssue
 
 _NIGHTS_OF_A_RISE = 14
@@ -55,7 +55,7 @@ def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -
     found = [
         point
         for series in make_series(runs)
-        if series.key.stage is SampleStage.ITERATION and _is_lately(series, newest)
+        if series.key.stage is TimeStage.INFERENCE and _is_lately(series, newest)
         for point in _list_before_rise(series)
         if point.run >= since
     ]

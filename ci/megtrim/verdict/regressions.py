@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.perf.history import HistoryRun
-from megtrim.perf.samples import SampleStage
 from megtrim.perf.series import Point, make_series
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import (
@@ -232,7 +231,7 @@ def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point
     found = [
         each
         for each in make_series(night.runs, scenario=row.scenario)
-        if (each.key.contestant, each.key.stage) == (row.experiment, SampleStage.ITERATION)
+        if (each.key.contestant, each.key.stage) == (row.experiment, TimeStage.INFERENCE)
         and each.device_name == row.device
     ]
     if not found:

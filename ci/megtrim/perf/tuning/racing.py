@@ -24,8 +24,9 @@ import numpy as np
 import scipy
 
 from megtrim.perf.comparison import estimate_shift
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.time_stage import TimeStage
 
 STAGES = (3, 4, 6, 8, 12, 16, 24, 40)
 """Rounds after which the contestants are compared."""
@@ -156,7 +157,7 @@ class _Race:
                 )
                 self._retired.append(gone)
                 continue
-            time_ms = taken.median_ms(SampleStage.ITERATION)
+            time_ms = taken.time_ms(TimeStage.INFERENCE)
             if taken.counts and time_ms is not None:
                 self._logs[turn.contestant][turn.round_number] = math.log(time_ms)
 

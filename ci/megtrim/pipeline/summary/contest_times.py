@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import scipy
@@ -23,7 +23,7 @@ from megtrim.perf.comparison import (
     sequential_p_value,
 )
 from megtrim.perf.contest import Contest, ContestResult
-from megtrim.perf.samples import Mark, Sample, SampleStage
+from megtrim.perf.samples import Mark, Sample
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import RatioResult, Reference, SamplesLeftOut, StageTime
 
@@ -31,12 +31,6 @@ _CONFIDENCE = 0.95
 _FALSE_SHARE = 0.05
 """Share of false calls among all rows of a verdict that are called different."""
 
-_TIMES: Mapping[TimeStage, Callable[[Sample], float | None]] = {
-    TimeStage.PREPARE: lambda sample: sample.prepare_ms,
-    TimeStage.WARM_UP: lambda sample: _nth(sample.warm_ups_ms, 0),
-    TimeStage.SECOND_WARM_UP: lambda sample: _nth(sample.warm_ups_ms, 1),
-    TimeStage.INFERENCE: lambda sample: sample.median_ms(SampleStage.ITERATION),
-}
 _MARKED: Mapping[Mark, str] = {
     Mark.THROTTLED: "the machine was throttled",
     Mark.BUSY: "the machine was busy",
@@ -49,8 +43,8 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
     """Return the time of each stage that a contestant's processes reported, in their order."""
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = {
-        stage: [time_ms for sample in mine if (time_ms := read(sample)) is not None]
-        for stage, read in _TIMES.items()
+        stage: [time_ms for sample in mine if (time_ms := sample.time_ms(stage)) is not None]
+        for stage in TimeStage
     }
     return tuple(
         _summarize(stage, times_ms, by_run_length=result.by_run_length)
@@ -108,7 +102,7 @@ def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
     if contest.rival is None:
         return ()
     names = contest.reference.name, contest.rival.name
-    return match_pairs(result.samples, *names, SampleStage.ITERATION)
+    return match_pairs(result.samples, *names, TimeStage.INFERENCE)
 
 
 def _judge_difference(looked: TimeComparison, exceeds: Answer, adjusted_p: float) -> Answer:
@@ -137,7 +131,3 @@ def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
     test = scipy.stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
     interval = test.confidence_interval(_CONFIDENCE)
     return float(interval.low), float(interval.high)
-
-
-def _nth(times_ms: Sequence[float], place: int) -> float | None:
-    return times_ms[place] if place < len(times_ms) else None
