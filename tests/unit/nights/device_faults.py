@@ -94,7 +94,7 @@ class _Folder:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         count = int(argv[len(argv) - 1 - argv[::-1].index("--iter") + 1])
         fault, healthy = self.machine.fault, HEALTHY in argv
