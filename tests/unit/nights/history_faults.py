@@ -14,30 +14,30 @@ from support.perf_runs import make_run
 LAST_WEEK, TONIGHT, ELSEWHERE = make_run(0), make_run(7), make_run(7, device="pixel-9")
 BRANCH = "perf-history"
 
-_SPOILED = make_run(3).path
+SPOILED = make_run(3).path
 _ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def _leave(folder: Path, data: bytes) -> None:
-    path = folder / _SPOILED
+    path = folder / SPOILED
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
 
 
 def _link(folder: Path) -> None:
-    path = folder / _SPOILED
+    path = folder / SPOILED
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to("/etc/passwd")
 
 
 def _make_folder(folder: Path) -> None:
-    (folder / _SPOILED).mkdir(parents=True)
+    (folder / SPOILED).mkdir(parents=True)
 
 
 def _rename(folder: Path) -> None:
     """A run under the name of another one."""
-    (folder / _SPOILED).parent.mkdir(parents=True, exist_ok=True)
-    (folder / _SPOILED).write_bytes((folder / LAST_WEEK.path).read_bytes())
+    (folder / SPOILED).parent.mkdir(parents=True, exist_ok=True)
+    (folder / SPOILED).write_bytes((folder / LAST_WEEK.path).read_bytes())
 
 
 FOLDER_FAULTS: dict[str, Callable[[Path], None]] = {
