@@ -54,9 +54,11 @@ DATA = HERE / "data" / "process_times.json"
 BLOCK = 4
 PLAN = SamplingPlan()
 CRITERION = Criterion(threshold=0.01)
+CPUS = sorted(os.sched_getaffinity(0))
+"""`taskset -c` limits them, to keep other work of the machine away."""
 _LOAD = """
 import os, time
-os.sched_setaffinity(0, {1})
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 parent = os.getppid()
 while os.getppid() == parent:
     end = time.perf_counter() + 0.05
@@ -70,7 +72,7 @@ while os.getppid() == parent:
 @click.option("--record", "rounds", type=int, help="Record this many rounds of each block again.")
 @click.option("--live", "count", type=int, help="Compare real processes this often.")
 @click.option("--slower", type=float, default=0.0, help="Planted slowdown of live runs, percent.")
-@click.option("--load", is_flag=True, help="Keep CPU 1 busy half the time during live runs.")
+@click.option("--load", is_flag=True, help="Keep the last CPU busy half the time during live runs.")
 @click.option("--draws", default=10_000, show_default=True, help="Comparisons a row.")
 @click.option("--turn", type=click.Choice(["round", "block"]), default="round", show_default=True)
 @click.option("--simulate", "simulated", is_flag=True, help="Draw times; read no recorded ones.")
@@ -98,15 +100,15 @@ def record(rounds: int) -> None:
     """Write the median times of two equal contestants, without load and under load."""
     blocks: dict[str, list[list[float]]] = {}
     document: dict[str, object] = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
+        "machine": f"{platform.machine()}, {len(CPUS)} CPUs",
         "load_average_at_start": os.getloadavg(),
         "unit": "ms",
         "blocks": blocks,
     }
     with compiled() as program:
-        for name, load in (("no load of ours", False), ("one load on CPU 1", True)):
+        for name, load in (("no load of ours", False), ("a load on the last CPU", True)):
             with background(load=load):
-                turns = plan_turns(["a", "b"], rounds, cpus=range(os.cpu_count() or 1), seed=1)
+                turns = plan_turns(["a", "b"], rounds, cpus=CPUS, seed=1)
                 samples = [run(program, turn, percent=100) for turn in turns]
             pairs = match_pairs(samples, "a", "b", SampleStage.ITERATION)
             blocks[name] = [[round(p.first_ms, 4), round(p.second_ms, 4)] for p in pairs]
@@ -185,7 +187,7 @@ def compare_live(count: int, slower: float, *, load: bool) -> None:
 
 def run_comparison(program: Path, slower: float, *, seed: int) -> TimeComparison:
     """Run rounds up to each look, until it is clear."""
-    turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=range(os.cpu_count() or 1), seed=seed)
+    turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, seed=seed)
     samples: list[Sample] = []
     result = None
     for look in PLAN.looks:
@@ -204,7 +206,14 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> TimeComparison
 def run(program: Path, turn: Turn, percent: float) -> Sample:
     """Run one process as its turn says."""
     finished = execute(
-        *("taskset", "--cpu-list", str(turn.cpu), str(program), "5", str(percent)),
+        *(
+            "taskset",
+            "--cpu-list",
+            ",".join(map(str, turn.cpus or CPUS)),
+            str(program),
+            "5",
+            str(percent),
+        ),
         padding="x" * turn.padding_bytes,
     )
     warm_up, *iterations = (float(line) for line in finished.split())
@@ -268,7 +277,7 @@ def compiled() -> Iterator[Path]:
 
 @contextmanager
 def background(*, load: bool) -> Iterator[None]:
-    """Keep CPU 1 busy half the time."""
+    """Keep the last CPU busy half the time."""
     if not load:
         yield
         return

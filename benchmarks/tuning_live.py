@@ -75,7 +75,9 @@ def record(config: Path, out: Path, scenario: str, rounds: int) -> dict[str, obj
         with open_runs(field, lease, say=say) as runs:
             names = runs.start()
             times: Times = {name: [None] * rounds for name in names}
-            for turn in plan_turns(names, rounds, cpus=runs.cpus, seed=field.seed):
+            for turn in plan_turns(
+                names, rounds, cpus=runs.cpus, width=runs.width, seed=field.seed
+            ):
                 taken = runs.take(turn)
                 if isinstance(taken, Sample) and taken.counts:
                     time_ms = taken.median_ms(SampleStage.ITERATION)

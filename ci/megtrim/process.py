@@ -67,8 +67,8 @@ class Command:
     """File that the program reads; None: its input is empty."""
     stdout_to: Path | None = None
     """File that receives its output unchanged, in place of :attr:`CompletedCommand.stdout`."""
-    cpu: int | None = None
-    """The CPU that it is bound to; None: any."""
+    cpus: tuple[int, ...] = ()
+    """The CPUs that it is bound to; empty: any."""
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
@@ -327,7 +327,7 @@ def _popen(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=partial(_prepare, command.cpu),  # noqa: PLW1509 - small calls, no locks
+            preexec_fn=partial(_prepare, command.cpus),  # noqa: PLW1509 - small calls, no locks
         )
 
     try:
@@ -354,10 +354,10 @@ def _popen(
         raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 
-def _prepare(cpu: int | None) -> None:
+def _prepare(cpus: tuple[int, ...]) -> None:
     """Set up the process that is about to become the program."""
-    if cpu is not None:
-        os.sched_setaffinity(0, {cpu})
+    if cpus:
+        os.sched_setaffinity(0, cpus)
     # A shell's background job ignores the first two, a job under nohup ignores the third; our
     # programs would inherit that. Popen itself restores the signals that Python ignores.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

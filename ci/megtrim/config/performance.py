@@ -47,9 +47,9 @@ class PerfConfig(ConfigSection):
     trimming: StrictBool = False
     """Also compare each reduced program with the plain one, which takes a trim."""
     budget: PerfBudgetConfig = PerfBudgetConfig()
-    threshold: Share = 0.01
+    threshold: Share = Field(default=0.01, json_schema_extra={"default": "1%"})
     """Smallest change that counts, such as 1%."""
-    floor_ms: TimeMs = Field(default=0.0, alias="floor")
+    floor_ms: TimeMs = Field(default=0.0, alias="floor", json_schema_extra={"default": "0 ms"})
     """Smallest difference that counts, such as 0.05 ms; left out: any."""
     history: PerfHistoryConfig = PerfHistoryConfig()
     inconclusive: Literal["fail", "warn"] = "fail"

@@ -62,12 +62,12 @@ class RunDirectory(Protocol):
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         """Run a program that was put here, by its name, in this folder.
 
-        ``on_line`` is called with each line that it prints, as soon as it is printed. ``cpu``: the
-        only one that it may use, of :meth:`cpus`.
+        ``on_line`` is called with each line that it prints, as soon as it is printed. ``cpus``:
+        those of :meth:`cpus` that it may use; empty: all.
         """
 
     def cpus(self) -> tuple[int, ...]:

@@ -123,7 +123,7 @@ class LocalFolder:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         program = str(self._path / argv[0])
         command = Command(
@@ -132,7 +132,7 @@ class LocalFolder:
             env=env or {},
             timeout_s=timeout_s,
             on_line=on_line,
-            cpu=cpu,
+            cpus=cpus,
         )
         outcome = self._processes.run(command)
         run = ProgramRun(

@@ -18,16 +18,19 @@ class Turn:
     round_number: int
     position: int
     contestant: str
-    cpu: int
-    """The CPU that the process is bound to; the same for all of one round."""
+    cpus: tuple[int, ...]
+    """The CPUs that the process is bound to, the same for all of one round; empty: any."""
     padding_bytes: int
     """Bytes added to the environment."""
 
 
 def plan_turns(
-    contestants: Sequence[str], rounds: int, *, cpus: Sequence[int], seed: int
+    contestants: Sequence[str], rounds: int, *, cpus: Sequence[int], width: int = 1, seed: int
 ) -> list[Turn]:
     """Interleave contestants; equal arguments give equal turns.
+
+    Each process needs ``width`` CPUs, and gets the next ones of ``cpus`` in each round. It is not
+    bound where there are no more than that.
 
     Each round has its own order, drawn by chance. So whatever a place does to a time (the first
     process after a change of CPU is slower, the machine drifts), it does to either side of a pair
@@ -35,8 +38,8 @@ def plan_turns(
     equal programs. A balanced design cannot promise that: one that alternates lets the same
     contestant begin on each CPU.
     """
-    if not contestants or len(set(contestants)) != len(contestants) or not cpus or rounds < 0:
-        msg = "a schedule takes distinct contestants, at least one CPU, and rounds >= 0"
+    if not contestants or len(set(contestants)) != len(contestants) or width < 1 or rounds < 0:
+        msg = "a schedule takes distinct contestants, a width >= 1, and rounds >= 0"
         raise ValueError(msg)
     generator = np.random.default_rng(seed)
     in_order = sorted(contestants)
@@ -45,9 +48,15 @@ def plan_turns(
             round_number=number,
             position=position,
             contestant=in_order[index],
-            cpu=cpus[number % len(cpus)],
+            cpus=_choose_cpus(cpus, width, number),
             padding_bytes=int(generator.integers(LARGEST_PADDING_BYTES)),
         )
         for number in range(rounds)
         for position, index in enumerate(generator.permutation(len(in_order)))
     ]
+
+
+def _choose_cpus(cpus: Sequence[int], width: int, number: int) -> tuple[int, ...]:
+    if len(cpus) <= width:
+        return ()
+    return tuple(sorted(cpus[(number + step) % len(cpus)] for step in range(width)))

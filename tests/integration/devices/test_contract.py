@@ -128,7 +128,7 @@ def test_a_program_is_bound_to_its_cpu(rig: Rig) -> None:
     mine = sorted(os.sched_getaffinity(0))
     with rig.open() as directory:
         found = [
-            directory.run(("deed", "cpus"), timeout_s=LONG_S, cpu=cpu).stdout.split()
+            directory.run(("deed", "cpus"), timeout_s=LONG_S, cpus=(cpu,)).stdout.split()
             for cpu in mine
         ]
         free = do(directory, "cpus").stdout.split()

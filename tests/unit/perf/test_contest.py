@@ -54,6 +54,17 @@ def test_both_sides_have_names_of_one_length() -> None:
     )
 
 
+def test_a_worker_beside_the_main_thread_needs_a_cpu_of_its_own() -> None:
+    """They wait for each other actively; in place there is one thread less."""
+    recorded = make_contestant(Side.REFERENCE, "recipe-arm")
+    in_place = replace(CONTEST, reference=recorded, rival=None)
+
+    assert CONTEST.width == 2
+    assert replace(CONTEST, threads=3).width == 4
+    assert in_place.width == 1
+    assert replace(CONTEST, rival=recorded).width == 2
+
+
 def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
     """The program reads the format from it."""
     names = name_files(Side.RIVAL, inputs={"im_info": ".json", "data": ".npy"})

@@ -31,11 +31,11 @@ def test_what_a_place_costs_makes_no_difference() -> None:
     called = 0
     for seed in range(300):
         times: dict[int, dict[str, float]] = {}
-        last_cpu = -1
+        last: tuple[int, ...] = ()
         for turn in plan_turns(["a", "b"], 24, cpus=[0, 1], seed=seed):
-            costs = (1.1 if turn.cpu != last_cpu else 1.0) * (1 + 0.001 * turn.round_number**2)
+            costs = (1.1 if turn.cpus != last else 1.0) * (1 + 0.001 * turn.round_number**2)
             times.setdefault(turn.round_number, {})[turn.contestant] = 10 * costs
-            last_cpu = turn.cpu
+            last = turn.cpus
         pairs = [Pair(first_ms=each["a"], second_ms=each["b"]) for each in times.values()]
         called += compare(pairs, Criterion(), level=0.02).different
     assert called <= 12  # of 300, at 2%: 6; more than 12 in 1 of 100 seeds
@@ -51,9 +51,17 @@ def test_equal_seeds_give_equal_turns() -> None:
 def test_a_round_stays_on_one_cpu() -> None:
     """Both sides of a pair meet the same CPU, and all CPUs are used equally."""
     turns = plan_turns(["a", "b"], 40, cpus=[0, 1], seed=1)
-    assert len({(turn.round_number, turn.cpu) for turn in turns}) == 40
-    assert Counter(turn.cpu for turn in turns) == {0: 40, 1: 40}
+    assert len({(turn.round_number, turn.cpus) for turn in turns}) == 40
+    assert Counter(turn.cpus for turn in turns) == {(0,): 40, (1,): 40}
     assert len({turn.padding_bytes for turn in turns}) > 40
+
+
+def test_a_program_of_two_threads_gets_two_neighbours() -> None:
+    """Each CPU is used equally; where there are no more than two, nothing is bound."""
+    turns = plan_turns(["a", "b"], 8, cpus=[4, 5, 6, 7], width=2, seed=1)
+    assert Counter(turn.cpus for turn in turns) == {(4, 5): 4, (5, 6): 4, (6, 7): 4, (4, 7): 4}
+    few = plan_turns(["a", "b"], 8, cpus=[0, 1], width=2, seed=1)
+    assert {turn.cpus for turn in few} == {()}
 
 
 def test_contestants_are_distinct() -> None:

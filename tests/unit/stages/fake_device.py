@@ -92,7 +92,7 @@ class FakeDirectory:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         self.device.runs.append(tuple(argv))
         stderr = ""

@@ -144,12 +144,12 @@ class RemoteDirectory:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         """Run a program that was put there, by its name."""
         settings = self._setup.settings
-        if cpu is not None:
-            settings = settings.model_copy(update={"cpus": str(cpu)})
+        if cpus:
+            settings = settings.model_copy(update={"cpus": ",".join(map(str, cpus))})
         command = self._files.command(tuple(argv), env or {})
         self.quiet = False
         self._files.copy_pending()

@@ -97,6 +97,7 @@ def race(
     take: Callable[[Turn], Sample | Retired],
     *,
     cpus: Sequence[int],
+    width: int = 1,
     seed: int,
     goes_on: Callable[[], bool] = lambda: True,
     report: Callable[[RaceStage], None] = lambda _stage: None,
@@ -105,7 +106,7 @@ def race(
     if not contestants:
         msg = "a race takes contestants"
         raise ValueError(msg)
-    return _Race(contestants, take, report).run(cpus, seed, goes_on)
+    return _Race(contestants, take, report).run(cpus, width, seed, goes_on)
 
 
 class _Race:
@@ -125,9 +126,11 @@ class _Race:
         self._stages: list[RaceStage] = []
         self._runs = 0
 
-    def run(self, cpus: Sequence[int], seed: int, goes_on: Callable[[], bool]) -> RaceResult:
+    def run(
+        self, cpus: Sequence[int], width: int, seed: int, goes_on: Callable[[], bool]
+    ) -> RaceResult:
         # The order of a round does not depend on who is left, so it is drawn for all.
-        turns = plan_turns(self._alive, STAGES[-1], cpus=cpus, seed=seed)
+        turns = plan_turns(self._alive, STAGES[-1], cpus=cpus, width=width, seed=seed)
         most = MOST_RUNS * len(turns)
         for number, of_round in groupby(turns, key=lambda turn: turn.round_number):
             if not goes_on():

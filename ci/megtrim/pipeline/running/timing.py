@@ -95,7 +95,7 @@ class _Measurement:
     ) -> None:
         self._contest = contest
         self._runs = runs
-        self._cpus = cpus if contest.threads == 1 else ()
+        self._cpus = cpus
         self._began_s = began_s
         self._say = say
         self._said_s = began_s
@@ -168,7 +168,8 @@ class _Measurement:
         turns = plan_turns(
             [contestant.name for _, contestant in sides],
             math.ceil(wanted * _SPARE),
-            cpus=self._cpus or (0,),
+            cpus=self._cpus,
+            width=self._contest.width,
             seed=self._contest.seed,
         )
         for number, of_round in groupby(turns, key=lambda turn: turn.round_number):
@@ -189,7 +190,7 @@ class _Measurement:
                 side,
                 contestant,
                 iterations=count,
-                cpu=turn.cpu if self._cpus else None,
+                cpus=turn.cpus,
                 padding_bytes=turn.padding_bytes,
             )
             for count in (self._lengths.short, self._lengths.long)

@@ -114,13 +114,13 @@ class ContestRuns:
         contestant: Contestant,
         *,
         iterations: int,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
         padding_bytes: int = 0,
     ) -> ProgramRun:
         """Run the measured step. Raises ContestEnded if it fails."""
         command = contestant.commands[-1]
         env = {_PADDING: "x" * padding_bytes}
-        return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpu=cpu)
+        return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpus=cpus)
 
     def run_for_outputs(self, side: str, contestant: Contestant) -> tuple[bytes, ...]:
         """Run the measured step once, and return its outputs in their order.
@@ -181,11 +181,11 @@ class ContestRuns:
         more: tuple[str, ...] = (),
         *,
         env: Mapping[str, str] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         if command.step.cache is CacheUse.READS:
             self._directory.put(self._caches[side], self._files.names_of(side).algo_cache)
-        return self._finish(contestant.name, (*command.argv, *more), env=env, cpu=cpu)
+        return self._finish(contestant.name, (*command.argv, *more), env=env, cpus=cpus)
 
     def _finish(
         self,
@@ -193,9 +193,9 @@ class ContestRuns:
         argv: tuple[str, ...],
         *,
         env: Mapping[str, str] | None = None,
-        cpu: int | None = None,
+        cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
-        run = self._directory.run(argv, timeout_s=self._timeout_s, env=env, cpu=cpu)
+        run = self._directory.run(argv, timeout_s=self._timeout_s, env=env, cpus=cpus)
         self.program_time_s += run.wall_s
         relocation_support.expect_loaded(self._machine, run)
         expect_not_killed(self._machine, run)

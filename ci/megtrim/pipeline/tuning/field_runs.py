@@ -52,8 +52,7 @@ def open_runs(field: Field, lease: Lease, *, say: Callable[[str], None]) -> Iter
             scratch=Path(scratch),
             timeout_s=field.scenario.settings.timeout_s,
         )
-        cpus = directory.cpus() if field.scenario.settings.threads == 1 else ()
-        yield FieldRuns(field, runs, cpus=cpus, say=say)
+        yield FieldRuns(field, runs, cpus=directory.cpus(), say=say)
 
 
 class FieldRuns:
@@ -69,14 +68,14 @@ class FieldRuns:
     ) -> None:
         self._field = field
         self._runs = runs
-        self._bound = bool(cpus)
         self._say = say
         self._said_s = time.monotonic()
         self._failed_sides: dict[str, ContestEnded] = {}
         self._prepared: set[str] = set()
         self._iterations = 0
-        self.cpus = cpus or (0,)
-        """For a schedule."""
+        self.cpus = cpus
+        self.width = field.scenario.settings.threads + 1
+        """CPUs that each process needs; some contestants have a worker beside the main thread."""
         self.not_started: list[NotStarted] = []
         self.fitting = ""
         """The contestant that the engine's own search chose, or why there is none."""
@@ -108,7 +107,7 @@ class FieldRuns:
                 entrant.side,
                 entrant.contestant,
                 iterations=self._iterations,
-                cpu=turn.cpu if self._bound else None,
+                cpus=turn.cpus,
                 padding_bytes=turn.padding_bytes,
             )
         except ContestEnded as ended:

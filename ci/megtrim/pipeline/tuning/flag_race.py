@@ -78,6 +78,7 @@ def tune(field: Field, terms: TuneTerms, lease: Lease, *, say: Callable[[str], N
             started,
             runs.take,
             cpus=runs.cpus,
+            width=runs.width,
             seed=field.seed,
             goes_on=lambda: time.monotonic() < ends_s,
             report=lambda stage: say(_describe(stage)),
@@ -119,7 +120,9 @@ def run_last_heat(
     """Run rounds until the answer on each rival is clear, or the last look."""
     looks = ContestBudget().plan.looks
     samples: list[Sample] = []
-    turns = plan_turns([winner, *rivals], looks[-1] if rivals else 0, cpus=runs.cpus, seed=seed)
+    turns = plan_turns(
+        [winner, *rivals], looks[-1] if rivals else 0, cpus=runs.cpus, width=runs.width, seed=seed
+    )
     for number, of_round in groupby(turns, key=lambda turn: turn.round_number):
         taken = [runs.take(turn) for turn in of_round]
         samples += [each for each in taken if isinstance(each, Sample)]

@@ -59,7 +59,7 @@ def test_a_process_gets_its_cpu_and_its_padding(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with open_runs(tmp_path, script) as runs:
         run = runs.run_measured(
-            Side.REFERENCE, CONTEST.reference, iterations=33, cpu=cpu, padding_bytes=1234
+            Side.REFERENCE, CONTEST.reference, iterations=33, cpus=(cpu,), padding_bytes=1234
         )
 
     padding, allowed, words = run.stdout.splitlines()

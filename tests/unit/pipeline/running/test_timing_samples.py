@@ -19,7 +19,7 @@ from megtrim.pipeline.running.timing_samples import (
 )
 from support.timing_logs import Form, MadeLog
 
-TURN = Turn(round_number=3, position=1, contestant="nchw88", cpu=0, padding_bytes=7)
+TURN = Turn(round_number=3, position=1, contestant="nchw88", cpus=(), padding_bytes=7)
 TESTS = (((2.0, 1.5, 0.0), (4.0, 1.5, 0.0)),)
 LOG = MadeLog(form=Form.LOGGED, load_ms=9, prepare_ms=0.0, warmup_ms=(7, 3), tests=TESTS)
 THROTTLED = Conditions(before=Reading(), after=Reading(thermal_status=2))

@@ -15,7 +15,7 @@ from unit.pipeline.tuning.scripted import find_machine, make_field
 
 
 def turn_of(name: str) -> Turn:
-    return Turn(round_number=0, position=0, contestant=name, cpu=0, padding_bytes=10)
+    return Turn(round_number=0, position=0, contestant=name, cpus=(), padding_bytes=10)
 
 
 def test_who_fails_or_computes_something_else_does_not_start(tmp_path: Path) -> None:
