@@ -74,7 +74,7 @@ def test_an_empty_file(arena: Arena) -> None:
 def test_conflict_markers(arena: Arena) -> None:
     """Between two regions, of which each side knows one."""
     arena.start("honest")
-    line = r'^( "region sample_pooling<float.*\n)( "region sample_pooling<signed.*\n)'
+    line = r'^( "region sample_conv.*\n)( "region sample_.*\n)'
     rewrite(arena, line, "<<<<<<< HEAD\n\\1=======\n\\2>>>>>>> feature\n")
 
     expect_refused(arena)

@@ -103,8 +103,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
             named[wanted] = failure_content(session.results.failed[wanted])
         else:
             named[wanted] = "not reached"
-    if not (session.request.committed or session.request.quick):
-        named["committed keep set"] = digest_committed(session.request.loaded)
+    judged = not (session.request.committed or session.request.quick)
+    if judged and (digest := digest_committed(session.request.loaded)):
+        named["committed keep set"] = digest
     if config.waivers:
         named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
     for scenario, proof in _last_proofs(task, session).items():
