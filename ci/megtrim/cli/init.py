@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.keepset_conversion import convert_keep_set
 from megtrim.cli.session.environment import read_git_ceilings
-from megtrim.config.config_template import StarterModel, starter
+from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.workflow_templates import Callers, Kit, attributes, workflows
+from megtrim.config.workflow_templates import Callers, Kit, workflows
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
@@ -36,6 +37,7 @@ Examples:
   megtrim init models/resnet50.mge --engine third_party/MegEngine
   megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
   megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
+  megtrim init --convert --config trim/megtrim.yaml
 """
 )
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path))
@@ -63,6 +65,11 @@ Examples:
 @click.option(
     "--branch", default="main", show_default=True, help="Default branch of your repository."
 )
+@click.option(
+    "--convert",
+    is_flag=True,
+    help="Make a folder of a keep set that is one file, and do nothing else.",
+)
 def init(
     models: tuple[Path, ...],
     config: Path,
@@ -72,8 +79,15 @@ def init(
     kit_sha: str | None,
     kit_version: str | None,
     branch: str,
+    convert: bool,
 ) -> int:
     """Write a commented starter configuration for MODELS."""
+    if convert:
+        if models or github:
+            msg = "--convert does nothing else: leave out MODELS and --github"
+            raise InputError(msg)
+        show(convert_keep_set(config))
+        return EXIT_PASS
     released = _require_kit(kit, kit_sha, kit_version) if github else None
     if models or released is None:
         _write_starter(models, config, engine)
@@ -90,14 +104,20 @@ def _write_starter(models: tuple[Path, ...], config: Path, engine: Path | None) 
     if config.exists():
         msg = f"{config} already exists"
         raise InputError(msg, hint="edit it, or name another file with --config")
-    text = starter(
+    files = model_files([_model(path, config) for path in models])
+    texts = {config.parent / name: text for name, text in files.items()}
+    for path, text in texts.items():
+        if path.exists() and _read(path) != text:
+            msg = f"{path} exists and differs"
+            raise InputError(msg, hint="name another folder with --config, or remove it")
+    texts[config] = starter(
         "megengine" if engine else "sample",
-        models=[_model(path, config) for path in models],
         source=_relative(engine, config) if engine else "",
         # The toolchain that MegEngine is known to build with; auto would take zig.
         toolchain="clang-linux-arm64" if engine else "auto",
     )
-    write_atomically(config, text)
+    for path, text in texts.items():
+        write_atomically(path, text)
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
@@ -126,7 +146,6 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
         if path.exists() and _read(path) != text:
             msg = f"{path} exists and differs"
             raise InputError(msg, hint="edit it, or remove it and run this again")
-    texts[top / ".gitattributes"] = attributes(_read(top / ".gitattributes"), callers.keep_set)
     for path, text in texts.items():
         if _read(path) != text:
             write_atomically(path, text)

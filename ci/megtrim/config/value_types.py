@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -55,6 +55,8 @@ _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
 _LONGEST_SHORT = 200
 LONGEST_WAIT_S = 86_400.0
+MOST_ITEMS = 1000
+ITEMS_EXPECTED = f"a list, or a pattern that 1 to {MOST_ITEMS} files match"
 
 NDK_PATTERN = r"^r[1-9][0-9][a-z]?$"
 IMAGE_PATTERN = (
@@ -329,3 +331,25 @@ CpuList = Annotated[
     BeforeValidator(_number_as_text),
     WithJsonSchema({"type": ["string", "integer"], "pattern": CPUS_PATTERN}),
 ]
+
+
+def _or_pattern(schema: dict[str, Any]) -> None:
+    """Let a list be a pattern of files, too."""
+    items = {key: schema.pop(key) for key in ("type", "items", "minItems")}
+    schema["anyOf"] = [items, {"type": "string", "minLength": 1}]
+
+
+def _expect_items(value: object) -> object:
+    """Refuse a pattern that is still there: no file matches it, or too many do."""
+    if isinstance(value, str):
+        raise make_value_error(ITEMS_EXPECTED)
+    return value
+
+
+_Item = TypeVar("_Item")
+Items = Annotated[
+    tuple[_Item, ...],
+    Field(min_length=1, json_schema_extra=_or_pattern),
+    BeforeValidator(_expect_items),
+]
+"""A list that :mod:`megtrim.config.item_files` may have read from files, one for each item."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from megtrim.config.yaml.problems import Place
 from megtrim.perf.experiments.table import EXPERIMENTS
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.model import (
@@ -46,10 +47,11 @@ _SEARCHES = (
 
 
 def performance_checks(
-    performance: Performance, *, file: str, lines: Mapping[str, int]
+    performance: Performance, *, start: Place, places: Mapping[str, Place]
 ) -> Iterator[Check]:
-    """Yield the check of each row; ``lines``: where in ``file`` a scenario is configured."""
+    """Yield the check of each row; ``places``: where a scenario is configured."""
     for row in performance.all_rows:
+        place = places.get(row.scenario, start)
         status = check_status(row.status, performance.inconclusive)
         urgent = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
         yield Check(
@@ -61,8 +63,8 @@ def performance_checks(
             detail="\n".join(_detail(row)) if urgent else "",
             hint=_find_hint(row),
             time_s=row.time_s,
-            file=file,
-            line=lines.get(row.scenario, 1),
+            file=place.file,
+            line=place.line,
             reproduce=row.reproduce,
         )
 

@@ -21,8 +21,8 @@ def test_init_writes_a_configuration_that_loads(shell: Shell) -> None:
     config = load_config(shell.folder / "megtrim.yaml").config
     assert config.engine.kind == "sample"
     assert [(m.name, str(m.file), [str(p) for p in m.strip_info]) for m in config.models] == [
-        ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
         ("mobilenet-s.v2", "mobilenet-s.v2.mge", []),
+        ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
     ]
 
 
@@ -38,6 +38,21 @@ def test_init_writes_paths_relative_to_the_configuration(shell: Shell) -> None:
     assert str(loaded.config.models[0].file) == "../resnet18-s.mge"
     assert loaded.config.engine.kind == "megengine"
     assert str(loaded.config.engine.source) == "../engine"
+
+
+def test_two_configurations_can_share_the_models(shell: Shell) -> None:
+    """One for each platform, in one folder; a model of that name that is another one stays."""
+    shell.model("resnet18-s.mge")
+    first = shell("init", "resnet18-s.mge")
+    second = shell("init", "-c", "android.yaml", "resnet18-s.mge")
+    model = shell.folder / "megtrim/models/resnet18-s.yaml"
+    model.write_text("mine", encoding="utf-8")
+    third = shell("init", "-c", "linux.yaml", "resnet18-s.mge")
+
+    assert (first.status, second.status, third.status) == (0, 0, 2)
+    assert third.err.startswith("megtrim: megtrim/models/resnet18-s.yaml exists and differs\n")
+    assert model.read_text(encoding="utf-8") == "mine"
+    assert not (shell.folder / "linux.yaml").exists()
 
 
 def test_init_overwrites_nothing(shell: Shell) -> None:

@@ -100,7 +100,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                 ),
             },
         ),
-        "keep_set": Path("megtrim/keepset.json"),
+        "keep_set": Path("megtrim/keepset"),
         "verify": {"tolerance": 0.0, "relative_tolerance": 0.0, "max_age_s": 1_209_600.0},
         "artifacts": ("load_and_run",),
         "budgets": (),
