@@ -30,8 +30,8 @@ from megtrim.perf.history import (
     Times,
     show_time,
 )
-from megtrim.perf.samples import SampleStage
 from megtrim.perf.series import make_series
+from megtrim.perf.time_stage import TimeStage
 
 NIGHTS = 120
 LEVEL_MS = 40.0
@@ -193,7 +193,7 @@ def _make_row(time_ms: float) -> HistoryRow:
     return HistoryRow(
         scenario="model/scenario@c",
         contestant="reduced",
-        stage=SampleStage.ITERATION,
+        stage=TimeStage.INFERENCE,
         status=RowStatus.MEASURED,
         reason="",
         times=times,

@@ -2,7 +2,7 @@
 
     python benchmarks/one_more_model.py
     python benchmarks/one_more_model.py --config examples/megengine-linux-arm64.yaml \
-        --engine ENGINE --keep-set megtrim/keepset.json --out OUT
+        --engine ENGINE --keep-set megtrim/keepset --out OUT
 
 One model is taken out of a keep set, the engine is built for the others, and then for all of them:
 once with the upstream header, once with the scoped one, each in a tree of its own and with one
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -24,8 +23,9 @@ from megtrim.build_spec import BuildRecord, Variant
 from megtrim.cli.session.setup import Options, open_session
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, build_keep_set, read_keep_set
+from megtrim.midout.keepset_folder import read_folder
 from megtrim.midout.scoped_headers import Scopes
-from megtrim.models.operators import OperatorNeeds
+from megtrim.models.operators import select_needs, unite_needs
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session
@@ -44,26 +44,9 @@ def without(keep: KeepSet, model: str) -> KeepSet:
         known = sorted({each.id.partition("/")[0] for each in keep.scenarios})
         msg = f"found --model {model!r}, expected one of several: {', '.join(known)}"
         raise click.BadParameter(msg)
-    needs = keep.operators and _others(keep.operators, model)
+    models = {each.id.partition("/")[0] for each in scenarios}
+    needs = keep.operators and unite_needs(select_needs(keep.operators, each) for each in models)
     return build_keep_set(keep.generation, scenarios, needs)
-
-
-def _others(needs: OperatorNeeds, model: str) -> OperatorNeeds:
-    """Leave out what one model alone needs, and one hash, for hashes do not say whose they are."""
-
-    def kept(
-        uses: tuple[tuple[str, tuple[str, ...]], ...],
-    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        others = ((name, tuple(m for m in models if m != model)) for name, models in uses)
-        return tuple((name, models) for name, models in others if models)
-
-    return replace(
-        needs,
-        hashes=needs.hashes[:-1],
-        dtypes=kept(needs.dtypes),
-        operators=kept(needs.operators),
-        elemwise_modes=kept(needs.elemwise_modes),
-    )
 
 
 def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[BuildRecord, bytes]:
@@ -86,9 +69,9 @@ def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[B
 
 
 def whole_keep_set(session: Session, path: Path | None) -> KeepSet:
-    """Return the keep set of the file, else of the configuration's scenarios."""
+    """Return the committed keep set, else that of the configuration's scenarios."""
     if path is not None:
-        return read_keep_set(path)
+        return read_folder(path)
     folder = runner.obtain(HEADER, session)
     if folder is None:
         raise next(iter(session.results.failed.values()))

@@ -44,9 +44,10 @@ from megtrim.perf.comparison import (
     match_pairs,
 )
 from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.perf.sequential import SamplingPlan
+from megtrim.perf.time_stage import TimeStage
 from megtrim.process import Command, ProcessRunner
 
 HERE = Path(__file__).parent
@@ -110,7 +111,7 @@ def record(rounds: int) -> None:
             with background(load=load):
                 turns = plan_turns(["a", "b"], rounds, cpus=CPUS, seed=1)
                 samples = [run(program, turn, percent=100) for turn in turns]
-            pairs = match_pairs(samples, "a", "b", SampleStage.ITERATION)
+            pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
             blocks[name] = [[round(p.first_ms, 4), round(p.second_ms, 4)] for p in pairs]
     document["load_average_at_end"] = os.getloadavg()
     DATA.parent.mkdir(exist_ok=True)
@@ -195,7 +196,7 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> TimeComparison
             run(program, turn, 100 + slower * (turn.contestant == "b"))
             for turn in turns[len(samples) : 2 * look]
         ]
-        pairs = match_pairs(samples, "a", "b", SampleStage.ITERATION)
+        pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
         result = compare_at_looks(pairs, CRITERION, PLAN)
         if result and result.exceeds is not Answer.INCONCLUSIVE:
             return result

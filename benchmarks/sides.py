@@ -45,8 +45,8 @@ class Sides:
 
     def _open(self, name: str, trim: Mapping[str, Any], *, quick: bool = False) -> Session:
         # Where a keep set is committed, none of the three may write it, or wait for a person.
-        kept = self._options.results / f"{name}.keepset.json"
-        kept.unlink(missing_ok=True)
+        kept = self._options.results / f"{name}.keepset"
+        shutil.rmtree(kept, ignore_errors=True)
         own = {"trim": dict(trim), "keep_set": str(kept), "budgets": [], "waivers": []}
         with _written(self._config.parent, self._data() | own) as path:
             return open_session(replace(self._options, config=path, quick=quick))

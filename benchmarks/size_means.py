@@ -128,7 +128,7 @@ def main(
         results = out or Path(folder)
         options = Options(config=config, out=results, engine=engine, jobs=jobs, quiet=True)
         session = open_session(options)
-        kept = results.resolve() / "means.keepset.json"
+        kept = results.resolve() / "means.keepset"
         rows = []
         for name in names:
             rows.append(measured(name, side(session, name, kept)))

@@ -22,8 +22,9 @@ from megtrim.cli.perf.tune import choose_scenario
 from megtrim.cli.session.setup import Options, open_session
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
-from megtrim.perf.samples import Mark, Sample, SampleStage
+from megtrim.perf.samples import Mark, Sample
 from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.time_stage import TimeStage
 from megtrim.perf.tuning.candidates import RECIPES
 from megtrim.perf.tuning.fitting import FITTING
 from megtrim.perf.tuning.racing import STAGES, WITHIN, RaceResult, race
@@ -80,7 +81,7 @@ def record(config: Path, out: Path, scenario: str, rounds: int) -> dict[str, obj
             ):
                 taken = runs.take(turn)
                 if isinstance(taken, Sample) and taken.counts:
-                    time_ms = taken.median_ms(SampleStage.ITERATION)
+                    time_ms = taken.time_ms(TimeStage.INFERENCE)
                     times[turn.contestant][turn.round_number] = time_ms
             return {"scenario": chosen.id, "fitting": runs.fitting, "times_ms": times}
 

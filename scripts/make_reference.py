@@ -25,7 +25,7 @@ from megtrim.build_spec import Switch
 from megtrim.cli.ci.schema import json_schema
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
-from megtrim.config.config_template import StarterModel, starter
+from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
@@ -63,8 +63,8 @@ mistake. `megtrim ci schema` prints the same as JSON Schema, for editors.
 _STARTER = """\
 ## A starter
 
-What `megtrim init` writes for one model and a checkout of MegEngine. A line such as
-`#jobs: 4` shows a key that may be left out.
+What `megtrim init` writes for one model and a checkout of MegEngine: `megtrim.yaml`, a file for
+the model, and one for its scenario. A line such as `#jobs: 4` shows a key that may be left out.
 """
 _COMMAND_LINE = """\
 # Command line
@@ -167,8 +167,11 @@ def _configuration() -> Iterator[str]:
             yield _row(path, key, value, schema["$defs"], needed=needed)
         yield ""
     yield _STARTER
+    yield f"```yaml\n{starter('megengine', source='../MegEngine')}```\n"
     model = StarterModel(file="models/resnet50.mge", strip_info="models/resnet50.mge.json")
-    yield f"```yaml\n{starter('megengine', models=[model], source='../MegEngine')}```\n"
+    for path, text in model_files([model]).items():
+        yield f"`{path}`:\n"
+        yield f"```yaml\n{text}```\n"
 
 
 def _sections(
@@ -183,14 +186,19 @@ def _sections(
 
 
 def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
-    # An optional section is a union of the section and null.
-    within = (value, value.get("items", {}), *value.get("anyOf", ()))
+    # An optional section is a union of the section and null; a list may be a pattern of files, too.
+    choices = (value, *value.get("anyOf", ()))
+    within = (*choices, *(each.get("items", {}) for each in choices))
     reference = next((each["$ref"] for each in within if "$ref" in each), None)
     return known[reference.rpartition("/")[2]] if reference else None
 
 
+def _is_list(value: dict[str, Any]) -> bool:
+    return any(each.get("type") == "array" for each in (value, *value.get("anyOf", ())))
+
+
 def _joined(path: str, key: str, value: dict[str, Any]) -> str:
-    name = f"{key}[]" if value.get("type") == "array" else key
+    name = f"{key}[]" if _is_list(value) else key
     return f"{path}.{name}" if path else name
 
 
@@ -202,7 +210,7 @@ def _row(path: str, key: str, value: dict[str, Any], known: dict[str, Any], *, n
     inner = _target(value, known)
     if inner and "properties" in inner:
         name = _joined(path, key, value)
-        noun = "list of" if value.get("type") == "array" else "section"
+        noun = "list of" if _is_list(value) else "section"
         kind = f"{noun} [{name}](#{_anchor(name)})"
         shown = "required" if needed else ""
         meaning = value.get("description", inner["description"])

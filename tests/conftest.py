@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,27 @@ LANES: dict[str, tuple[str, ...]] = {
 """Programs that each lane needs. ``engine`` needs a checkout, named by MEGTRIM_ENGINE."""
 
 ENGINE_VARIABLE = "MEGTRIM_ENGINE"
+_TESTS = Path(__file__).parent
+_QUICK = ("unit", "walls")
+"""Lanes whose files take seconds: they come last, so that no worker ends long after the others."""
+LONGEST = (
+    "act/test_story.py",
+    "images/test_trim.py",
+    "integration/test_miniature_trees.py",
+    "act/test_faults.py",
+    "integration/devices/test_pages.py",
+    "integration/devices/test_phone_of_a_team.py",
+    "integration/test_chain.py",
+    "act/test_nights.py",
+    "integration/devices/test_recorders_on_a_phone.py",
+    "attacks/test_proofs.py",
+    "act/test_virtual_phone.py",
+    "integration/test_sample_engine_sizes.py",
+    "integration/devices/test_devices_cli.py",
+    "integration/test_switches.py",
+    "integration/test_stubbed_objects.py",
+)
+"""Files that take two to ten minutes, the longest first."""
 _LANE = pytest.StashKey[str]()
 _REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
 
@@ -54,11 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put every test into a lane, by its own marker or by its folder.
-
-    Files of the later lanes go first. Some take minutes: a worker that began one at the end would
-    work on alone.
-    """
+    """Put every test into a lane, by its own marker or by its folder, and the files in order."""
     order = list(LANES)
     latest: dict[Path, int] = defaultdict(int)
     for item in items:
@@ -68,11 +85,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not own:
             item.add_marker(item.stash[_LANE])
         latest[item.path] = max(latest[item.path], order.index(_lane(item)))
-    items.sort(key=lambda item: latest[item.path], reverse=True)
+    places = _arrange({path: order[rank] for path, rank in latest.items()})
+    items.sort(key=lambda item: places[item.path])
+
+
+def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:
+    """Return the place of each file: the longest first, the quick ones last.
+
+    Those between stand evenly, folder by folder: the files of one wait for the same phones,
+    images or arena, and those of another compute meanwhile.
+    """
+    longest = {_TESTS / name: number for number, name in enumerate(LONGEST)}
+    places: dict[Path, tuple[int, float]] = {}
+    folders: dict[Path, list[Path]] = defaultdict(list)
+    for path, lane in lanes.items():
+        if path in longest:
+            places[path] = (0, longest[path])
+        elif lane in _QUICK:
+            places[path] = (2, -_QUICK.index(lane))
+        else:
+            folders[path.parent].append(path)
+    for folder in folders.values():
+        places |= {path: (1, number / len(folder)) for number, path in enumerate(folder)}
+    return places
 
 
 def _lane_of_folder(item: pytest.Item) -> str:
-    folders = item.path.relative_to(Path(__file__).parent).parts
+    folders = item.path.relative_to(_TESTS).parts
     return next((folder for folder in folders if folder in LANES), "unit")
 
 

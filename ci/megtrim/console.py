@@ -97,7 +97,7 @@ class Console:
         with self._lock:
             now = self._clock()
             if self._activity and now - self._written >= self._silence_s:
-                self.show(f"{self._activity} · {format_time(now - self._since)}")
+                self.show(f"{self._activity} · {show_time(now - self._since)}")
 
     @property
     def _silence_s(self) -> float:
@@ -149,11 +149,32 @@ class Progress:
             return ""
         elapsed = now - self._started
         rate = (done - self._before) / elapsed if elapsed > 0 else 0.0
-        left = f", {format_time(max(0, total - done) / rate)} left" if rate > 0 else ""
+        left = f", {show_time(max(0, total - done) / rate)} left" if rate > 0 else ""
         return f"{done}/{total}, {rate:.1f}/s{left} · "
 
 
-def format_time(seconds: float) -> str:
-    """Return a time in minutes and seconds."""
+class SparseLines:
+    """Says a line if the last one is long enough ago, for work that says something very often."""
+
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._said = clock()
+
+    def say(self, text: str) -> None:
+        """Say a line, or drop it."""
+        if self._clock() - self._said >= _LOG_PERIOD_S:
+            self.say_now(text)
+
+    def say_now(self, text: str) -> None:
+        """Say a line whenever the last one was."""
+        self._said = self._clock()
+        self._say(text)
+
+
+def show_time(seconds: float) -> str:
+    """Format a time that passed or is left: ``42 s``, ``27 min 1 s``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

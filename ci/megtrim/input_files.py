@@ -26,6 +26,7 @@ _MOST_POINTER_BYTES = 1024
 _OURS, _THEIRS = (re.compile(f"^[{mark}]{{7}}(?: |$)", re.MULTILINE) for mark in "<>")
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 FOLDER = "a folder"
+MISSING = "no such file"
 _KINDS = {
     stat.S_IFDIR: FOLDER,
     stat.S_IFIFO: "a pipe",
@@ -42,7 +43,7 @@ def kind_at(path: Path) -> str:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        return "no such file"
+        return MISSING
     except OSError as error:
         return f"a path that leads nowhere ({error.strerror})"
     except ValueError:

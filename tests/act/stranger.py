@@ -15,7 +15,9 @@ MODEL = "tiny-mobile"
 MAIN = "engine/src/load_and_run/main.cpp"
 OPTIONS = "engine/src/load_and_run/options.h"
 ALGORITHMS = "engine/src/kernels/conv/algorithms.cpp"
-KEEP_SET = "megtrim/keepset.json"
+SCENARIO_FILE = f"{MODEL}/default@desk.json"
+KEEP_SET = f"megtrim/keepset/{SCENARIO_FILE}"
+"""The file of the only scenario."""
 
 CONFIG = """\
 version: 1
@@ -30,7 +32,7 @@ models:
     file: models/tiny-mobile.sample
     scenarios:
       - {name: default, args: [--cpu, --iter, 2], inputs: {data: models/tiny-mobile.data.npy}}
-keep_set: megtrim/keepset.json
+keep_set: megtrim/keepset
 budgets:
   - {artifact: load_and_run, max: 250 KiB, growth: 16 KiB}
 """

@@ -28,7 +28,10 @@ CONFIG = stranger.CONFIG.replace(
 ).replace(
     "class: desk, runner: true}\n",
     "class: desk, runner: true}\n  - {name: shelf, kind: local, class: attic, runner: true}\n",
-) + ("perf: {experiments: [baseline], budget: {rounds: 16}, threshold: 10%, inconclusive: warn}\n")
+) + (
+    "perf: {experiments: [baseline], budget: {rounds: 16}, threshold: 10%, other_load: any, "
+    "inconclusive: warn}\n"
+)
 NIGHT = "megtrim-night.yml"
 DESK, ATTIC = "tiny-mobile/default@desk", "tiny-mobile/default@attic"
 SHARE = 40

@@ -34,7 +34,7 @@ def test_devices_are_asked_twice(refreshed: Run) -> None:
 def test_the_proposal_depends_on_what_the_device_recorded(refreshed: Run) -> None:
     """Its list is for the link in the bundle, and the other functions do not ship."""
     bundle = content(refreshed, "megtrim-bundle-functions", "bundle.json")
-    keep = content(refreshed, "megtrim-proposal", "megtrim/keepset.json")
+    keep = content(refreshed, "megtrim-proposal", stranger.SCENARIO_FILE)
     verdict = content(refreshed, "megtrim-report", "verdict.json")
 
     (asked,) = bundle["scenarios"]

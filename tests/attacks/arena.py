@@ -17,6 +17,7 @@ from typing import Any
 from megtrim.perf.contest import FEWEST_ROUNDS
 from megtrim.process import CompletedCommand
 from support.fork_server import run_megtrim
+from support.keep_folder import KeepFolder
 from support.megtrim_cli import SAMPLE, Project
 
 MODELS = ("tiny-mobile", "tiny-quant")
@@ -88,9 +89,9 @@ class Arena:
         return self.folder / "engine" / _OUTPUTS
 
     @property
-    def keep(self) -> Path:
+    def keep(self) -> KeepFolder:
         """The keep set that the team commits."""
-        return self.folder / "megtrim/keepset.json"
+        return KeepFolder(self.folder / "megtrim/keepset")
 
     @property
     def _flaky(self) -> Path:
@@ -114,11 +115,8 @@ class Arena:
         self.source.write_text(planted(asked), encoding="utf-8")
 
     def lose(self, line: str) -> None:
-        """Remove the one line with that text from the committed keep set."""
-        lines = self.keep.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [each for each in lines if line not in each]
-        assert len(kept) == len(lines) - 1
-        self.keep.write_text("".join(kept), encoding="utf-8")
+        """Remove the lines with that text from the committed keep set."""
+        assert self.keep.drop_lines(lambda each: line in each)
 
     def configure(self, **keys: Any) -> None:
         """Change keys of the configuration."""
@@ -240,6 +238,7 @@ def _slower(arena: Arena) -> None:
         "trimming": True,
         "budget": {"rounds": FEWEST_ROUNDS},
         "threshold": "50%",
+        "other_load": "any",
     }
     arena.configure(devices=[BOARD], perf=perf)
     prove(arena, "--times")

@@ -57,7 +57,7 @@ def test_the_gate_is_left_out(arena: Arena) -> None:
 def test_a_run_that_ends_before_its_verdict(arena: Arena) -> None:
     """It leaves a word in the place of the verdict."""
     arena.start("honest")
-    arena.keep.unlink()
+    arena.keep.remove()
 
     assert arena.trim("--committed", "--no-gate").rc == 2
     assert arena.gate() == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -126,9 +127,7 @@ def test_a_proof_of_another_input(pull: Pull) -> None:
 
 def test_a_proof_of_another_keep_set(pull: Pull) -> None:
     digest = f'"trace_sha256": "{"0" * 64}"'
-    text = pull.arena.keep.read_text(encoding="utf-8")
-    before, _, rest = text.partition('"trace_sha256": "')
-    pull.arena.keep.write_text(before + digest + rest[65:], encoding="utf-8")
+    pull.arena.keep.edit(lambda text: re.sub('"trace_sha256": "[0-9a-f]*"', digest, text))
 
     pull.expect_asked()
 

@@ -126,20 +126,20 @@ def test_plain_is_replaced_by_reduced(arena: Arena) -> None:
 def test_a_trace_loses_a_region(arena: Arena) -> None:
     """The keep set is made from it, where none is committed yet that could be held against it."""
     arena.start("honest")
-    honest = arena.keep.read_bytes()
+    honest = arena.keep.texts()
     swap(arena.only("profile", SCENARIO) / "trace.txt", NUMBER, NO_NUMBER)
     shutil.rmtree(arena.project.out / "header")
-    arena.keep.unlink()
+    arena.keep.remove()
 
     expect_good(arena)
-    assert arena.keep.read_bytes() == honest
+    assert arena.keep.texts() == honest
 
 
 def test_the_stored_keep_set_loses_a_region(arena: Arena) -> None:
     """A trap would be explained by it, and what is committed held against it."""
     arena.start("honest")
-    honest = arena.keep.read_bytes()
     keep = arena.only("header", "keepset") / "keepset.json"
+    honest = keep.read_bytes()
     swap(keep, NUMBER, NO_NUMBER)
 
     expect_good(arena)

@@ -120,6 +120,24 @@ def test_a_device_says_that_it_cannot_hold_it(night: Night) -> None:
     night.conclude().expect_no_pass()
 
 
+def test_the_threshold_is_raised_in_the_bundle(night: Night) -> None:
+    def weaken(data: dict[str, Any]) -> None:
+        for each in (data["times"], *(each["contest"] for each in data["times"]["contests"])):
+            each["criterion"]["threshold"] = 0.9
+
+    edit(night.folder / "bundle/bundle.json", weaken)
+
+    night.conclude().expect_no_pass()
+
+
+def test_the_slow_contest_is_taken_out_of_the_bundle(night: Night) -> None:
+    path = night.folder / "bundle/bundle.json"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    edit(path, lambda data: data["times"]["contests"].pop(ROW))
+
+    night.conclude("--sha256", digest).expect_refused()
+
+
 def test_the_verdict_of_another_engine_is_joined(night: Night) -> None:
     edit(night.folder / "results/verdict.json", lambda data: data["engine"].update(digest="0" * 64))
 

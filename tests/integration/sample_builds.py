@@ -14,12 +14,14 @@ def run(*argv: str, env: dict[str, str] | None = None) -> CompletedCommand:
 
 
 def build(source: Path, folder: Path, **settings: str) -> Path:
-    """Build ``load_and_run`` in ``folder`` and return it."""
+    """Build ``load_and_run`` in ``folder`` and return it; ccache spares what others compiled."""
     processes = ProcessRunner(os.environ)
+    ccache = processes.which("ccache")
+    launcher = {"CMAKE_CXX_COMPILER_LAUNCHER": ccache} if ccache else {}
     configure = (
         *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
         f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
-        *(f"-D{name}={value}" for name, value in settings.items()),
+        *(f"-D{name}={value}" for name, value in {**launcher, **settings}.items()),
     )
     for argv in (configure, (processes.build_tool("ninja"), "-C", str(folder), "-j", "2")):
         done = run(*argv)

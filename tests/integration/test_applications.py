@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.midout.keepset import read_keep_set
+from megtrim.midout.keepset_folder import read_folder
 from support.megtrim_cli import ROOT, Project
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
@@ -97,7 +97,7 @@ def test_three_ways_in(team: MakeTeam) -> None:
     shared = found["sample-classify-shared"]
     assert shared["reduced"] == shared["plain"] < 40_000
     assert [row["status"] for row in verdict["budgets"]] == ["pass"]
-    keep = read_keep_set(project.folder / "megtrim/keepset.json")
+    keep = read_folder(project.folder / "megtrim/keepset")
     assert {record.arguments[0] for record in keep.scenarios} == set(found) - {
         "libsample_engine.so"
     }

@@ -72,7 +72,7 @@ def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) ->
     config = project.read()
     config["models"] = config["models"][:1]
     project.write(config)
-    (project.folder / "megtrim" / "keepset.json").unlink()
+    shutil.rmtree(project.folder / "megtrim" / "keepset")
 
     done = rebuild(project)
 
@@ -81,13 +81,13 @@ def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) ->
     assert (found.quick, found.source) == (True, "main at 1a2b3c4d5e6f, the merge base, rebuilt")
     assert 0 < found.sizes["load_and_run", "reduced"] < found.sizes["load_and_run", "plain"]
     assert "build/profile" not in done.stderr
-    assert not (project.folder / "megtrim" / "keepset.json").exists()
+    assert not (project.folder / "megtrim" / "keepset").exists()
 
 
 def test_a_merge_base_without_a_keep_set_leaves_what_is_known(tmp_path: Path) -> None:
     """The reason is in the text that the report will show."""
     project = checkout(tmp_path / "base", tmp_path / "out")
-    (project.folder / "megtrim" / "keepset.json").unlink()
+    shutil.rmtree(project.folder / "megtrim" / "keepset")
 
     done = rebuild(project)
 
@@ -95,5 +95,5 @@ def test_a_merge_base_without_a_keep_set_leaves_what_is_known(tmp_path: Path) ->
     left = json.loads((tmp_path / "out" / "baseline" / "sizes.json").read_text(encoding="utf-8"))
     assert left["artifacts"] == {"load_and_run": {"plain": 7, "reduced": 3}}
     assert left["source"].startswith("the known; the merge base cannot be rebuilt (")
-    assert "keepset.json" in left["source"]
+    assert "megtrim/keepset: there is no keep set" in left["source"]
     assert "\nlast-known\n" in (project.folder / "outputs").read_text(encoding="utf-8")

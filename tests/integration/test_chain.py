@@ -9,7 +9,7 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.midout.keepset import read_keep_set
+from megtrim.midout.keepset_folder import read_folder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -87,7 +87,7 @@ def test_more_models_keep_more(make_project: MakeProject) -> None:
         project = make_project(*MODELS[:count], name=f"of-{count}")
         ended = project.run("trim")
         assert ended.rc == 0, ended.stderr
-        keeps.append(set(read_keep_set(project.folder / "megtrim/keepset.json").regions()))
+        keeps.append(set(read_folder(project.folder / "megtrim/keepset").regions()))
         sizes.append(_sizes(project)["reduced"])
 
     assert keeps[0] < keeps[1] < keeps[2]
@@ -197,7 +197,7 @@ def test_a_shrunken_trace_waits_for_a_person(make_project: MakeProject) -> None:
     """A scenario that lost regions against the committed keep set fails until it is accepted."""
     project = make_project("tiny-mobile")
     project.run("trim")
-    keep = project.folder / "megtrim/keepset.json"
+    keep = project.folder / "megtrim/keepset/tiny-mobile/default@any.json"
     whole = keep.read_text(encoding="utf-8")
     keep.write_text(_with_extra_region(whole), encoding="utf-8")
     refused = project.run("stage header")

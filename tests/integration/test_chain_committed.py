@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.midout.keepset import KeepSet
 from megtrim.midout.region import Region
 from megtrim.process import CompletedCommand
+from support.keep_folder import KeepFolder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -29,8 +30,8 @@ def traced(make_project: MakeProject) -> Project:
     return project
 
 
-def _keep_set(project: Project) -> Path:
-    return project.folder / "megtrim" / "keepset.json"
+def _keep_set(project: Project) -> KeepFolder:
+    return KeepFolder(project.folder / "megtrim" / "keepset")
 
 
 def _trim(project: Project, *arguments: str) -> tuple[CompletedCommand, dict[str, Any]]:
@@ -58,7 +59,7 @@ def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path
     reduced = traced.file("reduce/reduced", "bin/load_and_run").read_bytes()
     (tmp_path / "companion").mkdir()
     fresh = _elsewhere(traced, tmp_path / "companion" / ".." / "fresh")
-    before = _keep_set(traced).read_bytes()
+    before = _keep_set(traced).texts()
 
     first, verdict = _trim(fresh)
     second = fresh.run("trim", "--committed")
@@ -75,10 +76,10 @@ def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path
     }
     found = next(fresh.out.glob("reduce/*/bin/load_and_run"))
     assert found.read_bytes() == reduced
-    assert _keep_set(traced).read_bytes() == before
+    assert _keep_set(traced).texts() == before
     assert "everything is up to date" in second.stderr
 
-    kept = len(read_keep_set(_keep_set(traced)).regions())
+    kept = len(_keep_set(traced).read().regions())
     assert verdict["verdict"] == "pass"
     assert (verdict["regions"]["held"], verdict["regions"]["kept"]) == (0, kept)
     assert verdict["headline"].endswith(f", {kept} regions kept")
@@ -105,9 +106,9 @@ def _without(keep: KeepSet, region: Region) -> KeepSet:
 
 def test_a_region_missing_in_the_keep_set_is_named(traced: Project) -> None:
     """The trap makes the profile build; without the gate the exit status is 0 all the same."""
-    keep = read_keep_set(_keep_set(traced))
+    keep = _keep_set(traced).read()
     lost = next(r for r in keep.regions() if "conv" in r.tag or "pooling" in r.tag)
-    _keep_set(traced).write_text(dump_keep_set(_without(keep, lost)), encoding="utf-8")
+    _keep_set(traced).write(_without(keep, lost))
 
     gated, verdict = _trim(traced)
     free = traced.run("trim", "--committed", "--no-gate")
@@ -204,7 +205,7 @@ def test_a_run_without_a_verdict_says_why(tmp_path: Path) -> None:
     assert json.loads((final / "ending.json").read_text(encoding="utf-8")) == {
         "version": 1,
         "exit": 2,
-        "message": "megtrim/keepset.json: there is no keep set, which --committed trims by",
+        "message": "megtrim/keepset: there is no keep set, which --committed trims by",
         "hint": "make it, and commit it: megtrim trim --config megtrim.yaml --out out --accept",
     }
     assert project.run("trim", "--committed").rc == 2

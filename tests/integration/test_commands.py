@@ -53,7 +53,8 @@ class Team:
 
     @property
     def keep_set(self) -> Path:
-        return self.project.folder / "megtrim" / "keepset.json"
+        """The file of the only scenario."""
+        return self.project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
     def run(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
         """Run megtrim from the top of the checkout."""
@@ -155,7 +156,7 @@ def test_a_stale_keep_set(team: Team) -> None:
     """A check of the verdict, which a stage sees as well."""
     _without(team.keep_set, _is_kernel)
 
-    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset.json")
+    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset")
     assert "the committed keep set is stale" in again.stderr
 
 
@@ -310,7 +311,7 @@ def test_functions_of_another_link(team: Team) -> None:
     assert team.trim("--accept").rc == 0
     _plant(team, "if (out.empty()) out.reserve(64);")
 
-    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset.json")
+    again = _seen_again(team, team.trim(), "keep-set:megtrim/keepset")
     assert "lists functions of another link" in again.stderr
     assert team.trim("--committed").rc == 1
     assert team.trim("--accept").rc == 0

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.midout.keepset import read_keep_set
 from megtrim.process import CompletedCommand
 from support.clock import clock_at
 from support.fork_server import run_megtrim
+from support.keep_folder import KeepFolder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -40,9 +40,9 @@ class Team:
         """What the runner's owner allows, in its environment."""
 
     @property
-    def keep(self) -> Path:
+    def keep(self) -> KeepFolder:
         """The keep set that the team commits."""
-        return self.folder / "megtrim/keepset.json"
+        return KeepFolder(self.folder / "megtrim/keepset")
 
     def call(self, *words: str, cwd: Path | None = None, **env: str) -> CompletedCommand:
         """Run megtrim, where it finds no configuration."""
@@ -183,11 +183,7 @@ def test_a_missing_board_blocks_no_one(team: Callable[..., Team]) -> None:
 def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
     """The regions are named; the proof of nothing is kept."""
     it = team("tiny-mobile")
-    lines = it.keep.read_text("utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if not (line.startswith(' "region ') and "conv" in line)]
-    lost = sorted(set(lines) - set(kept))
-    assert lost
-    it.keep.write_text("".join(kept), encoding="utf-8")
+    lost = it.keep.drop_lines(lambda line: line.startswith(' "region ') and "conv" in line)
     it.trim("--committed")
     evidence = it.run(it.pack("--committed"), "evidence")
     verdict = it.join("--evidence", "evidence")
@@ -222,18 +218,18 @@ def test_a_stale_keep_set_is_reported_with_what_to_do(team: Callable[..., Team])
 def test_traces_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
     """As a local trim, byte for byte; they come as artifacts of two jobs."""
     it = team("tiny-mobile", "tiny-quant")
-    whole = it.keep.read_bytes()
+    whole = it.keep.texts()
     jobs = it.jobs("--per-job", "1")
     digest = it.pack("--traces")
     for shard in ("1/2", "2/2"):
         it.run(digest, f"traces/{shard[0]}", "--shard", shard)
-    it.keep.unlink()
+    it.keep.remove()
     it.trim("--traces", "traces", "--accept")
 
     assert [entry["artifact"] for entry in jobs["device"]["include"]] == [
         *("megtrim-traces-any-1", "megtrim-traces-any-2"),
     ]
-    assert it.keep.read_bytes() == whole
+    assert it.keep.texts() == whole
 
 
 def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
@@ -242,7 +238,7 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
     evidence = it.run(it.pack("--traces"), "traces", "--emulated")
     caches = {row["scenario"]: row["cache"] for row in evidence["results"]}
     it.trim("--traces", "traces", "--accept")
-    records = read_keep_set(it.keep).scenarios
+    records = it.keep.read().scenarios
 
     assert evidence["device"]["name"] == "emulated-any"
     assert caches["tiny-vgg/tuned@any"] is not None
@@ -262,14 +258,14 @@ def test_traces_of_another_build_are_refused(team: Callable[..., Team]) -> None:
     assert "the trace in traces is of another program, model or input" in ended.stderr
 
 
-def trims_functions(team: Team, base: str, toolchain: str) -> bytes:
+def trims_functions(team: Team, base: str, toolchain: str) -> dict[str, str]:
     """Let the team trim functions as well; return the keep set that it commits."""
     config = team.project.read()
     config["trim"] = {"level": "function", "base": base}
     config["toolchain"] = {"kind": toolchain}
     team.project.write(config)
     team.trim("--accept")
-    return team.keep.read_bytes()
+    return team.keep.texts()
 
 
 def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
@@ -283,16 +279,16 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
     digest = it.pack("--functions", "--evidence", "brought")
     jobs = it.jobs("--traces", "brought")
     evidence = it.run(digest, "brought/functions")
-    it.keep.unlink()
+    it.keep.remove()
     it.trim("--traces", "brought", "--accept")
 
     assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
     (result,) = evidence["results"]
     assert (evidence["purpose"], result["status"]) == ("record", "pass")
-    assert it.keep.read_bytes() == whole
+    assert it.keep.texts() == whole
 
     listed = it.folder / "brought/functions/files" / result["functions"]
-    (link,) = {each.link_sha256 for each in read_keep_set(it.keep).scenarios}
+    (link,) = {each.link_sha256 for each in it.keep.read().scenarios}
     other = listed.read_text("utf-8").replace(str(link), "0" * 64).encode()
     result["functions"] = hashlib.sha256(other).hexdigest()
     (listed.parent / result["functions"]).write_bytes(other)
@@ -313,13 +309,13 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     assert it.project.run("stage build").rc == 0
     before, digest, jobs = it.jobs(), it.pack("--traces"), it.jobs()
     evidence = it.run(digest, "functions", "--emulated")
-    it.keep.unlink()
+    it.keep.remove()
     it.trim("--traces", "functions", "--accept")
 
     assert before["device"] == {"include": []}
     assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
     assert (evidence["purpose"], evidence["device"]["kind"]) == ("record", "qemu")
-    assert it.keep.read_bytes() == whole
+    assert it.keep.texts() == whole
 
 
 def test_a_build_that_fails_leaves_a_bundle_that_asks_for_nothing(

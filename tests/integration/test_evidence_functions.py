@@ -40,9 +40,9 @@ def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> Non
     config["trim"] = {"level": "function", "base": "plain"}
     it.project.write(config)
     it.trim()
-    whole = it.keep.read_text("utf-8").splitlines(keepends=True)
-    planted = next(line for line in whole if "sample" in line and "execute" in line)
-    it.keep.write_text("".join(line for line in whole if line != planted), encoding="utf-8")
+    (whole,) = it.keep.texts().values()
+    planted = next(line for line in whole.splitlines() if "sample" in line and "execute" in line)
+    it.keep.drop_lines(lambda line: line.rstrip("\n") == planted)
 
     trimmed = it.trim("--committed")
     evidence = it.run(it.pack("--committed"), "evidence")
@@ -63,7 +63,7 @@ def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> Non
 def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None:
     """Nothing is committed, whatever level is configured; sizes are compared with quick ones."""
     it = Team(make_project(MODEL))
-    it.keep.unlink(missing_ok=True)
+    it.keep.remove()
     trimmed = it.trim("--quick")
     jobs = it.jobs("--quick")
     evidence = it.run(it.pack("--quick"), "evidence")
@@ -71,7 +71,7 @@ def test_a_quick_check_is_proven_on_the_board(make_project: MakeProject) -> None
 
     sizes = it.folder / "results/sizes.json"
     assert builds(trimmed) == {"build/plain"}
-    assert not it.keep.exists()
+    assert it.keep.texts() == {}
     assert [entry["artifact"] for entry in jobs["device"]["include"]] == ["megtrim-evidence-any-1"]
     assert ended(evidence)[0] == "pass"
     assert verdict["verdict"] == "pass"

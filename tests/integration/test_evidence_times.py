@@ -20,6 +20,7 @@ PERF = {
     "trimming": True,
     "budget": {"rounds": FEWEST_ROUNDS},
     "threshold": "50%",
+    "other_load": "any",
     "inconclusive": "warn",
 }
 MOBILE, QUANT = "tiny-mobile/default@any", "tiny-quant/default@any"

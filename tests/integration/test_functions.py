@@ -46,7 +46,8 @@ def _restored(file: Path) -> Iterator[None]:
 
 
 def _keep_set(project: Project) -> Path:
-    return project.folder / "megtrim" / "keepset.json"
+    """Return the file of the only scenario."""
+    return project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
 
 def _final(project: Project) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The committed keep set under git: what two branches add comes together by line."""
+"""A scenario's file under git: where two branches traced it again, regions merge by line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from megtrim.midout.keepset import (
     parse_keep_set,
 )
 from megtrim.midout.region import Region
-from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
 from megtrim.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.chain
@@ -24,7 +23,7 @@ Scenarios = dict[str, tuple[str, ...]]
 """Scenario id -> the texts of its regions."""
 
 
-def keep(scenarios: Scenarios, operators: OperatorNeeds | None = None) -> KeepSet:
+def keep(scenarios: Scenarios) -> KeepSet:
     records = [
         ScenarioRecord(
             id=name,
@@ -38,21 +37,7 @@ def keep(scenarios: Scenarios, operators: OperatorNeeds | None = None) -> KeepSe
         )
         for name, texts in scenarios.items()
     ]
-    return build_keep_set(generation=20220507, scenarios=records, operators=operators)
-
-
-def needs(**operators: str) -> OperatorNeeds:
-    """Return what models need, each one operator and the data type of that name."""
-    infos = [
-        (
-            model,
-            OperatorInfo(
-                hash=len(name), dtypes=("Float32",), opr_types=(name,), elemwise_modes=(name,)
-            ),
-        )
-        for model, name in operators.items()
-    ]
-    return merge(infos)
+    return build_keep_set(generation=20220507, scenarios=records, operators=None)
 
 
 class Merge:
@@ -62,14 +47,14 @@ class Merge:
         self.folder = folder
         self.processes = processes
 
-    def __call__(self, *options: str, ours: KeepSet, base: KeepSet, theirs: KeepSet) -> str | None:
+    def __call__(self, *, ours: KeepSet, base: KeepSet, theirs: KeepSet) -> str | None:
         """Return the merged text; None where git leaves conflicts."""
         names = []
         for name, each in (("ours", ours), ("base", base), ("theirs", theirs)):
             (self.folder / name).write_text(dump_keep_set(each), encoding="utf-8")
             names.append(str(self.folder / name))
         outcome = self.processes.run(
-            Command(argv=("git", "merge-file", "-p", *options, *names), timeout_s=60)
+            Command(argv=("git", "merge-file", "-p", *names), timeout_s=60)
         )
         return outcome.stdout if outcome.rc == 0 else None
 
@@ -104,22 +89,6 @@ def test_the_last_region_and_the_first_may_both_be_new(merged: Merge) -> None:
 
     assert text is not None
     assert text == dump_keep_set(keep({"d/s@c": ("a<1>", "m<1>", "n<1>", "o<1>", "z<1>")}))
-
-
-def test_two_new_scenarios_of_shared_regions_merge_as_a_union(merged: Merge) -> None:
-    """Both branches touch the lines of shared regions; git's union keeps both, and so do we."""
-    shared = BASE["d/s@c"]
-    base = keep(BASE, needs(d="Pooling"))
-    ours = keep({**BASE, "a/s@c": (*shared, "tag_a<1>")}, needs(d="Pooling", a="MatrixMul"))
-    theirs = keep({**BASE, "z/s@c": (*shared[:3], "tag_a<2>")}, needs(d="Pooling", z="Elemwise"))
-
-    assert merged(ours=ours, base=base, theirs=theirs) is None
-    text = merged("--union", ours=ours, base=base, theirs=theirs)
-    assert text is not None
-    assert parse_keep_set(text, source="k") == keep(
-        {**BASE, "a/s@c": (*shared, "tag_a<1>"), "z/s@c": (*shared[:3], "tag_a<2>")},
-        needs(d="Pooling", a="MatrixMul", z="Elemwise"),
-    )
 
 
 def test_a_conflict_that_was_committed_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess  # noqa: TID251 - a run is started here to be cut off from outside
 import time
@@ -17,18 +18,20 @@ from support.megtrim_cli import Project
 
 pytestmark = pytest.mark.chain
 
-SCENARIO = "tiny-vgg/default@any"
+MODEL = "tiny-vgg"
+SCENARIO = f"{MODEL}/default@any"
 QUICK = ("--scenario", SCENARIO, "--rounds", "12")
 
 
 @pytest.fixture
 def project(make_project: MakeProject) -> Project:
     """A project that accepts open answers: what is asked here is not what this machine decides."""
-    made = make_project("tiny-vgg")
+    made = make_project(MODEL)
     config = made.read()
     config["perf"] = {
         "experiments": ["fast-run-cache", "nchw88"],
         "threshold": "5%",
+        "other_load": "any",
         "inconclusive": "warn",
     }
     made.write(config)
@@ -68,6 +71,28 @@ def test_what_is_configured_is_measured_once(project: Project) -> None:
     assert "everything is up to date: nothing was built or measured" in second.stderr
     assert "round 12 of 12" not in second.stderr
     assert "模型推理 inference (ms)" in second.stdout
+
+
+def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject) -> None:
+    """Each with right outputs; the times are shown as an emulator's, which say nothing."""
+    project = make_project(MODEL, toolchain="zig")
+    config = project.read()
+    names = ["fast-run-cache", "nchw44", "nchw88"]
+    config["perf"] = {"experiments": names, "threshold": "50%", "inconclusive": "warn"}
+    project.write(config)
+
+    ended = project.run("perf run", *QUICK, "--json")
+
+    assert ended.rc in (0, 1), ended.stderr  # emulated times may leave an answer open
+    verdict = read_verdict(ended.stdout)
+    rows = {row["experiment"]: row for row in verdict["performance"]["rows"]}
+    assert rows["nchw88"]["reason"].startswith("the flag --enable-nchw88 is unknown")
+    assert [each["kind"] for each in verdict["devices"]] == ["qemu"]
+    for name in ("baseline", "fast-run-cache", "nchw44"):
+        assert rows[name]["status"] in ("measured", "inconclusive"), rows[name]["reason"]
+        assert rows[name]["emulated"]
+        assert len(rows[name]["times"]) == 3
+    assert "emulated: says nothing about a device" in project.run("perf run", *QUICK).stdout
 
 
 def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:
@@ -154,6 +179,9 @@ def test_a_run_that_was_cut_off_continues(project: Project, tmp_path: Path) -> N
 
     assert running.wait(30) == 130, log.read_text("utf-8", "replace")
     assert not list(runs.glob(f"run-{running.pid}-*"))
+    said = log.read_text("utf-8")
+    assert "    time  comparison 2 of 2, about " in said
+    assert re.search(r"round 12 of 400, ratio [0-9.]+ so far, at most [0-9]+ (s|min)", said)
     resumed = project.run("perf run", *QUICK, "--experiment", "record-1")
     assert resumed.rc == 0, resumed.stderr
     assert f"ok    perf/{SCENARIO}#baseline" in resumed.stderr

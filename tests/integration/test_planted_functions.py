@@ -27,7 +27,8 @@ from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, local_functions
 from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
-from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.midout.keepset import KeepSet
+from megtrim.midout.keepset_folder import read_folder
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.building.links import locate_unstripped, observables
 from megtrim.pipeline.filenames import DROPPED_FILE
@@ -36,6 +37,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
 from megtrim.stages import runner
 from megtrim.store import MANIFEST
+from support.keep_folder import KeepFolder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]
@@ -63,12 +65,12 @@ class Shop:
     traced: KeepSet
 
     @property
-    def committed(self) -> Path:
-        return self.project.folder / "megtrim/keepset.json"
+    def committed(self) -> KeepFolder:
+        return KeepFolder(self.project.folder / "megtrim/keepset")
 
     def ship(self, keep: KeepSet, *, committed: bool = True) -> Session:
         """Commit a keep set, and do everything up to the verification by it."""
-        self.committed.write_text(dump_keep_set(keep), encoding="utf-8")
+        self.committed.write(keep)
         options = Options(
             config=self.project.config,
             out=self.project.out,
@@ -116,7 +118,7 @@ def _project(make_project: MakeProject, name: str, **trim: str) -> Project:
 def _traced(project: Project) -> KeepSet:
     ended = project.run("trim")
     assert ended.rc == 0, ended.stderr
-    return read_keep_set(project.folder / "megtrim/keepset.json")
+    return read_folder(project.folder / "megtrim/keepset")
 
 
 @pytest.fixture

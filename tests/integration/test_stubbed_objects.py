@@ -14,7 +14,8 @@ from elftools.elf.elffile import ELFFile
 from megtrim import toolchains
 from megtrim.build_spec import LinkSpec, Toolchain, ToolchainSpec
 from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.engines.link import stubbed_objects
+from megtrim.engines.link import invocation, stubbed_objects
+from megtrim.engines.link.command_line import LinkCommand
 from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.functions import local_functions
 from megtrim.process import Command, CompletedCommand, ProcessRunner
@@ -125,10 +126,14 @@ class Place:
     def linked(self, *flags: str, spec: LinkSpec) -> Path:
         """Link with the inputs emptied as ordered, and return the program."""
         self.count += 1
-        flags = (*self.toolchain.link_flags, *flags)
-        compiler = (*self.toolchain.cxx_compiler, *(flag for flag in flags if flag != "-s"))
-        argv = (*compiler, "-Wl,--gc-sections", "main.cpp.o", "-Llib", "-lparts")
-        argv = stubbed_objects.copies(argv, link_env=self.bench(f"made-{self.count}"), spec=spec)
+        link_env = self.bench(f"made-{self.count}")
+        link_env.scratch.mkdir()
+        given = (*self.toolchain.link_flags, *flags, "-Wl,--gc-sections")
+        words = (*(flag for flag in given if flag != "-s"), "main.cpp.o", "-Llib", "-lparts")
+        command = LinkCommand(driver=self.toolchain.cxx_compiler, words=words, output="none")
+        # As megtrim links: zig would compile its libraries once more for a link that names symbols.
+        call = invocation.find(command, spec.target, link_env)
+        argv = stubbed_objects.copies(call.argv, link_env=link_env, spec=spec)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 

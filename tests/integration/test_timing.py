@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -14,6 +17,8 @@ from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
 from megtrim.perf.contest import (
+    FEWEST_ROUNDS,
+    SEARCH_ROUNDS,
     Contest,
     Contestant,
     ContestBudget,
@@ -25,10 +30,11 @@ from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import make_commands
 from megtrim.perf.experiments.experiment import Backend
 from megtrim.perf.experiments.table import BASELINE, find_experiments
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.samples import Mark, Sample
+from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.running.timing_runs import ContestFiles
-from megtrim.process import ProcessRunner
+from megtrim.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.chain
 
@@ -105,7 +111,7 @@ def hold(
 
 def compare(contest: Contest, result: ContestResult) -> TimeComparison:
     """Return what the samples show."""
-    pairs = match_pairs(result.samples, BASELINE, RIVAL, SampleStage.ITERATION)
+    pairs = match_pairs(result.samples, BASELINE, RIVAL, TimeStage.INFERENCE)
     seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
     assert seen is not None
     return seen
@@ -157,6 +163,31 @@ def test_steps_before_the_measured_one_run_once(program: Path, tmp_path: Path) -
     assert len(result.samples) == 24
 
 
+def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_path: Path) -> None:
+    """Once for the outputs and once for each sample; how long it may take is said before."""
+    calls = tmp_path / "calls"
+    counting = tmp_path / "counting"
+    counting.write_text(f'#!/bin/sh\necho >> {calls}\nexec {program} "$@"\n', encoding="utf-8")
+    counting.chmod(0o755)
+    said: list[str] = []
+    budget = ContestBudget(rounds=SEARCH_ROUNDS)
+    files = make_files(program, counting)
+    _, result = hold(files, tmp_path, experiment="fast-run", budget=budget, said=said)
+
+    assert result.status is ContestStatus.MEASURED, result.reason
+    rival = [sample for sample in result.samples if sample.contestant == RIVAL]
+    assert len(calls.read_text().splitlines()) == 1 + len(rival)
+    assert SEARCH_ROUNDS <= len(rival) <= 1.5 * SEARCH_ROUNDS
+    assert said[0] == "    time  a search in each process, so 8 rounds at most"
+    plain = [sample for sample in result.samples if sample.contestant == BASELINE]
+    assert median(first_warm_ups(rival)) > 2 * median(first_warm_ups(plain))
+
+
+def first_warm_ups(samples: Iterable[Sample]) -> list[float]:
+    """Return the time of the first warm-up of each process, in which a search happens."""
+    return [time for each in samples if (time := each.time_ms(TimeStage.WARM_UP)) is not None]
+
+
 def test_a_wrong_output_ends_the_contest_before_anything_is_timed(
     program: Path, tmp_path: Path
 ) -> None:
@@ -189,6 +220,28 @@ exec {program} "$@"
     assert result.outputs == "1 output equal"
     rival = [sample for sample in result.samples if sample.contestant == RIVAL]
     assert all(len(sample.warm_ups_ms) == 2 for sample in rival)
+
+
+def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None:
+    """As many others as there are CPUs leave no time that counts, and the result says so."""
+    slow = tmp_path / "slow"
+    slow.write_text(f'#!/bin/sh\nsleep 0.2\nexec {program} "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+    files = make_files(slow)
+    contest = Contest(
+        criterion=Criterion(other_load=0.5), reference=make_contestant(files, Side.REFERENCE)
+    )
+    spin = Command(argv=("sh", "-c", "while :; do :; done"), timeout_s=60)
+    with ExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            stack.enter_context(PROCESSES.background(spin))
+        machine = Local("here", PROCESSES, tmp_path / "runs")
+        result = measure(contest, files, machine, say=lambda _: None)
+
+    assert result.status is ContestStatus.MEASURED
+    assert result.conditions == ("other programs took more than 50% of the CPUs' time",)
+    assert {each.marks for each in result.samples} == {(Mark.BUSY,)}
+    assert len(result.samples) == 1.5 * FEWEST_ROUNDS
 
 
 def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:

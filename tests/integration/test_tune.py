@@ -47,6 +47,7 @@ def make_field(program: Path) -> Field:
             model=SAMPLE / scenario.model.file,
             inputs={"data": SAMPLE / scenario.settings.inputs["data"]},
         ),
+        other_load=1.0,
     )
     made.enter(find_experiments([BASELINE])[0])
     for name, flag in (

@@ -21,12 +21,14 @@ from megtrim.process import CompletedCommand
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
+        *("jinja2", "scipy.optimize", "scipy.stats"),
         "megtrim.__main__",
         *(
             f"megtrim.cli.{name}"
             for name in ("main", "trim", "plan", "explain", "ci.gate", "doctor")
         ),
         *(f"megtrim.cli.{name}.group" for name in ("devices", "ci.evidence", "ci.github")),
+        "scipy.stats",  # which megtrim loads only where times are compared
     ]
 )
 

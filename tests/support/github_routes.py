@@ -347,10 +347,37 @@ def create_tree(asked: Asked) -> Response:
     for entry in entries:
         if entry.get("mode") != "100644" or entry.get("type") != "blob":
             raise Refused(422, "tree.mode must be one of the supported modes")
+        if "sha" in entry and entry["sha"] is None:
+            if files.pop(entry["path"], None) is None:
+                raise Refused(422, "GitRPC::BadObjectState")
+            continue
         data = asked.repository.blobs.get(entry.get("sha", ""))
         files[entry["path"]] = entry["content"].encode() if data is None else data
     asked.repository.add_tree(files)
     return as_json({"sha": tree_sha(files)}, 201)
+
+
+def get_tree(asked: Asked, sha: str) -> Response:
+    """Return what is directly in a tree, or everything below it."""
+    files = asked.repository.trees.get(sha)
+    if files is None:
+        raise Refused(404, "Not Found")
+    within: dict[str, dict[str, bytes]] = {}
+    for path, data in files.items():
+        *folders, _ = path.split("/")
+        for depth in range(1, len(folders) + 1):
+            folder = "/".join(folders[:depth])
+            within.setdefault(folder, {})[path.removeprefix(f"{folder}/")] = data
+    entries = [
+        *(("blob", path, blob_sha(data)) for path, data in files.items()),
+        *(("tree", path, asked.repository.add_tree(inner)) for path, inner in within.items()),
+    ]
+    found = [
+        {"type": kind, "path": path, "sha": each}
+        for kind, path, each in sorted(entries, key=lambda entry: entry[1])
+        if "recursive" in asked.query or "/" not in path
+    ]
+    return as_json({"sha": sha, "tree": found, "truncated": False})
 
 
 def get_blob(asked: Asked, sha: str) -> Response:
@@ -448,6 +475,7 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "/git/commits/<sha>", "contents", get_commit),
     ("POST", "/git/commits", "contents", create_commit),
     ("POST", "/git/trees", "contents", create_tree),
+    ("GET", "/git/trees/<sha>", "contents", get_tree),
     ("GET", "/git/blobs/<sha>", "contents", get_blob),
     ("GET", "/contents/<path:path>", "contents", get_contents),
     ("PUT", "/contents/<path:path>", "contents", put_contents),

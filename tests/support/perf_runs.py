@@ -14,7 +14,7 @@ from megtrim.perf.history import (
     Times,
     show_time,
 )
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 
 SCENARIO = "mobilenet/plain-run@armv82"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, 0, 0, tzinfo=UTC)
@@ -25,7 +25,7 @@ def make_row(
     *,
     scenario: str = SCENARIO,
     contestant: str = "reduced",
-    stage: SampleStage = SampleStage.ITERATION,
+    stage: TimeStage = TimeStage.INFERENCE,
     interval: float = 0.01,
 ) -> HistoryRow:
     """Return a row that was measured; its interval is so much on both sides, as a share."""
@@ -53,7 +53,7 @@ def make_lost_row(status: RowStatus, reason: str, *, scenario: str = SCENARIO) -
     return HistoryRow(
         scenario=scenario,
         contestant="reduced",
-        stage=SampleStage.ITERATION,
+        stage=TimeStage.INFERENCE,
         status=status,
         reason=reason,
         times=None,

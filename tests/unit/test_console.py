@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from megtrim.console import Console
+from megtrim.console import Console, SparseLines, show_time
 from megtrim.process import Command, ProcessRunner
 
 
@@ -209,3 +209,26 @@ def test_a_silent_program_does_not_stop_the_screen() -> None:
     times = [began, *written, time.monotonic()]
     assert max(later - sooner for sooner, later in pairwise(times)) < 5
     assert stream.getvalue().endswith("\r\x1b[2K")
+
+
+def test_sparse_lines_are_said_every_15_seconds() -> None:
+    """Those between are dropped; an important one is said at once, and counts as the last."""
+    said, clock = list[str](), Clock()
+    lines = SparseLines(said.append, clock)
+
+    for text, after_s in (("1", 0), ("2", 14.9), ("3", 0.1), ("4", 1)):
+        clock.now += after_s
+        lines.say(text)
+    lines.say_now("5")
+    clock.now += 14.5
+    lines.say("6")
+
+    assert said == ["3", "5"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.2, "0 s"), (42.4, "42 s"), (60, "1 min 0 s"), (1621, "27 min 1 s")]
+)
+def test_times_that_are_left_are_shown_in_whole_seconds(seconds: float, shown: str) -> None:
+    """They are estimates."""
+    assert show_time(seconds) == shown

@@ -19,7 +19,7 @@ CALLERS = Callers(
     kit=Kit(repository="megtrim/kit", sha="0123456789" * 4, version="v1.2.3"),
     branch="main",
     config="trim/megtrim.yaml",
-    keep_set="trim/megtrim/keepset.json",
+    keep_set="trim/megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
 )
 CALLED = {SIZE_CHECK: "size-check", REFRESH: "trace-refresh", NIGHT: "nightly-performance"}

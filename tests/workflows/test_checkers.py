@@ -22,7 +22,7 @@ CALLERS = Callers(
     ),
     branch="main",
     config="trim/megtrim.yaml",
-    keep_set="trim/megtrim/keepset.json",
+    keep_set="trim/megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
 )
 

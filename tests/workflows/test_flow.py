@@ -58,7 +58,6 @@ REFRESH = [
         ),
     ),
     ("keep-set", f"{KIT} ci github logs --out out --to logs"),
-    ("keep-set", "install -D --mode=644 project/$KEEP_SET proposal/$KEEP_SET"),
     (
         "propose",
         (
@@ -99,7 +98,7 @@ NIGHT = [
         "report",
         (
             f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --evidence evidence --pending $PENDING --to report"
+            " --sha256 $BUNDLE --evidence evidence --pending $PENDING --to report"
         ),
     ),
     (
@@ -125,7 +124,8 @@ CONCLUDE = [
         "runs",
         (
             f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --evidence evidence --proofs proofs/evidence.json --pending $PENDING --to report"
+            " --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
+            " --pending $PENDING --to report"
         ),
     ),
     (
@@ -339,7 +339,8 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("megtrim-build-logs", "logs"),
         ("megtrim-build-logs-keep-set", "logs"),
         ("megtrim-build-logs-link", "logs"),
-        ("megtrim-proposal", "proposal"),
+        ("megtrim-proposal", "project/${{ inputs.keep-set }}"),
+        ("megtrim-proposal", "proposal/${{ inputs.keep-set }}"),
         ("${{ needs.build.outputs.results }}", "results"),
         ("${{ needs.build.outputs.bundle }}", "bundle"),
         ("megtrim-times-*", "evidence"),

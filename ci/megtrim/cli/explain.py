@@ -19,7 +19,8 @@ from megtrim.cli.session.setup import Options, common, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.elf.symbol_names import readable, without_arguments
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.midout.keepset import KeepSet
+from megtrim.midout.keepset_folder import find_files, read_folder
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
 from megtrim.pipeline.filenames import VERDICT_FILE
@@ -116,10 +117,10 @@ def _query_keep_set(
     thing: str, loaded: LoadedConfig, trapped: Sequence[str], invocation: Invocation
 ) -> dict[str, Any]:
     path = loaded.config.keep_set
-    if not loaded.resolve(path).exists():
+    if not find_files(loaded.resolve(path), shown=str(path)):
         msg = f"there is no keep set at {path} yet"
         raise InputError(msg, hint="make it", command=("trim",))
-    keep = read_keep_set(loaded.resolve(path), shown=str(path))
+    keep = read_folder(loaded.resolve(path), shown=str(path))
     needed = keep.regions()
     scenarios = [s for s in keep.scenarios if thing in (s.id, s.id.split("/")[0])]
     if scenarios:

@@ -10,19 +10,19 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.keepset_conversion import convert_keep_set
 from megtrim.cli.session.environment import read_git_ceilings
+from megtrim.cli.session.new_files import find_missing
 from megtrim.cli.session.starter import write_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.workflow_templates import Callers, Kit, attributes, workflows
+from megtrim.config.workflow_templates import Callers, Kit, workflows
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
-from megtrim.input_files import read_text
 from megtrim.plan.estimate import estimate_first_trim
 from megtrim.store import write_atomically
 
-_LARGEST_FILE_BYTES = 1024 * 1024
 _PACKAGES = {
     "clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
     "host": "g++",
@@ -38,6 +38,7 @@ Examples:
   megtrim init models/resnet50.mge
   megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
   megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
+  megtrim init --convert --config trim/megtrim.yaml
 """
 )
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path))
@@ -65,6 +66,11 @@ Examples:
 @click.option(
     "--branch", default="main", show_default=True, help="Default branch of your repository."
 )
+@click.option(
+    "--convert",
+    is_flag=True,
+    help="Make a folder of a keep set that is one file, and do nothing else.",
+)
 def init(
     models: tuple[Path, ...],
     config: Path,
@@ -74,12 +80,19 @@ def init(
     kit_sha: str | None,
     kit_version: str | None,
     branch: str,
+    convert: bool,
 ) -> int:
     """Write a commented starter configuration for MODELS, and inputs next to them.
 
     The inputs have the names, types and shapes that a model's file states, and numbers that differ:
     replace them by real ones when you have some. The engine is the one that runs such models.
     """
+    if convert:
+        if models or github:
+            msg = "--convert does nothing else: leave out MODELS and --github"
+            raise InputError(msg)
+        show(convert_keep_set(config))
+        return EXIT_PASS
     released = _require_kit(kit, kit_sha, kit_version) if github else None
     if models or released is None:
         for line in write_starter(models, config, engine):
@@ -126,15 +139,10 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
         recipe=_recipe(wanted),
     )
     texts = {top / path: text for path, text in workflows(callers).items()}
-    for path, text in texts.items():
-        if path.exists() and _read(path) != text:
-            msg = f"{path} exists and differs"
-            raise InputError(msg, hint="edit it, or remove it and run this again")
-    texts[top / ".gitattributes"] = attributes(_read(top / ".gitattributes"), callers.keep_set)
-    for path, text in texts.items():
-        if _read(path) != text:
-            write_atomically(path, text)
-            yield path
+    hint = "edit it, or remove it and run this again"
+    for path, text in find_missing(texts, hint=hint).items():
+        write_atomically(path, text)
+        yield path
 
 
 def _in_image(toolchain: ToolchainConfig) -> bool:
@@ -173,10 +181,3 @@ def _inside(path: Path, top: Path) -> str:
         msg = f"{path} is outside the repository {top}"
         raise InputError(msg, hint="the workflows find only what is committed")
     return relative.relative_to(top).as_posix()
-
-
-def _read(path: Path) -> str:
-    """Return a text file's content, empty if there is none."""
-    if not path.exists():
-        return ""
-    return read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a short text")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.lazy_group import LazyGroup, Member
 from megtrim.cli.session.environment import describe_clock
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
 
@@ -35,22 +35,70 @@ Exit status:
   130  interrupted
 """
 _VERBS = {
-    "doctor": "megtrim.cli.doctor:doctor",
-    "init": "megtrim.cli.init:init",
-    "plan": "megtrim.cli.plan:plan",
-    "trim": "megtrim.cli.trim:trim",
-    "verify": "megtrim.cli.verify:verify",
-    "probe": "megtrim.cli.probe:probe",
-    "explain": "megtrim.cli.explain:explain",
-    "size": "megtrim.cli.stage.commands:size",
-    "report": "megtrim.cli.stage.commands:report",
-    "perf": "megtrim.cli.perf.group:perf",
-    "devices": "megtrim.cli.devices.group:devices",
-    "model": "megtrim.cli.model:model",
-    "dump": "megtrim.cli.dump:dump",
-    "images": "megtrim.cli.images:images",
-    "stage": "megtrim.cli.stage.group:stage",
-    "ci": "megtrim.cli.ci.group:ci",
+    "doctor": Member(
+        "megtrim.cli.doctor:doctor",
+        "Show what this machine has, what is missing, and how to get it.",
+    ),
+    "init": Member(
+        "megtrim.cli.init:init",
+        "Write a commented starter configuration for MODELS.",
+    ),
+    "plan": Member(
+        "megtrim.cli.plan:plan",
+        "Show which tasks would run and which are up to date.",
+    ),
+    "trim": Member(
+        "megtrim.cli.trim:trim",
+        "Run all stages: build, profile, reduce, verify, measure, report.",
+    ),
+    "verify": Member(
+        "megtrim.cli.verify:verify",
+        "Run every scenario on the reduced build and compare its outputs with the plain build.",
+    ),
+    "probe": Member(
+        "megtrim.cli.probe:probe",
+        "Run MODEL with any arguments on the reduced build.",
+    ),
+    "explain": Member(
+        "megtrim.cli.explain:explain",
+        "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
+    ),
+    "size": Member(
+        "megtrim.cli.stage.commands:size",
+        "Measure the artifacts and compare them with their budgets.",
+    ),
+    "report": Member(
+        "megtrim.cli.stage.commands:report",
+        "Write the verdict as JUnit, Markdown and HTML.",
+    ),
+    "perf": Member(
+        "megtrim.cli.perf.group:perf",
+        "Measure experiments, compare times, and keep their history.",
+    ),
+    "devices": Member(
+        "megtrim.cli.devices.group:devices",
+        "List devices, check them, run programs on them, and look after them.",
+    ),
+    "model": Member(
+        "megtrim.cli.model:model",
+        "Show what model files hold.",
+    ),
+    "dump": Member(
+        "megtrim.cli.dump:dump",
+        "Dump a model with the engine's own Python package, and write its operator JSON.",
+    ),
+    "images": Member(
+        "megtrim.cli.images:images",
+        "Build images with compilers, and pin what they are built from.",
+    ),
+    "stage": Member(
+        "megtrim.cli.stage.group:stage",
+        "Run one stage of a trim, and those that it depends on.",
+    ),
+    "ci": Member(
+        "megtrim.cli.ci.group:ci",
+        "Commands for workflows and other programs.",
+    ),
 }
 
 

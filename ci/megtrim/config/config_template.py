@@ -1,6 +1,6 @@
-"""The commented megtrim.yaml that ``megtrim init`` writes.
+"""The commented megtrim.yaml that ``megtrim init`` writes, with the files of its models.
 
-Pure: names in, text out. The text loads as it is (once the files that it names are there), and
+Pure: names in, text out. The texts load as they are (once the files that they name are there), and
 so does every line that is commented out when the ``#`` goes, which no space follows there.
 """
 
@@ -58,46 +58,54 @@ toolchain:
 """
 
 _TAIL = """
-# What is kept, and for whom. Commit this file: a later run is held against it.
-keep_set: megtrim/keepset.json
+# The models, each in a file of its own, and so is each way that one is run: people who add some
+# at the same time change no common file.
+models: {models}/*.yaml
+
+# What is kept, with a file for each scenario. Commit this folder: a later run is held against it.
+keep_set: megtrim/keepset
 
 # Outputs must equal the plain build's to the last bit, and a proof counts for this long.
-#verify: {tolerance: 0, max_age: 14 days}
+#verify: {{tolerance: 0, max_age: 14 days}}
 
 # Limits for stripped files. Set them once you have seen the first sizes.
 #budgets:
-#- {artifact: load_and_run, max: 3 MiB, growth: 16 KiB}
+#- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
 
 # What `megtrim perf run` measures, and the smallest change of a time that counts.
-#perf: {experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}
+#perf: {{experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}}
 
 # Leave to exceed a budget, for a reason and a time.
 #waivers:
-#- {budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}
+#- {{budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}}
 """
 
+MODELS = "megtrim/models"
+"""Folder of the models' files, next to the configuration."""
 _MODEL = """\
-  - name: {name}
-    file: {file}
+# A model that the trimmed engine must run. Paths are relative to the configuration.
+name: {name}
+file: {file}
 """
 _STRIP_INFO = """\
-    strip_info: {strip_info}
+strip_info: {strip_info}
+"""
+_SCENARIOS = """\
+# Everything that a user does with it belongs into some scenario: what none of them runs is gone
+# from the trimmed engine. Add one by another file in that folder.
+scenarios: {scenarios}/*.yaml
 """
 _SCENARIO = """\
-    scenarios:
-      # One way the model is run. Everything that a user does with it belongs into some scenario:
-      # what none of them runs is gone from the trimmed engine.
-      - name: default
-        args: [--cpu]
-        #threads: 1
-        #timeout: 10 minutes
+# One way the model is run.
+name: default
+args: [--cpu]
+#threads: 1
+#timeout: 10 minutes
+# With the fastest algorithms, which the engine searches for once:
+#fast_run: true
 """
 _INPUTS = """\
-        inputs:
-"""
-_TUNED = """\
-      # The same with the fastest algorithms, which the engine searches for once.
-      #- {name: tuned, fast_run: true, args: [--cpu]}
+inputs:
 """
 
 _PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@-]*")
@@ -117,21 +125,28 @@ class StarterModel:
 def starter(
     kind: Literal["megengine", "sample"],
     *,
-    models: Sequence[StarterModel],
     source: str = "",
     toolchain: str = "auto",
 ) -> str:
-    """Return the text of a megtrim.yaml for these models.
+    """Return the text of a megtrim.yaml, whose models are those of :func:`model_files`.
 
     ``source`` is the engine's folder; empty: the sample engine that comes with megtrim. A path that
     YAML cannot hold on one line is an :class:`InputError`.
     """
-    parts = [_HEAD, _engine(kind, source), _PLACE.format(toolchain=toolchain), "\nmodels:\n"]
+    place = _PLACE.format(toolchain=toolchain)
+    return "".join([_HEAD, _engine(kind, source), place, _TAIL.format(models=MODELS)])
+
+
+def model_files(models: Sequence[StarterModel]) -> dict[str, str]:
+    """Return the text of each model's and scenario's file, by its path from the configuration."""
+    texts: dict[str, str] = {}
     names: list[str] = []
     for model in models:
-        names.append(_free_name(PurePath(model.file).stem, names))
-        parts.append(_model(names[-1], model))
-    return "".join([*parts, _TAIL])
+        name = _free_name(PurePath(model.file).stem, names)
+        names.append(name)
+        texts[f"{MODELS}/{name}.yaml"] = _model(name, model)
+        texts[f"{MODELS}/{name}/default.yaml"] = _scenario(model)
+    return texts
 
 
 def _engine(kind: Literal["megengine", "sample"], source: str) -> str:
@@ -144,12 +159,14 @@ def _model(name: str, model: StarterModel) -> str:
     text = _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
     if model.strip_info is not None:
         text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
-    text += _SCENARIO
-    if model.inputs:
-        text += _INPUTS
+    return text + _SCENARIOS.format(scenarios=f"{MODELS}/{name}")
+
+
+def _scenario(model: StarterModel) -> str:
+    text = _SCENARIO + (_INPUTS if model.inputs else "")
     for input_name, file in model.inputs:
-        text += f"          {_quote_scalar(input_name)}: {_quote_scalar(file)}\n"
-    return text + _TUNED
+        text += f"  {_quote_scalar(input_name)}: {_quote_scalar(file)}\n"
+    return text
 
 
 def _free_name(stem: str, taken: Sequence[str]) -> str:

@@ -1,14 +1,13 @@
 """The entry point of this room: takes the path of a megtrim.yaml, returns a checked value.
 
-Reads that one file and looks which of the files that it names exist; writes nothing, starts
-nothing.
+Reads that file, and those of its items, and looks which of the files that they name exist; writes
+nothing, starts nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,11 +22,18 @@ from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.checks.references import reference_problems
 from megtrim.config.checks.size_flags import means_problems
 from megtrim.config.checks.toolchain import toolchain_problems
+from megtrim.config.item_files import read_items
 from megtrim.config.model import Config
 from megtrim.config.scenarios import runners_alone, without_device
 from megtrim.config.switches import switch_problems
-from megtrim.config.yaml.document import LARGEST_FILE_BYTES, Document, nearest_line, parse_document
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
+from megtrim.config.yaml.document import (
+    LARGEST_FILE_BYTES,
+    Document,
+    nearest_item,
+    nearest_line,
+    parse_document,
+)
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Place, Problem
 from megtrim.input_files import kind_at, read_bytes
 
 
@@ -42,9 +48,11 @@ class LoadedConfig:
     """The folder that paths in the configuration are relative to; absolute."""
     lines: Mapping[KeyPath, int]
     sha256: str
-    """Of the file's bytes."""
+    """Of the file's bytes, and of its items' files."""
     warnings: tuple[str, ...]
     """Lines such as ``FILE:LINE: what may surprise``."""
+    files: Mapping[KeyPath, str] = field(default_factory=dict)
+    """Models and scenarios that are files of their own, relative to the folder."""
 
     def resolve(self, path: Path) -> Path:
         """Return the absolute path of one that the configuration names."""
@@ -53,6 +61,22 @@ class LoadedConfig:
     def line(self, *path: str | int) -> int:
         """Return the line of a key such as ``("models", 0, "file")``, or of what is around it."""
         return nearest_line(self.lines, path)
+
+    def place(self, *path: str | int) -> Place:
+        """Return the file and line of a key, or of what is around it."""
+        item = nearest_item(self.files, path)
+        name = self.path.name if item is None else self.files[item]
+        return Place(file=name, line=self.line(*path))
+
+    def source(self, *path: str | int) -> tuple[Path, KeyPath]:
+        """Return the file that a key is in, and where it is there."""
+        item = nearest_item(self.files, path) or ()
+        return self.path.parent / self.place(*path).file, path[len(item) :]
+
+    def where(self, *path: str | int) -> str:
+        """Return ``FILE:LINE`` of a key, for messages."""
+        place = self.place(*path)
+        return f"{self.path.parent / place.file}:{place.line}"
 
 
 def load_config(
@@ -63,14 +87,13 @@ def load_config(
     ``engine_source`` replaces ``engine.source``; it is relative to the current folder. ``quick``
     trims by functions from the plain build, whatever level is configured.
     """
-    raw = _load_bytes(path)
-    document = parse_document(raw, file=str(path))
+    folder = path.absolute().parent
+    document = read_items(parse_document(_load_bytes(path), file=str(path)), folder)
     problems = list(document.repeated)
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
     if quick:
         document = _quick(document)
-    folder = path.absolute().parent
     problems += [*reference_problems(document), *device_problems(document)]
     problems += [*application_problems(document), *toolchain_problems(document)]
     problems += [
@@ -92,8 +115,9 @@ def load_config(
         path=path,
         folder=folder,
         lines=document.lines,
-        sha256=hashlib.sha256(raw).hexdigest(),
+        sha256=document.sha256,
         warnings=_warnings(config, document),
+        files=document.files,
     )
 
 
@@ -124,7 +148,8 @@ def _quick(document: Document) -> Document:
 
 def _warnings(config: Config, document: Document) -> tuple[str, ...]:
     unserved = tuple(
-        f"{document.file}:{nearest_line(document.lines, each.path)}: {each.id}: no device is "
+        f"{document.file_of(each.path)}:{nearest_line(document.lines, each.path)}: "
+        f"{each.id}: no device is "
         f"of class {each.cpu_class.name}, so this stays unverified"
         for each in without_device(config)
     )

@@ -29,6 +29,7 @@ from megtrim.config.value_types import (
     Growth,
     ImageName,
     InputName,
+    Items,
     Name,
     NdkRelease,
     OptionName,
@@ -183,8 +184,8 @@ class ModelConfig(ConfigSection):
     """Operator JSON that the engine wrote with the model; left out: read from the model."""
     also: Annotated[FilePaths, Field(min_length=1)] = ()
     """Other dumps of the same model, such as another format; only neighbours run them."""
-    scenarios: Annotated[tuple[ScenarioConfig, ...], Field(min_length=1)]
-    """The ways this model is run, at least one."""
+    scenarios: Items[ScenarioConfig]
+    """The ways this model is run, at least one: a list, or a pattern of files with one each."""
 
 
 class VerifyConfig(ConfigSection):
@@ -260,10 +261,11 @@ class Config(ConfigSection):
     """Devices; left out: one of kind auto per class."""
     applications: tuple[Application, ...] = ()
     """Programs of the team's own that are trimmed with the engine."""
-    models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
-    """Models that the trimmed engine must run, at least one."""
-    keep_set: FilePath = Field(default="megtrim/keepset.json", validate_default=True)
-    """The file that a team commits: what is kept, and for whom."""
+    models: Items[ModelConfig]
+    """Models that the trimmed engine must run, at least one: a list, or a pattern of files with
+    one each, such as megtrim/models/*.yaml."""
+    keep_set: FilePath = Field(default="megtrim/keepset", validate_default=True)
+    """The folder that a team commits: what is kept, with a file for each scenario."""
     verify: VerifyConfig = VerifyConfig()
     artifacts: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """Files of the build that are measured; left out: the engine's target if it is run, and all

@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from megtrim.config.base import ConfigSection
-from megtrim.config.value_types import BranchName, FilePath, Name, Share, Text, TimeMs, TimeoutS
+from megtrim.config.value_types import (
+    BranchName,
+    FilePath,
+    Name,
+    Share,
+    ShareOrAny,
+    Text,
+    TimeMs,
+    TimeoutS,
+)
 from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.table import BASELINE, EXPERIMENTS
@@ -51,6 +60,9 @@ class PerfConfig(ConfigSection):
     """Smallest change that counts, such as 1%."""
     floor_ms: TimeMs = Field(default=0.0, alias="floor", json_schema_extra={"default": "0 ms"})
     """Smallest difference that counts, such as 0.05 ms; left out: any."""
+    other_load: ShareOrAny = Field(default=0.5, json_schema_extra={"default": "50%"})
+    """Share of all CPUs' time that other programs may take while a process runs whose time counts;
+    `any`: all of it."""
     history: PerfHistoryConfig = PerfHistoryConfig()
     inconclusive: Literal["fail", "warn"] = "fail"
     """What it means if the budget ends before an answer is clear. Neither is a pass."""
@@ -66,7 +78,9 @@ class PerfConfig(ConfigSection):
     @property
     def criterion(self) -> Criterion:
         """What counts as a change."""
-        return Criterion(threshold=self.threshold, floor_ms=self.floor_ms)
+        return Criterion(
+            threshold=self.threshold, floor_ms=self.floor_ms, other_load=self.other_load
+        )
 
     @property
     def contest_budget(self) -> ContestBudget:

@@ -17,6 +17,9 @@ BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
 DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"
 GROWTH_EXPECTED = "a size such as 16 KiB, or a share such as 1%"
 SHARE_EXPECTED = "a share such as 1% or 2.5%, above 0 and below 100%"
+ANY = "any"
+"""In place of a share that has no limit."""
+SHARE_OR_ANY_EXPECTED = f"{SHARE_EXPECTED}, or {ANY}"
 MILLISECONDS_EXPECTED = "a short time such as 0.05 ms or 20 us"
 
 LARGEST_BYTES = 2**60

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -24,11 +24,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from megtrim.config.units import (
+    ANY,
     BYTES_EXPECTED,
     DURATION_EXPECTED,
     GROWTH_EXPECTED,
     MILLISECONDS_EXPECTED,
     SHARE_EXPECTED,
+    SHARE_OR_ANY_EXPECTED,
     GrowthLimit,
     format_duration,
     parse_bytes,
@@ -56,6 +58,8 @@ _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
 _LONGEST_SHORT = 200
 LONGEST_WAIT_S = 86_400.0
+MOST_ITEMS = 1000
+ITEMS_EXPECTED = f"a list, or a pattern that 1 to {MOST_ITEMS} files match"
 
 NDK_PATTERN = r"^r[1-9][0-9][a-z]?$"
 IMAGE_PATTERN = (
@@ -170,6 +174,15 @@ def _growth(value: object) -> GrowthLimit:
         raise make_value_error(GROWTH_EXPECTED) from None
 
 
+def _share_or_any(value: object) -> float:
+    if value == ANY:
+        return 1.0
+    try:
+        return parse_share(value)
+    except InputError:
+        raise make_value_error(SHARE_OR_ANY_EXPECTED) from None
+
+
 def _milliseconds(value: object) -> float:
     try:
         return parse_milliseconds(value)
@@ -280,6 +293,8 @@ Growth = Annotated[
     PlainSerializer(str, return_type=str),
     _schema_text(GROWTH_EXPECTED),
 ]
+ShareOrAny = Annotated[float, PlainValidator(_share_or_any), _schema_text(SHARE_OR_ANY_EXPECTED)]
+"""A share, or the word for one without limit, which is 1."""
 TimeMs = Annotated[float, PlainValidator(_milliseconds), _schema_text(MILLISECONDS_EXPECTED)]
 AbsoluteTolerance = Annotated[
     float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)
@@ -332,3 +347,25 @@ CpuList = Annotated[
     BeforeValidator(_number_as_text),
     WithJsonSchema({"type": ["string", "integer"], "pattern": CPUS_PATTERN}),
 ]
+
+
+def _or_pattern(schema: dict[str, Any]) -> None:
+    """Let a list be a pattern of files, too."""
+    items = {key: schema.pop(key) for key in ("type", "items", "minItems")}
+    schema["anyOf"] = [items, {"type": "string", "minLength": 1}]
+
+
+def _expect_items(value: object) -> object:
+    """Refuse a pattern that is still there: no file matches it, or too many do."""
+    if isinstance(value, str):
+        raise make_value_error(ITEMS_EXPECTED)
+    return value
+
+
+_Item = TypeVar("_Item")
+Items = Annotated[
+    tuple[_Item, ...],
+    Field(min_length=1, json_schema_extra=_or_pattern),
+    BeforeValidator(_expect_items),
+]
+"""A list that :mod:`megtrim.config.item_files` may have read from files, one for each item."""

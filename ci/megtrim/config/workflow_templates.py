@@ -1,4 +1,4 @@
-"""The short workflows that a team adds to its repository, and their line for git.
+"""The short workflows that a team adds to its repository.
 
 Pure: names in, text out. What the called workflows may do is granted here, and nothing else;
 they are named by commit, so that no one changes them from outside.
@@ -113,11 +113,3 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["given"] = f"config: {callers.config}{packages}{recipe}"
     texts = {SIZE_CHECK: _SIZE_CHECK, REFRESH: _REFRESH, NIGHT: _NIGHT}
     return {path: text.format_map(values) for path, text in texts.items()}
-
-
-def attributes(present: str, keep_set: str) -> str:
-    """Return .gitattributes with the line that lets git merge two keep sets, added once."""
-    line = f"{keep_set} merge=union"
-    if line in present.splitlines():
-        return present
-    return f"{present.removesuffix(chr(10))}\n{line}\n".lstrip("\n")

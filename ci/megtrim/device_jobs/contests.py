@@ -109,5 +109,5 @@ def _make(
         )
     except ValueError as error:
         loaded = session.request.loaded
-        msg = f"{loaded.path}:{loaded.line(*scenario.path)}: {error}"
+        msg = f"{loaded.where(*scenario.path)}: {error}"
         raise InputError(msg, hint=_NOTHING_ELSE) from None

@@ -172,7 +172,7 @@ def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
             continue
         if each.searches and search_task(each) not in session.results.done:
             loaded = session.request.loaded
-            where = f"{loaded.path}:{loaded.line(*each.path, 'fast_run')}"
+            where = loaded.where(*each.path, "fast_run")
             msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
             hint = "name the cache that a trim records as algo_cache"
             raise InputError(msg, hint=hint, command=("trim",))
@@ -193,9 +193,7 @@ def expect_packable(session: Session) -> None:
             # As for traces: nothing has been searched for yet.
             _scenario(each, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
         except ValueError as error:
-            msg = (
-                f"{session.request.loaded.path}:{session.request.loaded.line(*each.path)}: {error}"
-            )
+            msg = f"{session.request.loaded.where(*each.path)}: {error}"
             raise InputError(msg, hint=_NOTHING_ELSE) from None
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from megtrim.config.device import EMULATED
+from megtrim.config.yaml.problems import Place
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
@@ -45,8 +46,13 @@ def join_times(verdict: Verdict, bundle: Bundle, judge: TimesJudge) -> Verdict:
     performance = make_performance(
         outcomes, criterion=times.criterion, inconclusive=times.inconclusive
     )
-    lines = {check.subject: check.line for check in verdict.checks if check.kind is CheckKind.TRAP}
-    added = performance_checks(performance, file=verdict.config, lines=lines)
+    places = {
+        check.subject: Place(file=check.file, line=check.line)
+        for check in verdict.checks
+        if check.kind is CheckKind.TRAP
+    }
+    start = Place(file=verdict.config, line=1)
+    added = performance_checks(performance, start=start, places=places)
     joined = verdict_with(verdict, (*verdict.checks, *added), found=summarize(performance))
     return replace(
         joined,

@@ -18,7 +18,7 @@ from megtrim.errors import ProductFailure
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest
-from megtrim.evidence.contest_record import ContestRecord
+from megtrim.evidence.contest_record import ContestRecord, RecordOrigin
 from megtrim.perf.contest import ContestResult, ContestStatus
 from megtrim.perf.experiments.situation import describe_lacking
 from megtrim.pipeline.running.timing import measure
@@ -35,10 +35,12 @@ class ContestJob:
     """Of the bundle."""
     work: Path
     """For copies of its files."""
+    origin: RecordOrigin
 
-    def find_lacking(self, lease: Lease) -> str | None:
+    def find_lacking(self) -> str | None:
         """Return what its CPU must have and does not; None if nothing is known to be missing."""
-        found = read_device_features(lease.kind, self.bundle.machine)
+        machine = self.origin.device
+        found = read_device_features(machine.kind, self.bundle.machine, machine.facts)
         return describe_lacking(self.asked.cpu_features, found)
 
     def measure(self, lease: Lease, say: Callable[[str], None]) -> ContestRecord:
@@ -54,7 +56,9 @@ class ContestJob:
             outputs=limits.clean_line(result.outputs),
             conditions=tuple(map(limits.clean_line, result.conditions)),
         )
-        return ContestRecord(contest=self.asked.id, binding=self.asked.binding, result=clean)
+        return ContestRecord(
+            contest=self.asked.id, binding=self.asked.binding, origin=self.origin, result=clean
+        )
 
     def _take_files(self) -> ContestFiles:
         scenario = self.bundle.scenario(self.asked.scenario)

@@ -26,6 +26,7 @@ from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.contest_record import (
     LARGEST_RECORD,
+    RecordOrigin,
     dump_record,
     make_contest_result,
     make_skipped_result,
@@ -66,6 +67,8 @@ class DeviceJob:
     bundle: Bundle
     folder: Path
     """Of the bundle."""
+    sha256: str
+    """Of bundle.json."""
     work: Path
     """An empty folder for copies of the bundle's files, under the names that programs see."""
     scenarios: tuple[BundleScenario | BundleContest, ...]
@@ -267,8 +270,16 @@ class _Worker:
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
         """Measure a contest, and keep its record."""
         job = self.job
-        timing = ContestJob(asked=contest, bundle=job.bundle, folder=job.folder, work=job.work)
-        if lacking := timing.find_lacking(lease):
+        origin = RecordOrigin(
+            bundle=job.sha256,
+            cpu_class=job.asked.cpu_class,
+            device=self.machines[lease.name],
+            day=job.today.isoformat(),
+        )
+        timing = ContestJob(
+            asked=contest, bundle=job.bundle, folder=job.folder, work=job.work, origin=origin
+        )
+        if lacking := timing.find_lacking():
             return make_skipped_result(contest.id, contest.binding, lacking)
         record = timing.measure(lease, self.console.say)
         digest = self._keep(dump_record(record).encode(), LARGEST_RECORD, "record of times")

@@ -13,11 +13,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.devices.cpu_load import share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error, sort_printable_names
 from megtrim.devices.remote import crash_reports
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Command, ProcessRunner, is_there
+
+_CPU_TIMES = Path("/proc/stat")
 
 
 class Local:
@@ -94,6 +97,15 @@ def _end_strays(folder: Path) -> None:
             continue  # it ended, or belongs to another user
 
 
+def _read_cpu_times() -> str:
+    """Return the line that counts the time of all CPUs; empty where the system has none."""
+    try:
+        with _CPU_TIMES.open(encoding="ascii", errors="replace") as stream:
+            return stream.readline()
+    except OSError:
+        return ""
+
+
 class LocalFolder:
     """A run directory on this machine; ``launcher`` is put in front of every command line."""
 
@@ -134,6 +146,7 @@ class LocalFolder:
             on_line=on_line,
             cpus=cpus,
         )
+        before, spent_s = _read_cpu_times(), self._processes.spent_cpu_s()
         outcome = self._processes.run(command)
         run = ProgramRun(
             argv=tuple(argv),
@@ -142,8 +155,15 @@ class LocalFolder:
             stderr=outcome.stderr,
             wall_s=outcome.wall_s,
             timed_out=outcome.timed_out,
+            other_load=self._find_other_load(before, spent_s),
         )
         return replace(run, crash=crash_reports.local_evidence(run, launcher=self._launcher))
+
+    def _find_other_load(self, before: str, spent_before_s: float | None) -> float | None:
+        spent_s = self._processes.spent_cpu_s()
+        if spent_s is None or spent_before_s is None:
+            return None
+        return share_of_others(before, _read_cpu_times(), spent_s - spent_before_s)
 
     def cpus(self) -> tuple[int, ...]:
         # Only Linux can bind a program; a container may be given some of its CPUs.

@@ -30,6 +30,7 @@ from megtrim.process import ProcessRunner
 KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
 GENERATION = 20220507
+_DIALECT = replace(dialects.LITE, dumps_warm_ups=False)
 _FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
 """Toolchains with lld, which knows the flag; the engine's own CMake tests for it."""
 _MODES = "src/elemwise_modes.txt"
@@ -130,7 +131,7 @@ class SampleEngine:
             _FLAG.findall(self.checkout.text(_OPTIONS)) if _OPTIONS in self.checkout.files else []
         )
         if not found:
-            return replace(dialects.LITE, closed=False)
+            return replace(_DIALECT, closed=False)
         switches = frozenset(name for kind, name in found if kind == "switched")
         values = frozenset(name for kind, name in found if kind != "switched")
-        return dialects.LITE.of_tree(switches, values)
+        return _DIALECT.of_tree(switches, values)

@@ -1,6 +1,7 @@
 """What a contest on a device brought, as a document of its own: ``files/<sha256>`` of evidence.
 
-One file for each contest: what is damaged costs its own row. Pure; part of the evidence room.
+One file for each contest: what is damaged costs its own row. It says which job it is from, so that
+it can be read without the ``evidence.json`` that names it. Pure; part of the evidence room.
 :func:`expect_of` says whether a record can be what a contest of a bundle brings: the judge gets
 samples, never a judgement, and samples that contradict their contest prove nothing.
 """
@@ -9,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from megtrim.evidence import limits
-from megtrim.evidence.evidence import EvidenceResult
+from megtrim.evidence.bundle import JobPurpose
+from megtrim.evidence.evidence import Evidence, EvidenceResult
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.perf.samples import Mark, Sample
 from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.content import Contradiction
+from megtrim.verdict.model import DeviceIdentity
 from megtrim.verdict.statuses import ScenarioStatus
 
-VERSION = 1
+VERSION = 2
 LARGEST_RECORD = LARGEST_DOCUMENT
 """Bytes of one contest's document."""
 
@@ -40,16 +46,29 @@ _CLOCKS_DIFFER = 1.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOrigin:
+    """The job that a record is from."""
+
+    bundle: str
+    """The sha256 of the bundle that asked."""
+    cpu_class: Annotated[str, Field(alias="class")]
+    device: DeviceIdentity
+    day: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContestRecord:
-    """The document: whose result it is, and the result."""
+    """The document: whose result it is, which job it is from, and the result."""
 
     version: int = VERSION
     contest: str
     """Its id."""
     binding: str
+    origin: RecordOrigin
     result: ContestResult
 
     def __post_init__(self) -> None:
+        limits.check_digest("bundle", self.origin.bundle)
         limits.check_line("contest", self.contest)
         limits.check_digest("binding", self.binding)
         limits.check_line("reason", self.result.reason)
@@ -81,6 +100,18 @@ def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
         text=text,
         time_s=result.time_s,
         times=digest,
+    )
+
+
+def make_evidence(record: ContestRecord, digest: str) -> Evidence:
+    """Return the evidence of a record alone; :class:`Evidence` checks what a device wrote."""
+    origin = record.origin
+    return Evidence(
+        purpose=JobPurpose.TIME,
+        cpu_class=origin.cpu_class,
+        device=origin.device,
+        day=origin.day,
+        results=(make_contest_result(record, digest),),
     )
 
 

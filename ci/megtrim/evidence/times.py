@@ -8,7 +8,7 @@ no other contest is lost with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,9 @@ from megtrim.evidence.contest_record import (
     LARGEST_RECORD,
     SKIPPED,
     STATUSES,
+    ContestRecord,
     expect_of,
+    make_evidence,
     parse_record,
 )
 from megtrim.evidence.device import BundleDevice
@@ -93,7 +95,7 @@ class BroughtResult:
 def read_times(folders: Sequence[Path]) -> TimesBrought:
     """Return the results of contests in folders of evidence; damaged ones are problems.
 
-    One damaged folder costs the contests that it is about, and no others.
+    Where ``evidence.json`` cannot be read, the records next to it count by themselves.
     """
     found: dict[str, list[BroughtResult]] = {}
     problems = []
@@ -102,7 +104,7 @@ def read_times(folders: Sequence[Path]) -> TimesBrought:
             entries = read_evidence(folder)
         except InputError as error:
             problems.append(limits.clean_line(f"evidence that cannot be used: {error.message}"))
-            continue
+            entries = tuple(_read_records(folder))
         for evidence in entries:
             if evidence.purpose is not JobPurpose.TIME:
                 what = f"{folder} is to {evidence.purpose}, expected one to time"
@@ -116,6 +118,27 @@ def read_times(folders: Sequence[Path]) -> TimesBrought:
     )
 
 
+def _read_records(folder: Path) -> Iterator[Evidence]:
+    """Yield the evidence of each whole record in a folder, whatever else it holds."""
+    files = folder / limits.FILES
+    try:
+        names = sorted(each.name for each in files.iterdir())
+    except OSError:
+        return
+    for digest in names[: limits.MOST_RESULTS]:
+        try:
+            yield make_evidence(_read_record(folder, digest), digest)
+        except (InputError, ValueError):
+            continue  # damaged itself, or no record
+
+
+def _read_record(folder: Path, digest: str) -> ContestRecord:
+    """Read a record, after checking its digest. Raises InputError."""
+    data = load_file(folder, digest, most=LARGEST_RECORD)
+    source = str(folder / limits.FILES / digest)
+    return parse_record(decode(data, shown=source), source=source)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesJudge:
     """Says which result counts."""
@@ -126,6 +149,8 @@ class TimesJudge:
     pending: PendingReason | None
     """Why results may be missing; None if the device jobs ended."""
     today: date
+    bundle: str = ""
+    """The sha256 of the bundle that asked; empty: contests come from the project itself."""
 
     def choose(self, asked: AskedContest) -> TimedContest:
         """Return the result of a contest. Raises InfrastructureFailure where none counts."""
@@ -183,11 +208,33 @@ class TimesJudge:
             msg = f"{name}: {result.text}"
             raise InfrastructureFailure(msg, hint=_HINT, attempts=result.attempts)
         try:
-            found = _load(brought, asked)
+            found = self._load(brought, asked)
         except InputError as error:
             msg = limits.clean_line(f"{name}: {error.message}")
             raise InfrastructureFailure(msg, hint=_HINT) from None
         return TimedContest(device=evidence.device, entry=entry, result=found)
+
+    def _load(self, brought: BroughtResult, asked: AskedContest) -> ContestResult:
+        """Return the samples, after checking them against all that they must be of.
+
+        Raises InputError.
+        """
+        evidence, digest = brought.evidence, brought.result.times or ""
+        record = _read_record(brought.folder, digest)
+        expect_of(record, id_=asked.id, binding=asked.binding, contest=asked.contest)
+        if STATUSES[record.result.status] is not brought.result.status:
+            msg = f"its samples say {record.result.status}, its evidence {brought.result.status}"
+            raise InputError(msg)
+        origin = record.origin
+        if (origin.device.name, origin.day) != (evidence.device.name, evidence.day):
+            msg = f"its samples are from {origin.device.name} on {origin.day}, not of this job"
+            raise InputError(msg)
+        if self.bundle not in ("", origin.bundle):
+            msg = (
+                f"the bundle {origin.bundle[:12]} asked for it, and this one is {self.bundle[:12]}"
+            )
+            raise InputError(msg)
+        return record.result
 
 
 def _rank(found: TimedContest) -> int:
@@ -201,16 +248,3 @@ def _find_entry(evidence: Evidence, devices: Iterable[BundleDevice]) -> str | No
     """Return the name of the device on a runner that a machine is; None: it was not asked."""
     fitting = (each for each in devices if each.is_machine(evidence.cpu_class, evidence.device))
     return next((each.name for each in fitting if each.runner), None)
-
-
-def _load(brought: BroughtResult, asked: AskedContest) -> ContestResult:
-    """Return the samples, after checking them against digest and contest. Raises InputError."""
-    digest = brought.result.times or ""
-    data = load_file(brought.folder, digest, most=LARGEST_RECORD)
-    source = str(brought.folder / limits.FILES / digest)
-    record = parse_record(decode(data, shown=source), source=source)
-    expect_of(record, id_=asked.id, binding=asked.binding, contest=asked.contest)
-    if STATUSES[record.result.status] is not brought.result.status:
-        msg = f"{source}: it says {record.result.status}, its evidence {brought.result.status}"
-        raise InputError(msg)
-    return record.result

@@ -8,7 +8,6 @@ artifact is checked. If GitHub does not answer, there is no baseline, but never 
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
 from megtrim.github.api import Api
@@ -34,7 +34,6 @@ _MOST_ARTIFACTS = 1000
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
 _DAY_S = 86400
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LONGEST_REASON = 160
 
 
@@ -58,7 +57,7 @@ class Base:
     """What the commit is, such as ``the merge base``."""
 
     def __post_init__(self) -> None:
-        if not _SHA.fullmatch(self.sha):
+        if not COMMIT_DIGEST.fullmatch(self.sha):
             msg = f"sha: found {one_line(self.sha, most=60)!r}, expected a commit"
             raise ValueError(msg)
 
@@ -270,7 +269,7 @@ def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_
         when = datetime.fromisoformat(created)
     except ValueError:
         return
-    if not _SHA.fullmatch(sha):
+    if not COMMIT_DIGEST.fullmatch(sha):
         return
     digest = artifact.get("digest")
     yield _Stored(

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api
 from megtrim.github.responses import text_at
 
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
 _HINT = "is GITHUB_API_URL right?"
 
@@ -30,7 +30,7 @@ def fetch_commit(api: Api, repository: str, sha: str) -> CommitFacts:
     answer = api.get(f"/repos/{repository}/git/commits/{sha}")
     parents = answer.get("parents") if isinstance(answer, dict) else None
     first = text_at(parents[0], "sha") if isinstance(parents, list) and parents else ""
-    if first and not _SHA.fullmatch(first):
+    if first and not COMMIT_DIGEST.fullmatch(first):
         msg = "the answer's parent is no commit"
         raise InfrastructureFailure(msg, hint=_HINT)
     return CommitFacts(sha=sha, parent=first, committed_at=_time_at(answer, "committer", "date"))

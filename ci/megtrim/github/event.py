@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.log_text import one_line
 from megtrim.input_files import read_bytes
@@ -20,7 +21,6 @@ from megtrim.input_files import read_bytes
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""
 MOST_NUMBER = 2**53
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REPOSITORY = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
 # What git allows in the name of a branch; callers must quote it in a URL.
 _BRANCH = (
@@ -103,7 +103,7 @@ def read_event(env: Mapping[str, str]) -> Event:
         repository=_variable(env, "GITHUB_REPOSITORY", _REPOSITORY, "OWNER/NAME"),
         repository_id=_repository_id(document, env),
         default_branch=_default_branch(document, name, ref),
-        sha=_variable(env, "GITHUB_SHA", _SHA, "a commit"),
+        sha=_variable(env, "GITHUB_SHA", COMMIT_DIGEST, "a commit"),
         ref=ref,
         run_id=_number(env, "GITHUB_RUN_ID"),
         run_attempt=_number(env, "GITHUB_RUN_ATTEMPT", absent=1),
@@ -165,8 +165,8 @@ def _pull_request(node: _Node) -> PullRequest:
     fork = not head.has("repo") or head.node("repo").number("id") != own
     return PullRequest(
         number=node.number("number"),
-        head_sha=head.match("sha", _SHA, "a commit"),
-        base_sha=base.match("sha", _SHA, "a commit"),
+        head_sha=head.match("sha", COMMIT_DIGEST, "a commit"),
+        base_sha=base.match("sha", COMMIT_DIGEST, "a commit"),
         base_ref=base.match("ref", _REF, "a branch"),
         fork=fork,
     )
@@ -174,7 +174,7 @@ def _pull_request(node: _Node) -> PullRequest:
 
 def _merge_group(node: _Node) -> dict[str, str]:
     return {
-        "merge_group_base": node.match("base_sha", _SHA, "a commit"),
+        "merge_group_base": node.match("base_sha", COMMIT_DIGEST, "a commit"),
         "merge_group_ref": node.match("base_ref", _HEAD_REF, "refs/heads/BRANCH").removeprefix(
             "refs/heads/"
         ),
@@ -183,7 +183,7 @@ def _merge_group(node: _Node) -> dict[str, str]:
 
 def _before(document: _Node) -> str:
     """Return the commit before a push; a new branch has none, which git shows as zeros."""
-    before = document.match("before", _SHA, "a commit") if document.has("before") else ""
+    before = document.match("before", COMMIT_DIGEST, "a commit") if document.has("before") else ""
     return before if before.strip("0") else ""
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -21,6 +22,7 @@ from megtrim.github.responses import text_at
 
 _REFUSED_BY_SETTING = "not permitted to create"
 _RACED = (409, 422)
+_SUFFIX = ".json"
 
 
 class ProposalResult(StrEnum):
@@ -35,12 +37,13 @@ class ProposalResult(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
-    """The proposed change of one file on the base branch."""
+class FolderChange:
+    """The proposed content of a folder on the base branch."""
 
     path: str
     """Relative to the root of the repository."""
-    text: str
+    texts: Mapping[str, str]
+    """Text of each JSON file by its path in the folder; others that are there are removed."""
     base: str
     branch: str
     title: str
@@ -72,15 +75,22 @@ class PullRequestProposer:
             return None
         return text_at(answer, "object", "sha")
 
-    def fetch_text(self, path: str, commit: str) -> str | None:
-        """Return a file's text at a commit, or None if it does not exist or is not text."""
-        try:
-            answer = self._api.get(f"{self._root}/contents/{quote(path)}", {"ref": commit})
-            if isinstance(answer, dict) and answer.get("encoding") == "none":  # a large file
-                blob = text_at(answer, "sha")
-                answer = self._api.get(f"{self._root}/git/blobs/{quote(blob, safe='')}")
-        except NotFound:
-            return None
+    def fetch_texts(self, change: FolderChange, commit: str) -> dict[str, str] | None:
+        """Return the text of each file of the folder at a commit; None if one is not text.
+
+        Only those that differ from the proposed ones are downloaded.
+        """
+        known = {_blob_sha(text): text for text in change.texts.values()}
+        texts = {}
+        for name, sha in self._list(change.path, commit).items():
+            text = known[sha] if sha in known else self._fetch_text(sha)
+            if text is None:
+                return None
+            texts[name] = text
+        return texts
+
+    def _fetch_text(self, sha: str) -> str | None:
+        answer = self._api.get(f"{self._root}/git/blobs/{quote(sha, safe='')}")
         if not isinstance(answer, dict) or answer.get("encoding") != "base64":
             return None
         try:
@@ -88,7 +98,32 @@ class PullRequestProposer:
         except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
             return None
 
-    def propose(self, change: FileChange, base_commit: str, body: str) -> PullRequestState:
+    def _list(self, path: str, commit: str) -> dict[str, str]:
+        """Return the id of each JSON file of a folder, by its path there; empty if it is none."""
+        answer = self._api.get(f"{self._root}/git/commits/{commit}")
+        sha = text_at(answer, "tree", "sha")
+        for part in path.split("/"):
+            found = {name: sha for name, sha in self._entries(sha, "tree") if name == part}
+            if not found:
+                return {}
+            sha = found[part]
+        entries = self._entries(sha, "blob", {"recursive": "1"})
+        return {name: sha for name, sha in entries if name.endswith(_SUFFIX)}
+
+    def _entries(
+        self, tree: str, kind: str, params: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the path and id of each entry of that kind."""
+        answer = self._api.get(f"{self._root}/git/trees/{quote(tree, safe='')}", params)
+        entries = answer.get("tree") if isinstance(answer, dict) else None
+        if not isinstance(entries, list) or answer.get("truncated"):
+            msg = "the answer is not the whole tree of a folder"
+            raise InfrastructureFailure(msg)
+        for entry in entries:
+            if isinstance(entry, dict) and entry.get("type") == kind:
+                yield text_at(entry, "path"), text_at(entry, "sha")
+
+    def propose(self, change: FolderChange, base_commit: str, body: str) -> PullRequestState:
         """Move the branch to one commit on ``base_commit``, and give its pull request ``body``."""
         commit, moved = self._on_branch(change, base_commit)
         number, fresh, edited = self._pull_request(change, body)
@@ -113,7 +148,7 @@ class PullRequestProposer:
         self._api.send("POST", f"{root}/dispatches", {"ref": branch, "inputs": inputs})
         return True
 
-    def _on_branch(self, change: FileChange, base_commit: str) -> tuple[str, bool]:
+    def _on_branch(self, change: FolderChange, base_commit: str) -> tuple[str, bool]:
         """Return the branch's commit with the change, and whether it is new."""
         head = self.head(change.branch)
         if head is not None and self._is_it(head, change, base_commit):
@@ -134,23 +169,34 @@ class PullRequestProposer:
             self._api.send(*second)
         return commit, True
 
-    def _is_it(self, head: str, change: FileChange, base_commit: str) -> bool:
+    def _is_it(self, head: str, change: FolderChange, base_commit: str) -> bool:
         answer = self._api.get(f"{self._root}/git/commits/{head}")
         parents = answer.get("parents") if isinstance(answer, dict) else None
         if parents is None or [p.get("sha") for p in parents] != [base_commit]:
             return False
-        return self.fetch_text(change.path, head) == change.text
+        wanted = {name: _blob_sha(text) for name, text in change.texts.items()}
+        return self._list(change.path, head) == wanted
 
-    def _commit(self, change: FileChange, base_commit: str) -> str:
+    def _commit(self, change: FolderChange, base_commit: str) -> str:
         """Create a commit that is on no branch yet. Its author is the token's owner."""
         base = self._api.get(f"{self._root}/git/commits/{base_commit}")
-        entry = {"path": change.path, "mode": "100644", "type": "blob", "content": change.text}
-        fields = {"base_tree": text_at(base, "tree", "sha"), "tree": [entry]}
+        before = self._list(change.path, base_commit)
+        contents: dict[str, dict[str, str | None]] = {
+            name: {"sha": None} for name in before if name not in change.texts
+        }
+        for name, text in change.texts.items():
+            if before.get(name) != _blob_sha(text):
+                contents[name] = {"content": text}
+        entries = [
+            {"path": f"{change.path}/{name}", "mode": "100644", "type": "blob", **content}
+            for name, content in contents.items()
+        ]
+        fields = {"base_tree": text_at(base, "tree", "sha"), "tree": entries}
         tree = text_at(self._api.send("POST", f"{self._root}/git/trees", fields), "sha")
         commit = {"message": change.title, "tree": tree, "parents": [base_commit]}
         return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
 
-    def _pull_request(self, change: FileChange, body: str) -> tuple[int, bool, bool]:
+    def _pull_request(self, change: FolderChange, body: str) -> tuple[int, bool, bool]:
         """Return the pull request's number, whether it is new, and whether it was edited."""
         there = self._open_one(change)
         if there is None:
@@ -184,7 +230,7 @@ class PullRequestProposer:
             return InfrastructureFailure("the answer is not a pull request")
         return answer
 
-    def _open_one(self, change: FileChange) -> dict[str, Any] | None:
+    def _open_one(self, change: FolderChange) -> dict[str, Any] | None:
         asked = {
             "state": "open",
             "head": f"{self._owner}:{change.branch}",
@@ -195,7 +241,13 @@ class PullRequestProposer:
         return min(own, key=_number, default=None)
 
 
-def _is_from(pull: dict[str, Any], change: FileChange) -> bool:
+def _blob_sha(text: str) -> str:
+    """Return git's id of a file."""
+    data = text.encode()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _is_from(pull: dict[str, Any], change: FolderChange) -> bool:
     """Tell whether a pull request is from the branch: a server may ignore the filter."""
     head, base = pull.get("head"), pull.get("base")
     if not isinstance(head, dict) or not isinstance(base, dict):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.input_files import read_bytes
 from megtrim.perf.history import (
@@ -35,7 +36,6 @@ _LONGEST_PAUSE_S = 8.0
 _LARGEST_READ_BYTES = 512 * 1024 * 1024
 _FILE_MODE = "100644"
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _OVERTAKEN = ("fetch first", "non-fast-forward", "failed to update ref", "cannot lock ref", "stale")
 """What git and its servers answer to a push if the branch moved meanwhile."""
 _SETTINGS = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
@@ -126,7 +126,7 @@ class DataBranch:
         sha = next((line[0] for line in lines if line[1:] == [self._ref]), "")
         if not sha:
             return ""
-        if _SHA.fullmatch(sha) is None:
+        if COMMIT_DIGEST.fullmatch(sha) is None:
             msg = f"{self._remote} answered {sha[:80]!r}, expected a commit"
             raise InfrastructureFailure(msg)
         # Without a ref and without FETCH_HEAD, so two of us in one checkout do not collide.

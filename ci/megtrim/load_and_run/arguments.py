@@ -25,6 +25,13 @@ _RESERVED = {
     "tryfromenv": "write its flags into args, so that they are bound to the trace",
 }
 
+_FAKE_FIRST = "fake_first"
+_NO_OUTPUTS = (
+    "leave it out: this engine crashes where it is to dump outputs after a run that computed "
+    "nothing; it changes no output, and `megtrim perf run --experiment fake-first` times it"
+)
+_OFF = ("0", "f", "false", "n", "no")
+"""Values by which gflags turns a switch off."""
 INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
 """Ends of the names of files that the program reads as inputs."""
 _LITERAL = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*")
@@ -106,7 +113,11 @@ def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) 
     ``source`` is the place of the arguments (``megtrim.yaml:12``), with which messages begin.
     """
     check_reserved(arguments, source=source)
-    flags(arguments, dialect=dialect, source=source)
+    found = flags(arguments, dialect=dialect, source=source)
+    fakes = [each.value for each in found if each.name == _FAKE_FIRST]
+    if dialect.dumps_warm_ups and fakes and (fakes[-1] or "").lower() not in _OFF:
+        msg = f"{source}: the flag {_spell_flag(_FAKE_FIRST)} is not allowed in args"
+        raise InputError(msg, hint=_NO_OUTPUTS)
 
 
 def check_reserved(arguments: Iterable[str], *, source: str) -> None:

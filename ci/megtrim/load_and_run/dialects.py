@@ -25,6 +25,8 @@ class Dialect:
     """Flags whose value is the next argument, even if it looks like a flag."""
     optional: frozenset[str] = frozenset()
     """Those of ``values`` that do not take an argument which begins with two dashes."""
+    dumps_warm_ups: bool = False
+    """Whether outputs are dumped after each run, warm-ups included, instead of after the last."""
     closed: bool = True
     """Whether the program knows only the flags of these lists."""
     other_names: Mapping[str, str] = field(default_factory=dict)
@@ -94,6 +96,7 @@ _GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
 LITE = Dialect(
     name="load_and_run from 1.7 on",
     literal=False,
+    dumps_warm_ups=True,
     switches=_GFLAGS_SWITCHES
     | frozenset(
         {

@@ -54,6 +54,8 @@ class ProgramRun:
     timed_out: bool
     conditions: Conditions | None = None
     """None: the device does not measure them."""
+    other_load: float | None = None
+    """Share of all CPUs' time that other programs took meanwhile; None: not known."""
     crash: str = ""
     """The device's crash report, if a signal ended the run: bounded, without control characters."""
 

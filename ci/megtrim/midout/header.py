@@ -94,8 +94,8 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
         macros[ELEMWISE_MODES] = list(_modes(every_mode, used))
     if needs is not None:
         macros[OPERATORS] = [_define(_operators(needs))]
-        if needs.hashes:
-            hashes = ",".join(f"{number}ULL" for number in needs.hashes)
+        if needs.checked_hashes:
+            hashes = ",".join(f"{number}ULL" for number in needs.checked_hashes)
             macros[GRAPH_HASHES] = [f"#define {GRAPH_HASHES} {hashes}\n"]
     return macros
 

@@ -1,9 +1,8 @@
 """JSON that git can merge line by line: one flat object, one entry a line.
 
 Every entry's line ends with a comma, because the closing entry ``"": "end"`` follows, and no line
-opens or closes anything. So a merge can add, drop and combine lines in any order, even git's
-``merge=union``, which keeps the lines of both sides: in a nested file, it would keep opening
-brackets of both sides, too. Pure: text in, values out.
+opens or closes anything. So where both sides of a merge recorded one scenario again, their lines
+can be added, dropped and combined in any order. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ from megtrim.input_files import expect_merged
 MAX_TEXT = 64 * 1024 * 1024
 END_KEY, END_VALUE = "", "end"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_MERGE_HINT = (
-    "keep the lines of both sides and remove those of the markers: that is the merge; "
-    "with `merge=union` for this file in .gitattributes git does it itself"
-)
+_MERGE_HINT = "keep the lines of both sides, and remove those of the markers: that is the merge"
 
 
 class Entries(list[tuple[str, Any]]):

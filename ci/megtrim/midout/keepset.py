@@ -1,10 +1,10 @@
 """The keep set: regions, functions and operators that the scenarios need, and which needs each.
 
-A team commits it as ``megtrim/keepset.json``: one line for each scenario, region, function,
-operator, data type, elementwise mode and graph hash, sorted, so that git merges it by line::
+Its text has one line for each scenario, region, function, operator, data type, elementwise mode
+and graph hash, sorted::
 
     {
-     "version": 1,
+     "version": 2,
      "generation": 20220507,
      "operators": "listed",
      "scenario resnet18/default@any": {"model_sha256": "...", ...},
@@ -15,7 +15,8 @@ operator, data type, elementwise mode and graph hash, sorted, so that git merges
     }
 
 ``"operators": "all"`` keeps all operators, and lists none. Functions are listed only if functions
-are trimmed; a scenario then names the link that they belong to. Pure: text in, values out.
+are trimmed; a scenario then names the link that they belong to. Version 1 did not say which models
+have a hash. Pure: text in, values out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ from megtrim.models.operators import OperatorNeeds
 GENERATIONS = (20190219, 20220507)
 """Versions of the header in engines: up to 1.6, and from 1.7 on."""
 
-VERSION = 1
+VERSION = 2
+_VERSIONS = (1, VERSION)
 _MAX_THREADS = 4096
 _KINDS = (
     *("version", "generation", "operators", "scenario", "region", "function"),
@@ -219,7 +221,7 @@ def _normal(record: ScenarioRecord) -> ScenarioRecord:
 
 
 def dump_keep_set(keep: KeepSet) -> str:
-    """Return the text of ``megtrim/keepset.json``. Equal values give equal text."""
+    """Return the text of a keep set. Equal values give equal text."""
     return dump_entries(
         (
             ("version", VERSION),
@@ -238,8 +240,7 @@ def read_keep_set(path: Path, *, shown: str = "") -> KeepSet:
 
     Raises InputError.
     """
-    expected = "a keep set, usually megtrim/keepset.json"
-    text = read_text(path, most_bytes=MAX_TEXT, expected=expected, shown=shown, hint=HINT)
+    text = read_text(path, most_bytes=MAX_TEXT, expected="a keep set", shown=shown, hint=HINT)
     return parse_keep_set(text, source=shown or str(path))
 
 
@@ -252,7 +253,7 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     reader = LineReader(text, source, HINT, ACCEPT)
     tables = reader.kinds(_KINDS)
     version = reader.single(tables["version"], "version")
-    if version != VERSION or isinstance(version, bool):
+    if version not in _VERSIONS or isinstance(version, bool):
         reader.fail(f"found version {version!r}, expected {VERSION}", "version")
     generation = reader.single(tables["generation"], "generation")
     reader.number(generation, *GENERATIONS, "generation")
@@ -274,7 +275,8 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
                 if name not in records:
                     problem = f"a {kind} is needed by {name!r}, which is not a scenario of the file"
                     reader.fail(problem, f"{kind} {item}")
-    return build_keep_set(generation, records.values(), parse_operators(reader, tables))
+    operators = parse_operators(reader, tables, version=version)
+    return build_keep_set(generation, records.values(), operators)
 
 
 def _dump_record(record: ScenarioRecord) -> dict[str, object]:

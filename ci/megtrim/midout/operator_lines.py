@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from megtrim.midout.grammar import is_identifier
 from megtrim.midout.json_lines import Entries, LineReader
@@ -27,11 +26,16 @@ def dump_operators(needs: OperatorNeeds | None) -> Iterator[tuple[str, object]]:
     yield from ((f"operator {name}", models) for name, models in needs.operators)
     yield from ((f"dtype {name}", models) for name, models in needs.dtypes)
     yield from ((f"elemwise_mode {name}", models) for name, models in needs.elemwise_modes)
-    yield from ((f"hash {number}", True) for number in needs.hashes)
+    yield from ((f"hash {number}", models) for number, models in needs.hashes)
 
 
-def parse_operators(reader: LineReader, tables: dict[str, Entries]) -> OperatorNeeds | None:
-    """Read the entries back, each by its kind, and that of ``operators``."""
+def parse_operators(
+    reader: LineReader, tables: dict[str, Entries], *, version: int
+) -> OperatorNeeds | None:
+    """Read the entries back, each by its kind, and that of ``operators``.
+
+    Version 1 does not say whose a hash is: there, each belongs to all models.
+    """
     kept = reader.single(tables["operators"], "operators")
     if kept not in (_ALL, _LISTED):
         reader.fail(f"found {kept!r}, expected {_ALL!r} or {_LISTED!r}", "operators")
@@ -41,7 +45,7 @@ def parse_operators(reader: LineReader, tables: dict[str, Entries]) -> OperatorN
                 reader.fail(f"{kind} {name} is listed, but all are kept", f"{kind} {name}")
         return None
     return OperatorNeeds(
-        hashes=tuple(sorted({_hash(reader, *entry) for entry in tables["hash"]})),
+        hashes=_parse_hashes(reader, tables, version),
         dtypes=_parse_needed(reader, tables, "dtype"),
         operators=_parse_needed(reader, tables, "operator"),
         elemwise_modes=_parse_needed(reader, tables, "elemwise_mode"),
@@ -58,8 +62,17 @@ def _parse_needed(reader: LineReader, tables: dict[str, Entries], kind: str) -> 
     return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
 
 
-def _hash(reader: LineReader, name: str, value: Any) -> int:
-    key = f"hash {name}"
-    if value is not True or not _HASH.fullmatch(name) or str(int(name)) != name:
-        reader.fail('expected "hash NUMBER": true', key)
-    return reader.number(int(name), 0, MAX_HASH, key)
+def _parse_hashes(
+    reader: LineReader, tables: dict[str, Entries], version: int
+) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    every = {name.partition("/")[0] for name, _ in tables["scenario"]}
+    users: dict[int, set[str]] = {}
+    for name, value in tables["hash"]:
+        key = f"hash {name}"
+        if not _HASH.fullmatch(name) or str(int(name)) != name:
+            reader.fail('expected "hash NUMBER"', key)
+        if version == 1 and value is not True:
+            reader.fail('expected "hash NUMBER": true', key)
+        models = every if version == 1 else reader.texts(value, key)
+        users.setdefault(reader.number(int(name), 0, MAX_HASH, key), set()).update(models)
+    return tuple((number, tuple(sorted(users[number]))) for number in sorted(users))

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from megtrim.errors import InputError
 from megtrim.input_files import expect_merged
@@ -62,12 +62,20 @@ Needed = tuple[tuple[str, tuple[str, ...]], ...]
 class OperatorNeeds:
     """The needs of all models together."""
 
-    hashes: tuple[int, ...]
-    """Sorted; empty if one of the models has no hash: the engine then checks none."""
+    hashes: tuple[tuple[int, tuple[str, ...]], ...]
+    """Graph hashes, each with the models that have it, both sorted."""
     dtypes: Needed
     operators: Needed
     """Class names without version suffix: ``MatrixMulV2`` becomes ``MatrixMul``."""
     elemwise_modes: Needed
+
+    @property
+    def checked_hashes(self) -> tuple[int, ...]:
+        """What the engine compares a model's hash with: nothing if one of the models has none."""
+        tables = (self.dtypes, self.operators, self.elemwise_modes)
+        models = {model for table in tables for _, users in table for model in users}
+        hashed = {model for _, users in self.hashes for model in users}
+        return tuple(number for number, _ in self.hashes) if models <= hashed else ()
 
 
 def strip_version(name: str) -> str:
@@ -104,18 +112,41 @@ def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
     """Merge the needs of all models, given as pairs of model name and needs.
 
     The rules are those of the engine's header generator: operator names lose their version suffix,
-    and one model without a graph hash disables the check of hashes.
+    and a model has a graph hash only if each of its dumps has one.
     """
-    infos = [info for _, info in models]
-    hashes = {info.hash for info in infos if info.hash is not None}
-    complete = all(info.hash is not None for info in infos)
+    unhashed = {model for model, info in models if info.hash is None}
     return OperatorNeeds(
-        hashes=tuple(sorted(hashes)) if complete else (),
+        hashes=_collect_users(
+            (model, [info.hash])
+            for model, info in models
+            if info.hash is not None and model not in unhashed
+        ),
         dtypes=_collect_users((model, info.dtypes) for model, info in models),
         operators=_collect_users(
             (model, [strip_version(name) for name in info.opr_types]) for model, info in models
         ),
         elemwise_modes=_collect_users((model, info.elemwise_modes) for model, info in models),
+    )
+
+
+def select_needs(needs: OperatorNeeds, model: str) -> OperatorNeeds:
+    """Return what one of the models needs."""
+    return OperatorNeeds(
+        hashes=_select(needs.hashes, model),
+        dtypes=_select(needs.dtypes, model),
+        operators=_select(needs.operators, model),
+        elemwise_modes=_select(needs.elemwise_modes, model),
+    )
+
+
+def unite_needs(every: Iterable[OperatorNeeds]) -> OperatorNeeds:
+    """Return what all models need together, each given alone or with others."""
+    parts = tuple(every)
+    return OperatorNeeds(
+        hashes=_unite(needs.hashes for needs in parts),
+        dtypes=_unite(needs.dtypes for needs in parts),
+        operators=_unite(needs.operators for needs in parts),
+        elemwise_modes=_unite(needs.elemwise_modes for needs in parts),
     )
 
 
@@ -151,12 +182,31 @@ def _missing(declared: Iterable[str], actual: Iterable[str]) -> list[str]:
     return sorted({strip_version(name) for name in actual} - {strip_version(n) for n in declared})
 
 
-def _collect_users(needs: Iterable[tuple[str, Iterable[str]]]) -> Needed:
-    users: dict[str, set[str]] = {}
-    for model, names in needs:
-        for name in names:
-            users.setdefault(name, set()).add(model)
-    return tuple((name, tuple(sorted(users[name]))) for name in sorted(users))
+_Item = TypeVar("_Item", int, str)
+
+
+def _collect_users(
+    needs: Iterable[tuple[str, Iterable[_Item]]],
+) -> tuple[tuple[_Item, tuple[str, ...]], ...]:
+    users: dict[_Item, set[str]] = {}
+    for model, items in needs:
+        for item in items:
+            users.setdefault(item, set()).add(model)
+    return tuple((item, tuple(sorted(users[item]))) for item in sorted(users))
+
+
+def _select(
+    table: tuple[tuple[_Item, tuple[str, ...]], ...], model: str
+) -> tuple[tuple[_Item, tuple[str, ...]], ...]:
+    return tuple((item, (model,)) for item, users in table if model in users)
+
+
+def _unite(
+    tables: Iterable[tuple[tuple[_Item, tuple[str, ...]], ...]],
+) -> tuple[tuple[_Item, tuple[str, ...]], ...]:
+    return _collect_users(
+        (model, (item,)) for table in tables for item, users in table for model in users
+    )
 
 
 @dataclass(frozen=True, slots=True)

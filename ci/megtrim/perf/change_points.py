@@ -22,8 +22,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy import stats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,7 +132,8 @@ def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     medians = np.median(sliding_window_view(levels, _NEIGHBOURHOOD), axis=1)
     around = np.pad(medians, _NEIGHBOURHOOD // 2, mode="edge")
     distances = np.abs(levels - around)
-    scale = max(float(stats.median_abs_deviation(levels - around, scale="normal")), _SMALLEST_NOISE)
+    spread = scipy.stats.median_abs_deviation(levels - around, scale="normal")
+    scale = max(float(spread), _SMALLEST_NOISE)
     return np.where(distances > _OUTLIER_SCALES * scale, around, levels)
 
 
@@ -148,7 +149,7 @@ def _propose(levels: NDArray[np.float64]) -> list[int]:
 
 def _estimate_noise(levels: NDArray[np.float64]) -> float:
     """Return the standard deviation between neighbouring nights, which no step changes much."""
-    spread = stats.median_abs_deviation(np.diff(levels), scale="normal")
+    spread = scipy.stats.median_abs_deviation(np.diff(levels), scale="normal")
     return max(float(spread) / math.sqrt(2), _SMALLEST_NOISE)
 
 
@@ -169,9 +170,10 @@ def _keep_significant(levels: NDArray[np.float64], proposed: Sequence[int]) -> l
 def _doubt(before: NDArray[np.float64], after: NDArray[np.float64], alike: float) -> float:
     """Return the larger of two p-values, each over the share of false calls that it may make."""
     by_mean, _ = _compare_means(before, after)
-    score = float(stats.norm.isf(max(by_mean, _SMALLEST_P) / 2)) / math.sqrt(_inflation(alike))
-    by_rank = float(stats.mannwhitneyu(before, after).pvalue)
-    return max(float(2 * stats.norm.sf(score)) / _FALSE_BY_MEAN, by_rank / _FALSE_BY_RANK)
+    score = float(scipy.stats.norm.isf(max(by_mean, _SMALLEST_P) / 2))
+    score /= math.sqrt(_inflation(alike))
+    by_rank = float(scipy.stats.mannwhitneyu(before, after).pvalue)
+    return max(float(2 * scipy.stats.norm.sf(score)) / _FALSE_BY_MEAN, by_rank / _FALSE_BY_RANK)
 
 
 def _compare_means(
@@ -184,7 +186,7 @@ def _compare_means(
     with warnings.catch_warnings():
         # A side whose nights are all equal, as a simulator's may be, is no reason to warn.
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = stats.ttest_ind(after, before)
+        found = scipy.stats.ttest_ind(after, before)
         interval = found.confidence_interval()
     return float(found.pvalue), (float(interval.low), float(interval.high))
 
@@ -294,6 +296,6 @@ def _date_range(levels: NDArray[np.float64], alike: float) -> tuple[int, int]:
     """Return the last night surely before, and the first surely after, the change."""
     costs = _split_costs(levels)
     variance = max(float(costs.min()) / len(levels), _SMALLEST_NOISE**2)
-    limit = variance * _inflation(alike) * float(stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
+    limit = variance * _inflation(alike) * float(scipy.stats.chi2.ppf(_DATE_CONFIDENCE, df=1))
     possible = np.flatnonzero(costs - costs.min() <= limit) + SHORTEST
     return int(possible[0]) - 1, int(possible[-1])

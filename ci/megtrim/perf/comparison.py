@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.sequential import SamplingPlan
+from megtrim.perf.time_stage import TimeStage
 
 MARGIN = 3.0
 """Thresholds that a change surely stays below where the answer to "more than one?" is no.
@@ -58,13 +59,11 @@ class TimeComparison:
     """
 
 
-def match_pairs(
-    samples: Iterable[Sample], first: str, second: str, stage: SampleStage
-) -> list[Pair]:
+def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeStage) -> list[Pair]:
     """Pair the samples of each round, in the order of rounds; a marked one drops its pair."""
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
-        time_ms = sample.median_ms(stage)
+        time_ms = sample.time_ms(stage)
         if not sample.counts or time_ms is None:
             continue
         key = (sample.round_number, sample.contestant)
@@ -139,7 +138,7 @@ def sequential_p_value(pairs: Sequence[Pair], plan: SamplingPlan) -> float:
     """
     logs = np.log([pair.second_ms / pair.first_ms for pair in pairs])
     reached = [count for count in plan.looks if count <= len(logs)]
-    values = [float(stats.wilcoxon(logs[:count]).pvalue) for count in reached]
+    values = [float(scipy.stats.wilcoxon(logs[:count]).pvalue) for count in reached]
     return min(1.0, len(plan.looks) * min(values, default=1.0))
 
 
@@ -153,7 +152,7 @@ def adjust_p_values(p_values: Mapping[str, float]) -> dict[str, float]:
     names = sorted(p_values)
     if not names:
         return {}
-    adjusted = stats.false_discovery_control([p_values[name] for name in names], method="by")
+    adjusted = scipy.stats.false_discovery_control([p_values[name] for name in names], method="by")
     return {name: float(value) for name, value in zip(names, adjusted, strict=True)}
 
 
@@ -192,7 +191,7 @@ def _p_value(count: int, rank_sum: int) -> float:
         if rank <= rest:
             values[rank - 1] = rank
             rest -= rank
-    return float(stats.wilcoxon(values, method="exact").pvalue)
+    return float(scipy.stats.wilcoxon(values, method="exact").pvalue)
 
 
 def _exceeds(

@@ -19,8 +19,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InputError
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 from megtrim.strict_json import dump, load
 
 VERSION = 1
@@ -37,7 +38,6 @@ _PATH = re.compile(
     r"(?P<id>(?P<day>[0-9]{8})T[0-9]{6}Z-[0-9a-f]{12}-[0-9a-f]{16})\.json",
     re.ASCII,
 )
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 _NEWER = re.compile(r"version: found ([0-9]+), ")
@@ -92,7 +92,7 @@ class HistoryRow:
     """Its id, ``MODEL/SCENARIO@CLASS``."""
     contestant: str
     """The experiment, or the variant, such as ``reduced``."""
-    stage: SampleStage
+    stage: TimeStage
     status: RowStatus
     reason: str
     """Why it was skipped or how it failed; empty where it was measured."""
@@ -126,9 +126,9 @@ class MeasuredCommit:
     committed_at: str
 
     def __post_init__(self) -> None:
-        _expect(_COMMIT, "sha", self.sha, "a commit")
+        _expect(COMMIT_DIGEST, "sha", self.sha, "a commit")
         if self.parent:
-            _expect(_COMMIT, "parent", self.parent, "a commit or nothing")
+            _expect(COMMIT_DIGEST, "parent", self.parent, "a commit or nothing")
         parse_time("committed_at", self.committed_at)
 
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.errors import InputError
-
-
-class SampleStage(StrEnum):
-    """A stage of time that a process reports."""
-
-    PREPARE = "prepare"
-    WARM_UP = "warm-up"
-    ITERATION = "iteration"
+from megtrim.perf.time_stage import TimeStage
 
 
 class Mark(StrEnum):
@@ -56,12 +49,14 @@ class Sample:
         """Whether no mark leaves the sample out."""
         return not self.marks
 
-    def median_ms(self, stage: SampleStage) -> float | None:
-        """Return the median time of a stage; None if the process reported none."""
+    def time_ms(self, stage: TimeStage) -> float | None:
+        """Return the time of a stage, of iterations their median; None if none was reported."""
         match stage:
-            case SampleStage.PREPARE:
+            case TimeStage.PREPARE:
                 return self.prepare_ms
-            case SampleStage.WARM_UP:
-                return statistics.median(self.warm_ups_ms) if self.warm_ups_ms else None
-            case SampleStage.ITERATION:
+            case TimeStage.WARM_UP:
+                return self.warm_ups_ms[0] if self.warm_ups_ms else None
+            case TimeStage.SECOND_WARM_UP:
+                return self.warm_ups_ms[1] if len(self.warm_ups_ms) > 1 else None
+            case TimeStage.INFERENCE:
                 return statistics.median(self.iterations_ms) if self.iterations_ms else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy
 
 LOOKS = (12, 16, 24, 40)
 """Numbers of pairs after which a comparison is looked at; each look costs the last one power."""
@@ -38,12 +39,10 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
     Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
     """
-    from scipy import optimize, stats  # noqa: PLC0415 - a second, which only this function needs
-
     pairs = np.asarray(looks, dtype=float)
     correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
-    quantile = stats.norm.isf(alpha / 2)
-    spent = 2 * stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
+    quantile = scipy.stats.norm.isf(alpha / 2)
+    spent = 2 * scipy.stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
     bounds: list[float] = []
     for look, goal in enumerate(spent):
         covariance = correlation[: look + 1, : look + 1]
@@ -54,8 +53,8 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
             goal: float = goal,
         ) -> float:
             box = np.array([*bounds, bound])
-            normal = stats.multivariate_normal(cov=covariance, seed=1)
+            normal = scipy.stats.multivariate_normal(cov=covariance, seed=1)
             return float(1 - normal.cdf(box, lower_limit=-box) - goal)
 
-        bounds.append(float(optimize.brentq(excess, 1.0, 9.0, xtol=1e-4)))
-    return tuple(float(2 * stats.norm.sf(bound)) for bound in bounds)
+        bounds.append(float(scipy.optimize.brentq(excess, 1.0, 9.0, xtol=1e-4)))
+    return tuple(float(2 * scipy.stats.norm.sf(bound)) for bound in bounds)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from megtrim.perf.change_points import Change, Findings, find_changes
 from megtrim.perf.history import HistoryRun, Times
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -20,7 +20,7 @@ class SeriesKey:
 
     scenario: str
     contestant: str
-    stage: SampleStage
+    stage: TimeStage
     device: str
     """Identity of the device."""
     method: int

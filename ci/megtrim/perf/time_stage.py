@@ -13,5 +13,6 @@ class TimeStage(StrEnum):
     WARM_UP = "warm-up"
     """The first run that does not count (预热)."""
     SECOND_WARM_UP = "second-warm-up"
+    """The first that computes, where the first warm-up of all is a fake one."""
     INFERENCE = "inference"
     """One iteration (推理)."""

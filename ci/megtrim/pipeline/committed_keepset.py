@@ -1,8 +1,10 @@
-"""The keep set's file that the team commits: read, and held against what was traced now."""
+"""The keep set that the team commits: read, written, and held against what was traced now."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +17,16 @@ from megtrim.midout import staleness
 from megtrim.midout.keepset import (
     HINT,
     KeepSet,
-    dump_keep_set,
     find_lost_functions,
     find_lost_regions,
-    parse_keep_set,
     read_keep_set,
 )
+from megtrim.midout.keepset_folder import dump_folder, find_files, read_folder
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import keep_task, trims_plain_build, verb_of
-from megtrim.store import StageFolder, write_atomically
+from megtrim.store import StageFolder, cannot_write, sha256_file, write_atomically
 from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
 
@@ -38,10 +39,10 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
     """
     shown = loaded.config.keep_set
     path = loaded.resolve(shown)
-    if not path.exists():
+    if not find_files(path, shown=str(shown)):
         msg = f"{shown}: there is no keep set, which --committed trims by"
         raise InputError(msg, hint="make it, and commit it", command=ACCEPT)
-    keep = read_keep_set(path, shown=str(shown))
+    keep = read_folder(path, shown=str(shown))
     generation = engine.identity().generation
     if keep.generation != generation:
         msg = (
@@ -53,11 +54,40 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
     return keep
 
 
-def expect_readable(loaded: LoadedConfig) -> None:
-    """Refuse a committed keep set that what is traced now could not be held against."""
+def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:
+    """Refuse a committed keep set that what is traced now could not be held against.
+
+    ``accept``: it is written again, so it need not be readable.
+    """
+    path, shown = loaded.resolve(loaded.config.keep_set), str(loaded.config.keep_set)
+    if find_files(path, shown=shown) and not accept:
+        read_folder(path, shown=shown)
+
+
+def digest_committed(loaded: LoadedConfig) -> str:
+    """Return the digest of the committed files; empty if there are none."""
     path = loaded.resolve(loaded.config.keep_set)
-    if path.exists():
-        read_keep_set(path, shown=str(loaded.config.keep_set))
+    lines = [f"{sha256_file(path / name)}  {name}\n" for name in find_files(path)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest() if lines else ""
+
+
+def write_committed(path: Path, keep: KeepSet) -> None:
+    """Write the files of a keep set, and remove those of scenarios that it does not have."""
+    texts = dump_folder(keep)
+    for name, text in texts.items():
+        write_atomically(path / name, text)
+    for name in find_files(path):
+        if name not in texts:
+            _remove(path / name)
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink()
+        with suppress(OSError):  # the folder of a model that has other scenarios
+            file.parent.rmdir()
+    except OSError as error:
+        raise cannot_write(file, error) from None
 
 
 def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
@@ -73,28 +103,27 @@ def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
 def settle(session: Session, folder: StageFolder) -> int:
     """Hold a keep set, new or not, against the committed one; return the exit status.
 
-    That file is written where there is none yet or where a person accepts the new one. In
+    It is written where there is none yet or where a person accepts the new one. In
     committed mode it is the keep set, so there is nothing to settle. Raises TraceFailure where a
     trace shrank; a committed file that is missing something is a check of the verdict.
     """
     if session.request.committed or session.request.quick:
         return EXIT_PASS
-    text = folder.file(KEEP_SET_FILE).read_text(encoding="utf-8")
-    now = parse_keep_set(text, source=KEEP_SET_FILE)
+    now = read_keep_set(folder.file(KEEP_SET_FILE))
     path = session.request.path(session.request.config.keep_set)
-    if not path.exists() or session.request.accept:
+    if session.request.accept or not find_files(path):
         counts = _counts(now, _read_previous(path))
-        write_atomically(path, text)
+        write_committed(path, now)
         session.services.console.say(
             f"  wrote {path}: {counts}: commit it, it says what is kept and for whom"
         )
         return EXIT_PASS
-    before = read_keep_set(path, shown=str(session.request.config.keep_set))
+    before = read_folder(path, shown=str(session.request.config.keep_set))
     _expect_not_shrunken(before, now)
     check = keep_set_check(before, now, session.request)
     if check.status is not CheckStatus.PASS:
         session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
-    elif dump_keep_set(before) != text:
+    elif before != now:
         session.services.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
     return ProductFailure.exit_code if check.status is CheckStatus.FAIL else EXIT_PASS
 
@@ -105,7 +134,7 @@ def keep_set_checks(session: Session) -> Iterator[Check]:
     if folder is None or session.request.committed or session.request.quick:
         return
     path = session.request.config.keep_set
-    before = read_keep_set(session.request.path(path), shown=str(path))
+    before = read_folder(session.request.path(path), shown=str(path))
     yield keep_set_check(before, read_keep_set(folder.file(KEEP_SET_FILE)), session.request)
 
 
@@ -165,7 +194,7 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
 def _read_previous(path: Path) -> KeepSet | None:
     """Return the keep set that is replaced; None where there is none that can be read."""
     try:
-        return read_keep_set(path)
+        return read_folder(path)
     except InputError:
         return None
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from megtrim.config.units import format_bytes
@@ -34,6 +33,9 @@ from megtrim.report.text import clean
 from megtrim.verdict.model import TagUse, Verdict
 from megtrim.verdict.neighbours import count_working
 from megtrim.verdict.statuses import ScenarioStatus
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
@@ -86,6 +88,12 @@ def _times(verdict: Verdict) -> dict[str, Any]:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import (  # noqa: PLC0415 - most verbs write no page
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+    )
+
     environment = Environment(
         loader=PackageLoader("megtrim.report", "templates"),
         autoescape=True,

@@ -8,15 +8,19 @@ are, if they are bound to what is built here.
 from __future__ import annotations
 
 import hashlib
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.config.device import EMULATED
+from megtrim.console import show_time
 from megtrim.devices import Lease
+from megtrim.devices.cpu_features import read_device_features
 from megtrim.devices.retry import run_with_retries
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
 from megtrim.perf.contest import METHOD, Contest, ContestResult
+from megtrim.perf.experiments.situation import describe_lacking
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.running.contest_plan import (
@@ -28,11 +32,12 @@ from megtrim.pipeline.running.contest_plan import (
 from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
 from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.session import Session, scenario_inputs
-from megtrim.plan.graph import PLAIN, Task
+from megtrim.plan.graph import PLAIN, Stage, Task
 from megtrim.plan.performance import (
     BASE,
     compares_with_base,
     list_trimmed,
+    perf_tasks,
     subject_of,
     trimmed_variant,
 )
@@ -91,7 +96,11 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
     if isinstance(contest, str):
         return _skip(task, session, contest)
     if timed is None:
-        return _make_result(task, contest, *_measure(task, session, contest))
+        session.services.console.say(f"    time  {_describe_place(task, session)}")
+        device, measured = _measure(task, session, contest)
+        if isinstance(measured, str):
+            return _skip(task, session, f"{device.name}: {measured}")
+        return _make_result(task, contest, device, measured)
     brought = _choose(task, session, contest, timed)
     if brought.result is None:
         return _skip(task, session, brought.skipped)
@@ -120,15 +129,37 @@ def _skip(task: Task, session: Session, reason: str) -> PerfResult:
 
 def _measure(
     task: Task, session: Session, contest: Contest
-) -> tuple[DeviceIdentity, ContestResult]:
+) -> tuple[DeviceIdentity, ContestResult | str]:
+    """Return the machine and what it measured, or what its CPU must have and does not."""
     device, files = session.services.device(scenario_of(task)), find_files(task, session)
-    say = session.services.console.say
+    say, machine = session.services.console.say, session.services.toolchain.machine
 
-    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult]:
+    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
         who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
-        return who, measure(contest, files, lease, say=say)
+        features = read_device_features(lease.kind, machine, who.facts)
+        lacking = describe_lacking(list_needed_features(task), features)
+        return who, lacking or measure(contest, files, lease, say=say)
 
     return run_with_retries(device, attempt, say=say)
+
+
+def _describe_place(task: Task, session: Session) -> str:
+    """Say which of all comparisons this is, and how long the rest takes if it is like the others.
+
+    Those that were skipped took no time; of those that failed it is not known.
+    """
+    request = session.request
+    every = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
+    ids = [each.id for each in every if each.stage is Stage.PERF]
+    before = ids.index(task.id)
+    done = [session.results.done[each] for each in ids[:before] if each in session.results.done]
+    took_s = [
+        0.0 if found.measured is None else found.measured.time_s
+        for found in (each.result_as(PerfResult) for each in done)
+    ]
+    left_s = statistics.mean(took_s) * (len(ids) - before) if took_s else 0.0
+    left = f", about {show_time(left_s)} left" if left_s else ""
+    return f"comparison {before + 1} of {len(ids)}{left}"
 
 
 def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:

@@ -13,7 +13,7 @@ from pathlib import Path
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure
 from megtrim.pipeline.building.programs import warn_unweighed
-from megtrim.pipeline.committed_keepset import keep_set_checks
+from megtrim.pipeline.committed_keepset import digest_committed, keep_set_checks
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.result_content import content_of, failure_content
 from megtrim.pipeline.results import (
@@ -51,7 +51,6 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.size.budgets import ending
-from megtrim.store import sha256_file
 from megtrim.strict_json import dump
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
@@ -105,9 +104,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
             named[wanted] = failure_content(session.results.failed[wanted])
         else:
             named[wanted] = "not reached"
-    committed = session.request.path(config.keep_set)
-    if not (session.request.committed or session.request.quick) and committed.is_file():
-        named["committed keep set"] = sha256_file(committed)
+    judged = not (session.request.committed or session.request.quick)
+    if judged and (digest := digest_committed(session.request.loaded)):
+        named["committed keep set"] = digest
     if config.waivers:
         named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
     for scenario, proof in _last_proofs(task, session).items():
@@ -127,15 +126,15 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     toolchain = session.services.toolchain
     proofs = _last_proofs(task, session)
     proves = _proves(task)
-    lines = {e.id: session.request.loaded.line(*e.path) for e in all_scenarios(config)}
-    lines |= {
-        b.artifact: session.request.loaded.line("budgets", i) for i, b in enumerate(config.budgets)
+    places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
+    places |= {
+        b.artifact: session.request.loaded.place("budgets", i) for i, b in enumerate(config.budgets)
     }
     verdict = join(
         VerdictInputs(
             project=session.request.loaded.folder.name,
             config=session.request.loaded.path.name,
-            lines=lines,
+            places=places,
             engine=session.services.engine.identity(),
             toolchain=ToolchainIdentity(
                 kind=toolchain.kind,

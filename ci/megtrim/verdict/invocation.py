@@ -27,7 +27,7 @@ class Invocation:
     traces: tuple[str, ...] = ()
     committed: bool = False
     quick: bool = False
-    keep_set: str = "megtrim/keepset.json"
+    keep_set: str = "megtrim/keepset"
     """The file that a team commits; not an option, but a path like the others."""
 
     @property

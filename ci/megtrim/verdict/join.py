@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
+from megtrim.config.yaml.problems import Place
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
@@ -44,13 +45,13 @@ from megtrim.verdict.statuses import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictInputs:
-    """The results of the stages. ``lines``: where a scenario id or artifact name is configured."""
+    """The results of the stages. ``places``: where a scenario id or artifact is configured."""
 
     project: str
     config: str
     invocation: Invocation
     """How megtrim was called."""
-    lines: Mapping[str, int]
+    places: Mapping[str, Place]
     engine: EngineIdentity
     toolchain: ToolchainIdentity
     devices: tuple[DeviceIdentity, ...]
@@ -118,20 +119,21 @@ def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPol
 
 def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
     checks = list(facts.checks)
+    start = Place(file=facts.config, line=1)
     for scenario in facts.scenarios:
-        line = facts.lines.get(scenario.id, 1)
+        place = facts.places.get(scenario.id, start)
         checks += scenario_checks(
             scenario,
             invocation=facts.invocation,
-            file=facts.config,
-            line=line,
+            file=place.file,
+            line=place.line,
             expired=scenario.id in facts.expired,
         )
     for row in facts.budgets:
-        line = facts.lines.get(row.artifact, 1)
-        checks += budget_checks(row, invocation=facts.invocation, file=facts.config, line=line)
+        place = facts.places.get(row.artifact, start)
+        checks += budget_checks(row, invocation=facts.invocation, file=place.file, line=place.line)
     if facts.performance is not None:
-        checks += performance_checks(facts.performance, file=facts.config, lines=facts.lines)
+        checks += performance_checks(facts.performance, start=start, places=facts.places)
     # A run that only takes times builds nothing that scenarios could prove.
     if not facts.scenarios and (facts.performance is None or facts.artifacts):
         checks.append(_nothing_ran(facts.config))

@@ -8,7 +8,7 @@ time over time of the reference: above 1 is slower. Whoever measured decides ``d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -36,6 +36,18 @@ class PerformanceStatus(StrEnum):
     """The budget ended before the answer was clear."""
     REGRESSED = "regressed"
     WRONG_OUTPUTS = "wrong-outputs"
+
+
+STATUS_WORDS: Mapping[PerformanceStatus, str] = {
+    PerformanceStatus.MEASURED: "measured",
+    PerformanceStatus.SKIPPED: "skipped",
+    PerformanceStatus.FAILED: "failed",
+    PerformanceStatus.INFRASTRUCTURE: "infrastructure",
+    PerformanceStatus.INCONCLUSIVE: "unproven",
+    PerformanceStatus.REGRESSED: "regressed",
+    PerformanceStatus.WRONG_OUTPUTS: "wrong outputs",
+}
+"""As reports and summaries show them."""
 
 
 class Reference(StrEnum):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from megtrim.config.yaml.problems import Place
+from megtrim.perf.experiments.table import EXPERIMENTS
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.model import (
     Check,
@@ -21,7 +23,7 @@ from megtrim.verdict.model import (
     TrimmingRow,
 )
 from megtrim.verdict.next_step import LOOK_AT_DEVICE
-from megtrim.verdict.performance import Reference, check_status
+from megtrim.verdict.performance import STATUS_WORDS, Reference, check_status
 
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (
@@ -38,12 +40,18 @@ _HINTS: Mapping[PerformanceStatus, str] = {
     ),
 }
 
+_SEARCHES = (
+    "each of its processes searches, so they are few: measure an experiment that searches once "
+    "and then reads a cache or a dumped model"
+)
+
 
 def performance_checks(
-    performance: Performance, *, file: str, lines: Mapping[str, int]
+    performance: Performance, *, start: Place, places: Mapping[str, Place]
 ) -> Iterator[Check]:
-    """Yield the check of each row; ``lines``: where in ``file`` a scenario is configured."""
+    """Yield the check of each row; ``places``: where a scenario is configured."""
     for row in performance.all_rows:
+        place = places.get(row.scenario, start)
         status = check_status(row.status, performance.inconclusive)
         urgent = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
         yield Check(
@@ -53,30 +61,29 @@ def performance_checks(
             status=status,
             text=_text(row),
             detail="\n".join(_detail(row)) if urgent else "",
-            hint=_HINTS.get(row.status, ""),
+            hint=_find_hint(row),
             time_s=row.time_s,
-            file=file,
-            line=lines.get(row.scenario, 1),
+            file=place.file,
+            line=place.line,
             reproduce=row.reproduce,
         )
+
+
+def _find_hint(row: PerformanceRow | TrimmingRow) -> str:
+    if row.status is PerformanceStatus.INCONCLUSIVE and isinstance(row, PerformanceRow):
+        searching = (each.name for each in EXPERIMENTS if each.measured.searches)
+        if row.experiment in searching:
+            return _SEARCHES
+    return _HINTS.get(row.status, "")
 
 
 def summarize(performance: Performance) -> str:
     """Return one line that counts the rows by status: ``times: 12 measured, 1 regressed``."""
     found = [row.status for row in performance.all_rows]
-    counts = [f"{found.count(each)} {_WORDS[each]}" for each in PerformanceStatus if each in found]
+    counts = [
+        f"{found.count(each)} {STATUS_WORDS[each]}" for each in PerformanceStatus if each in found
+    ]
     return f"times: {', '.join(counts) or 'none'}"
-
-
-_WORDS: Mapping[PerformanceStatus, str] = {
-    PerformanceStatus.MEASURED: "measured",
-    PerformanceStatus.SKIPPED: "skipped",
-    PerformanceStatus.FAILED: "failed",
-    PerformanceStatus.INFRASTRUCTURE: "lost to a device",
-    PerformanceStatus.INCONCLUSIVE: "unproven",
-    PerformanceStatus.REGRESSED: "regressed",
-    PerformanceStatus.WRONG_OUTPUTS: "with wrong outputs",
-}
 
 
 def times_of(row: PerformanceRow | TrimmingRow) -> tuple[tuple[str, StageTime], ...]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.perf.history import HistoryRun
-from megtrim.perf.samples import SampleStage
 from megtrim.perf.series import Point, make_series
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import (
@@ -104,27 +103,6 @@ def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction
             night, scenario, [each for each in ours if each.record.scenario == scenario]
         )
     )
-
-
-def choose_base(
-    known: Iterable[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
-) -> str:
-    """Return the commit to compare ``head`` with; empty if there is none.
-
-    This is the base of the oldest open issue, so that its regression is seen until it is repaired,
-    else the last other commit that was measured: a night that is repeated finds it again.
-    """
-    unrepaired = [each for each in known if _is_active(each, config) and each.record.base]
-    if unrepaired:
-        base = min(unrepaired, key=lambda each: each.number).record.base
-        return "" if base == head else base
-    others = [each for each in runs if each.commit.sha != head]
-    return max(others, key=lambda each: each.id).commit.sha if others else ""
-
-
-def _is_active(issue: KnownIssue, config: str) -> bool:
-    record = issue.record
-    return issue.is_open and record.config == config and record.state is IssueState.REGRESSED
 
 
 def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:
@@ -253,7 +231,7 @@ def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point
     found = [
         each
         for each in make_series(night.runs, scenario=row.scenario)
-        if (each.key.contestant, each.key.stage) == (row.experiment, SampleStage.ITERATION)
+        if (each.key.contestant, each.key.stage) == (row.experiment, TimeStage.INFERENCE)
         and each.device_name == row.device
     ]
     if not found:

@@ -74,7 +74,8 @@ class Forge:
         made = self.api.commits[self.api.heads[branch]]
         parent = made.parents[0]
         before = self.api.commits[parent].files
-        changed = {path: data for path, data in made.files.items() if before.get(path) != data}
+        changed: dict[str, bytes | None] = dict.fromkeys(before.keys() - made.files.keys())
+        changed |= {path: data for path, data in made.files.items() if before.get(path) != data}
         sha = self.code.commit(changed, message=made.message, branch=branch, base=parent)
         self.know(sha)
         self.api.set_head(branch, sha)

@@ -14,7 +14,6 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.test_evidence import Team
-from megtrim.midout.keepset import read_keep_set
 from megtrim.process import ProcessRunner
 from megtrim.store import sha256_file
 from support import sshd
@@ -58,9 +57,9 @@ def rock(board: Sshd, **more: object) -> dict[str, object]:
 
 def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
     """The twin was brought there; the keep set is the same, byte for byte."""
-    whole = team.keep.read_bytes()
+    whole = team.keep.texts()
     team.project.write(team.project.read() | {"devices": [rock(board)]})
-    team.keep.unlink()
+    team.keep.remove()
     trimmed = team.trim()
 
     verdict = json.loads((team.folder / "results/verdict.json").read_text("utf-8"))
@@ -69,21 +68,21 @@ def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
     assert verdict["verdict"] == "pass"
     assert [(each["name"], each["kind"]) for each in verdict["devices"]] == [("rock-5", "ssh")]
     assert sha256_file(linked / "links/probed/load_and_run") in brought
-    assert "main" in read_keep_set(team.keep).functions()
-    assert team.keep.read_bytes() == whole
+    assert "main" in team.keep.read().functions()
+    assert team.keep.texts() == whole
     assert board.run_directories() == []
 
 
 def test_device_jobs_record_on_a_board(team: Team, board: Sshd) -> None:
     """First they trace; then the twin records, of the link that depends on that."""
-    whole = team.keep.read_bytes()
+    whole = team.keep.texts()
     team.project.write(team.project.read() | {"devices": [rock(board, runner=True)]})
     traces = team.run(team.pack("--traces"), "brought/traces")
     functions = team.run(team.pack("--functions", "--evidence", "brought"), "brought/functions")
-    team.keep.unlink()
+    team.keep.remove()
     team.trim("--traces", "brought")
 
     for evidence, purpose in ((traces, "trace"), (functions, "record")):
         assert (evidence["purpose"], evidence["device"]["kind"]) == (purpose, "ssh")
         assert [each["status"] for each in evidence["results"]] == ["pass"]
-    assert team.keep.read_bytes() == whole
+    assert team.keep.texts() == whole

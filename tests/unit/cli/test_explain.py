@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.pipeline.results import VerdictResult
 from megtrim.store import Store
 from megtrim.verdict import next_step
@@ -25,9 +25,7 @@ def project(shell: Shell) -> Shell:
     """A configuration with one model, and a keep set of two regions."""
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
-    keep = shell.folder / "megtrim" / "keepset.json"
-    keep.parent.mkdir()
-    keep.write_text(dump_keep_set(keep_set(1, 2)), encoding="utf-8")
+    write_committed(shell.folder / "megtrim" / "keepset", keep_set(1, 2))
     return shell
 
 
@@ -101,7 +99,7 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
     """Each with what to do."""
     unknown = project("explain", "nothing")
     verdict = project("explain", "verdict")
-    (project.folder / "megtrim" / "keepset.json").unlink()
+    (project.folder / "megtrim" / "keepset" / "m" / "s@any.json").unlink()
     no_keep_set = project("explain", "m")
 
     assert [answer.status for answer in (unknown, verdict, no_keep_set)] == [2, 2, 2]

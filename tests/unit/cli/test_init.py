@@ -38,15 +38,15 @@ def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
     assert lines == [
         f"wrote resnet18-s.h2d-0.npy, {takes} resnet18-s.mge",
         f"wrote mobilenet-s.v2.h2d-0.npy, {takes} mobilenet-s.v2.mge",
-        "wrote megtrim.yaml, for the engine in ../MegEngine",
+        "wrote megtrim.yaml and megtrim/models, for the engine in ../MegEngine",
     ]
     assert re.fullmatch(r"time: about \d+ minutes, by the size of the engine alone", time)
     assert following == "next: megtrim trim --config megtrim.yaml"
     config = load_config(team.folder / "megtrim.yaml").config
     assert (config.engine.kind, str(config.engine.source)) == ("megengine", "../MegEngine")
     assert [(m.name, str(m.file), [str(p) for p in m.strip_info]) for m in config.models] == [
-        ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
         ("mobilenet-s.v2", "mobilenet-s.v2.mge", []),
+        ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
     ]
     assert config.models[0].scenarios[0].inputs == {"h2d[0]": Path("resnet18-s.h2d-0.npy")}
 
@@ -87,6 +87,20 @@ def test_init_writes_paths_relative_to_the_configuration(team: Shell) -> None:
     assert str(config.models[0].file) == "../resnet18-s.mge"
     assert str(config.models[0].scenarios[0].inputs["h2d[0]"]) == "../resnet18-s.h2d-0.npy"
     assert str(config.engine.source) == "../../MegEngine"
+
+
+def test_two_configurations_can_share_the_models(team: Shell) -> None:
+    """One for each platform, in one folder; a model of that name that is another one stays."""
+    team.model("resnet18-s.mge")
+    first = team("init", "resnet18-s.mge")
+    second = team("init", "-c", "android.yaml", "resnet18-s.mge")
+    model = team.folder / "megtrim/models/resnet18-s.yaml"
+    model.write_text("mine", encoding="utf-8")
+    err = refused(team, "-c", "linux.yaml", "resnet18-s.mge")
+
+    assert (first.status, second.status) == (0, 0)
+    assert err.startswith("megtrim: megtrim/models/resnet18-s.yaml exists and differs\n")
+    assert model.read_text(encoding="utf-8") == "mine"
 
 
 def refused(shell: Shell, *arguments: str) -> str:

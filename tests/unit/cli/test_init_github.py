@@ -36,22 +36,22 @@ def given(folder: Path, name: str) -> dict[str, str]:
 
 
 def test_everything_at_once(team: Shell) -> None:
-    """Configuration, callers, and the line for git."""
+    """Configuration and callers."""
     answer = team("init", "tiny-vgg.sample", *KIT)
 
     assert (answer.status, answer.err) == (0, "")
-    paths = [team.folder / name for name in (*WRITTEN, ".gitattributes")]
+    paths = [team.folder / name for name in WRITTEN]
     last = 'next: megtrim trim, commit, and require the check "size / verdict"'
     assert answer.out.splitlines() == [
         "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
-        "wrote megtrim.yaml, for the sample engine",
+        "wrote megtrim.yaml and megtrim/models, for the sample engine",
         *(f"wrote {path}" for path in paths),
         last,
     ]
     assert (team.folder / "megtrim.yaml").is_file()
-    assert paths[-1].read_text(encoding="utf-8") == "megtrim/keepset.json merge=union\n"
+    assert not (team.folder / ".gitattributes").exists()
     assert given(team.folder, WRITTEN[0])["config"] == "megtrim.yaml"
-    assert given(team.folder, WRITTEN[1])["keep-set"] == "megtrim/keepset.json"
+    assert given(team.folder, WRITTEN[1])["keep-set"] == "megtrim/keepset"
 
 
 def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
@@ -64,14 +64,14 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     second = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
 
     assert (first.status, second.status) == (0, 0)
-    assert first.out.count("wrote ") == 4
+    assert first.out.count("wrote ") == 3
     assert second.out.count("wrote ") == 0
     assert given(team.folder, WRITTEN[0]) == {
         "config": "trim/m.yaml",
         "packages": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
         "pull-request": "${{ inputs.pull-request }}",
     }
-    assert given(team.folder, WRITTEN[1])["keep-set"] == "trim/megtrim/keepset.json"
+    assert given(team.folder, WRITTEN[1])["keep-set"] == "trim/megtrim/keepset"
     check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
     assert 'branches: ["trunk"]' in check
 
@@ -137,7 +137,7 @@ def test_a_keep_set_outside_is_refused(team: Shell) -> None:
     """A pull request could not bring it."""
     team("init", "tiny-vgg.sample")
     path = team.folder / "megtrim.yaml"
-    text = path.read_text(encoding="utf-8").replace("megtrim/keepset.json", "../keepset.json")
+    text = path.read_text(encoding="utf-8").replace("megtrim/keepset", "../keepset")
     path.write_text(text, encoding="utf-8")
 
     answer = team("init", *KIT)

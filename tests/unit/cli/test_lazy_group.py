@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
 import click
 import pytest
 
-from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.main import main
+from megtrim.process import Command, ProcessRunner
 from unit.cli.support import Shell
 
 MOVED = {
@@ -32,9 +37,9 @@ def test_a_verb_of_another_group_is_named(shell: Shell, words: str, found: str) 
 GROUP = LazyGroup(
     "tool",
     members={
-        "show": "megtrim.cli.ci.schema:schema",
-        "inner": "megtrim.cli.devices.group:devices",
-        "broken": "megtrim.nowhere:nothing",
+        "show": Member("megtrim.cli.ci.schema:schema", "Print it."),
+        "inner": Member("megtrim.cli.devices.group:devices", "Look around."),
+        "broken": Member("megtrim.nowhere:nothing", "Do nothing."),
     },
 )
 
@@ -50,3 +55,57 @@ def test_a_verb_is_imported_when_it_is_called() -> None:
     assert GROUP.get_command(context, "absent") is None
     with pytest.raises(ModuleNotFoundError):
         GROUP.get_command(context, "broken")
+
+
+def walk(group: click.Group) -> Iterator[LazyGroup]:
+    """Yield a group and all groups in it that are lazy."""
+    if isinstance(group, LazyGroup):
+        yield group
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        inner = group.get_command(context, name)
+        if isinstance(inner, click.Group):
+            yield from walk(inner)
+
+
+def test_a_list_says_of_each_verb_what_its_help_begins_with() -> None:
+    """The list is written without importing a verb, so nothing else keeps them equal."""
+    for group in walk(main):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            assert group.members[name].about == command.get_short_help_str(limit=1000), name
+
+
+@pytest.mark.parametrize("words", ["--version", "--help", "perf --help"])
+def test_a_list_of_verbs_imports_none_of_what_they_need(
+    processes: ProcessRunner, words: str
+) -> None:
+    """Each of these libraries takes a tenth of a second, or a whole one."""
+    assert list_heavy(processes, words) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["perf run --help", "perf list", "perf history --help", "trim -h"]
+)
+def test_a_verb_imports_statistics_and_templates_only_to_use_them(
+    processes: ProcessRunner, words: str
+) -> None:
+    """They take longer than all else that a verb imports."""
+    assert list_heavy(processes, words) in ([], ["numpy"])
+
+
+def list_heavy(processes: ProcessRunner, words: str) -> list[str]:
+    """Return the libraries that a call imports, of those that take long."""
+    script = (
+        "import sys\n"
+        "from megtrim.cli import main\n"
+        f"status = main._status({words.split()!r})\n"
+        "heavy = ['jinja2', 'numpy', 'ruptures', 'scipy.optimize', 'scipy.stats']\n"
+        "print(status, *(each for each in heavy if each in sys.modules))"
+    )
+    ended = processes.run(Command(argv=(sys.executable, "-c", script), timeout_s=60))
+    status, *found = ended.stdout.splitlines()[-1].split()
+    assert status == "0", ended.stderr
+    return found

@@ -102,7 +102,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                 ),
             },
         ),
-        "keep_set": Path("megtrim/keepset.json"),
+        "keep_set": Path("megtrim/keepset"),
         "verify": {
             "tolerance": 0.0,
             "relative_tolerance": 0.0,
@@ -122,6 +122,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "budget": {"rounds": None, "time_s": None},
             "threshold": 0.01,
             "floor_ms": 0.0,
+            "other_load": 0.5,
             "history": {"folder": None, "branch": None},
             "inconclusive": "fail",
         },

@@ -19,7 +19,7 @@ def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
     perf = load(tmp_path, SMALL).config.perf
 
     assert perf.names == tuple(each.name for each in EXPERIMENTS)
-    assert perf.criterion == Criterion(threshold=0.01, floor_ms=0.0)
+    assert perf.criterion == Criterion(threshold=0.01, floor_ms=0.0, other_load=0.5)
     assert perf.contest_budget == ContestBudget(rounds=40, limit_s=None)
     assert not perf.trimming
     assert perf.inconclusive == "fail"
@@ -42,6 +42,13 @@ def test_whatever_is_measured_is_compared_with_the_baseline(
     assert PerfConfig.model_validate(asked).names == names
 
 
+def test_other_programs_may_take_any_share(tmp_path: Path) -> None:
+    """For a runner that is never alone."""
+    perf = load(tmp_path, f"{SMALL}perf: {{other_load: any}}\n").config.perf
+
+    assert perf.criterion.other_load == 1.0
+
+
 def test_every_key_is_read(tmp_path: Path) -> None:
     """With units."""
     text = (
@@ -53,12 +60,13 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "  budget: {rounds: 24, time: 10 min}\n"
         "  threshold: 2.5%\n"
         "  floor: 50 us\n"
+        "  other_load: 25%\n"
         "  history: {branch: perf/history}\n"
         "  inconclusive: warn\n"
     )
     perf = load(tmp_path, SMALL + text).config.perf
 
-    assert perf.criterion == Criterion(threshold=0.025, floor_ms=0.05)
+    assert perf.criterion == Criterion(threshold=0.025, floor_ms=0.05, other_load=0.25)
     assert perf.contest_budget == ContestBudget(rounds=24, limit_s=600.0)
     assert perf.history.branch == "perf/history"
     assert perf.history.folder is None

@@ -13,7 +13,6 @@ from megtrim.config.workflow_templates import (
     SIZE_CHECK,
     Callers,
     Kit,
-    attributes,
     workflows,
 )
 from megtrim.errors import InputError
@@ -23,7 +22,7 @@ CALLERS = Callers(
     kit=Kit(repository="megtrim/kit.v2", sha=SHA, version="v1.20.3"),
     branch="release/1",
     config="trim/megtrim.yaml",
-    keep_set="trim/keepset.json",
+    keep_set="trim/keepset",
 )
 
 
@@ -52,7 +51,7 @@ def test_what_a_caller_says() -> None:
     }
     assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"] == {
         "config": "trim/megtrim.yaml",
-        "keep-set": "trim/keepset.json",
+        "keep-set": "trim/keepset",
     }
     assert yaml.safe_load(night)["jobs"]["night"]["with"] == {"config": "trim/megtrim.yaml"}
 
@@ -101,21 +100,3 @@ def test_what_could_be_read_otherwise_is_refused(change: dict[str, str], message
         workflows(replace(CALLERS, **change))  # type: ignore[arg-type]
 
     assert error.value.message.startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("present", "expected"),
-    [
-        ("", "m/keepset.json merge=union\n"),
-        ("*.mge filter=lfs\n", "*.mge filter=lfs\nm/keepset.json merge=union\n"),
-        ("*.mge filter=lfs", "*.mge filter=lfs\nm/keepset.json merge=union\n"),
-        ("m/keepset.json merge=union\n*.a b\n", "m/keepset.json merge=union\n*.a b\n"),
-        ("# m/keepset.json merge=union\n", None),
-    ],
-)
-def test_the_line_for_git_is_added_once(present: str, expected: str | None) -> None:
-    """Next to what is there already, whether that ends with a newline or not."""
-    expected = f"{present}m/keepset.json merge=union\n" if expected is None else expected
-
-    assert attributes(present, "m/keepset.json") == expected
-    assert attributes(expected, "m/keepset.json") == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -21,8 +20,8 @@ from megtrim.perf.samples import Mark
 from megtrim.perf.sequential import LOOKS
 from megtrim.verdict.model import CheckStatus, Verdict, VerdictKind, parse_verdict, to_json
 from megtrim.verdict.performance import PerformanceRow, PerformanceStatus
-from unit.evidence.night_faults import FAULTS, OTHER, WRONG
 from unit.evidence.support import (
+    BUNDLE,
     CONTEST,
     DAY,
     SCENARIO,
@@ -37,6 +36,7 @@ from unit.evidence.support import (
     unheld_contest,
     write_times,
 )
+from unit.nights.evidence_faults import OTHER, WRONG
 from unit.verdict.examples import passing
 
 INFRASTRUCTURE = PerformanceStatus.INFRASTRUCTURE
@@ -65,6 +65,7 @@ def joined(
         devices=(PHONE,),
         pending=pending,
         today=date.fromisoformat(DAY),
+        bundle=BUNDLE,
     )
     found = join_times(verdict or passing(), whole or asked(), judge)
     assert parse_verdict(to_json(found), source="x") == found
@@ -119,22 +120,6 @@ def test_times_stand_in_the_verdict(tmp_path: Path) -> None:
     assert "pixel-6" in [each.name for each in found.devices]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_of_a_night_costs_its_own_row(
-    tmp_path: Path, fault: Callable[[Path], None]
-) -> None:
-    """Nothing is known of it, and the row says why; the other row is what it would be."""
-    write_times(tmp_path / "whole", record(contest=OTHER))
-    fault(tmp_path / "bad")
-    found = joined(tmp_path)
-
-    assert (row_of(found).status, check_of(found)) == (INFRASTRUCTURE, CheckStatus.INFRASTRUCTURE)
-    assert FAULTS[fault] in row_of(found).reason
-    assert row_of(found, OTHER).times
-    assert row_of(found, OTHER).device == "pixel-6"
-    assert found.verdict is not VerdictKind.PASS
-
-
 PROGRAMS = {
     "crash": contest_result(status=ContestStatus.FAILED, reason="it was killed by SIGSEGV"),
     "hang": contest_result(
@@ -159,13 +144,23 @@ def test_a_program_that_fails_fails_its_own_row(tmp_path: Path, name: str) -> No
     assert found.headline.startswith("1 check failed, ")
 
 
-@pytest.mark.parametrize("mark", [Mark.THROTTLED, Mark.LOW_BATTERY, Mark.BUSY])
-def test_samples_that_do_not_count_are_shown_and_left_out(tmp_path: Path, mark: Mark) -> None:
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [
+        (Mark.THROTTLED, "the machine was throttled"),
+        (Mark.LOW_BATTERY, "the battery was low"),
+        (Mark.BUSY, "the machine was busy"),
+    ],
+)
+def test_samples_that_do_not_count_are_shown_and_left_out(
+    tmp_path: Path, mark: Mark, why: str
+) -> None:
     """A night of a throttled phone says nothing about the program."""
     write_times(tmp_path / "1", record(result=many(marks=(mark,))), record(contest=OTHER))
     row = row_of(joined(tmp_path))
 
-    assert (row.status, row.reason) == (INFRASTRUCTURE, "none of its samples count")
+    of = f"{2 * LOOKS[1]} of {2 * LOOKS[1]} processes"
+    assert (row.status, row.reason) == (INFRASTRUCTURE, f"none of its samples count: {why} in {of}")
     assert [(each.reason, each.count) for each in row.left_out] == [(str(mark), 2 * LOOKS[1])]
     assert row.times == ()
 

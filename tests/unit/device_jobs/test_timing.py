@@ -22,7 +22,7 @@ from megtrim.devices.local import Local
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import BundleInput
 from megtrim.evidence.bundle_contest import BundleContest
-from megtrim.evidence.contest_record import expect_of, parse_record
+from megtrim.evidence.contest_record import expect_of, make_evidence, parse_record
 from megtrim.evidence.evidence import EvidenceResult, dump_set, parse_set
 from megtrim.load_and_run.parity import EXACT
 from megtrim.perf.contest import ContestResult, ContestStatus
@@ -31,6 +31,7 @@ from megtrim.verdict.model import ScenarioStatus
 from support.timed_program import timed_program
 from unit.evidence.support import (
     BINDING,
+    BUNDLE,
     CONTEST,
     SCENARIO,
     bundle_contest,
@@ -67,6 +68,7 @@ class Place:
         return DeviceJob(
             bundle=bundle,
             folder=self.folder,
+            sha256=BUNDLE,
             work=self.work,
             scenarios=bundle.of_class("any"),
             asked=device(),
@@ -124,7 +126,11 @@ def test_samples_are_brought_back(place: Place) -> None:
     medians = {each.contestant: each.iterations_ms[0] for each in result.samples}
     assert medians == {"baseline": 20.0, "nchw88": 22.0}
     assert (found.lost, list(found.files)) == (0, [row.times])
-    assert found.evidence.entries[0].device.name == "pixel-6"
+    (entry,) = found.evidence.entries
+    assert entry.device.name == "pixel-6"
+    made = parse_record(found.files[str(row.times)].decode(), source="x")
+    assert make_evidence(made, str(row.times)) == entry
+    assert made.origin.bundle == BUNDLE
 
 
 def test_two_contests_of_one_scenario_have_two_records(place: Place) -> None:

@@ -26,7 +26,7 @@ from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.running import function_coverage
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
-from unit.evidence.support import bundle, device, scenario
+from unit.evidence.support import BUNDLE, bundle, device, scenario
 from unit.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice, FakeDirectory, Fickle
 from unit.stages.support import keep_set, trace
 
@@ -68,6 +68,7 @@ class Place:
         return DeviceJob(
             bundle=what,
             folder=self.folder,
+            sha256=BUNDLE,
             work=self.work,
             scenarios=what.scenarios,
             asked=device(),

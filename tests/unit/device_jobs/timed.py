@@ -13,7 +13,11 @@ from unit.stages.support import changed
 
 DIGEST = "e" * 64
 """Of the engine."""
-PERF = CONFIG + "perf: {experiments: [fast-run-cache], budget: {rounds: 12}, threshold: 2%}\n"
+PERF = (
+    CONFIG
+    + "perf: {experiments: [fast-run-cache], budget: {rounds: 12}, threshold: 2%, "
+    + "other_load: any}\n"
+)
 
 
 def timed(folder: Path, config: str = PERF, **changes: Any) -> Session:

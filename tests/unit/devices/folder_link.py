@@ -31,6 +31,8 @@ class FolderLink:
     """How many files still arrive damaged."""
     program: str = "sh"
     """The machine's shell."""
+    answers: list[str] = field(default_factory=list)
+    """What scripts printed, in order."""
     path: str = "/usr/sbin:/usr/bin:/sbin:/bin"
 
     def shell(
@@ -55,6 +57,7 @@ class FolderLink:
                 abort=abort,
             )
         )
+        self.answers.append(outcome.stdout)
         if self.cut and marker == self.cut:
             outcome = replace(outcome, stdout=outcome.stdout[:-2])
         return unframe_outcome(outcome, nonce, label=self.label, script=script)

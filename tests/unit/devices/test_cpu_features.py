@@ -35,3 +35,24 @@ def test_features_are_known_of_this_machine_alone() -> None:
     assert read_device_features("local", here) == read_cpu_features()
     assert read_device_features("adb", here) is None
     assert read_device_features("local", "riscv64") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "machine", "listed", "expected"),
+    [
+        ("adb", "aarch64", "fp asimd evtstrm aes asimdhp asimddp", {"dotprod"}),
+        ("ssh", "aarch64", "fp asimd crc32", set()),
+        ("ssh", "x86_64", "fpu sse2 avx avx2", {"avx2"}),
+        ("adb", "aarch64", "fpu sse2 avx2", None),
+        ("ssh", "x86_64", "", None),
+        ("ssh", "armv7l", "half thumb neon", None),
+        ("virtual-phone", "x86_64", "fpu sse2", None),
+    ],
+)
+def test_a_phone_or_board_says_what_its_cpu_has(
+    kind: str, machine: str, listed: str, expected: set[str] | None
+) -> None:
+    """Unless it is played by this machine, or says nothing; an unknown CPU is not held back."""
+    facts = {"CPU features": listed} if listed else {}
+
+    assert read_device_features(kind, machine, facts) == expected

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure, Interrupted
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.process import Command, ProcessRunner
 from support.waiting import alive, until
 
 
@@ -47,12 +50,30 @@ def test_a_program_runs_in_its_folder(device: Local, tmp_path: Path) -> None:
             stderr="1 a b c\n",
             wall_s=run.wall_s,
             timed_out=False,
+            other_load=run.other_load,
         )
         assert directory.names("dump") == ("out",)
         assert directory.get("dump/out") == b"made\n"
         assert directory.get("dump/none") is None
         assert directory.get("dump") is None
         assert directory.names("nowhere") == directory.names("model.mge") == ()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others do not count like this")
+def test_other_programs_are_noticed(
+    device: Local, processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """As many that never pause as there are CPUs leave nothing idle."""
+    spin = "while True: pass"
+    busy = Command(argv=(sys.executable, "-c", spin), timeout_s=60)
+    with device.open() as directory, ExitStack() as stack:
+        directory.put(script(tmp_path, "sleep 0.5"), "program")
+        for _ in range(os.cpu_count() or 1):
+            stack.enter_context(processes.background(busy))
+        run = directory.run(("program",), timeout_s=5)
+
+    assert run.other_load is not None
+    assert run.other_load > 0.9
 
 
 def test_a_trap_and_a_hang_are_values(device: Local, tmp_path: Path) -> None:

@@ -17,7 +17,12 @@ from megtrim.evidence.bundle import (
     ProvenScenario,
 )
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
-from megtrim.evidence.contest_record import ContestRecord, dump_record, make_contest_result
+from megtrim.evidence.contest_record import (
+    ContestRecord,
+    RecordOrigin,
+    dump_record,
+    make_contest_result,
+)
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
 from megtrim.load_and_run.parity import EXACT
@@ -44,6 +49,7 @@ from megtrim.verdict.model import (
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64
 OTHER_BINDING = "c" * 64
+BUNDLE = "f" * 64
 DAY = "2027-01-31"
 
 HOSTILE_NAMES = ("", "..", "../x", "/etc/passwd", "a/b", "a\nb", "-x", "a\x00", "ü", "x" * 201)
@@ -243,8 +249,25 @@ def contest_result(**changes: Any) -> ContestResult:
     return ContestResult(**{**values, **changes})
 
 
+def origin(**changes: Any) -> RecordOrigin:
+    """Return the job that :func:`evidence` is of."""
+    made = evidence()
+    values: dict[str, Any] = {
+        "bundle": BUNDLE,
+        "cpu_class": made.cpu_class,
+        "device": made.device,
+        "day": made.day,
+    }
+    return RecordOrigin(**{**values, **changes})
+
+
 def record(**changes: Any) -> ContestRecord:
-    values = {"contest": CONTEST, "binding": BINDING, "result": contest_result()}
+    values = {
+        "contest": CONTEST,
+        "binding": BINDING,
+        "origin": origin(),
+        "result": contest_result(),
+    }
     return ContestRecord(**{**values, **changes})
 
 
@@ -255,8 +278,10 @@ def timed(brought: ContestRecord, **changes: Any) -> EvidenceResult:
 
 
 def write_times(folder: Path, *records: ContestRecord, **changes: Any) -> Path:
-    """Write the folder of a device job that measured contests."""
+    """Write the folder of a device job that measured contests; ``changes``: of all of it."""
+    records = tuple(replace(each, origin=replace(each.origin, **changes)) for each in records)
     results = tuple(timed(each) for each in records)
+    changes.pop("bundle", None)
     text = written(evidence(*results, purpose=JobPurpose.TIME, **changes))
     files = {
         str(row.times): dump_record(each).encode()

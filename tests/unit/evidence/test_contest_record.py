@@ -186,7 +186,7 @@ def test_samples_of_another_contest_are_refused(changes: dict[str, str], found: 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (put("version", value=2), "version: found 2, expected 1"),
+        (put("version", value=1), "version: found 1, expected 2"),
         (put("contest", value="a\nb"), "contest: found 'a\\nb', expected one line"),
         (put("result", "status", value="good"), "expected one of measured, failed or wrong-out"),
         (put("result", "status", value="pass"), "expected one of measured, failed or wrong-out"),

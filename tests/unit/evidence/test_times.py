@@ -16,9 +16,9 @@ from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.contest_record import make_skipped_result
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge, read_times
 from megtrim.verdict.model import DeviceIdentity
-from unit.evidence.night_faults import FAULTS, OTHER, PHONE, WRONG, lose, not_json, verification
 from unit.evidence.support import (
     BINDING,
+    BUNDLE,
     CONTEST,
     DAY,
     contest,
@@ -31,6 +31,16 @@ from unit.evidence.support import (
     write_times,
     written,
 )
+from unit.nights.evidence_faults import (
+    EVIDENCE_FAULTS,
+    HARMLESS,
+    OTHER,
+    PHONE,
+    WRONG,
+    lose,
+    not_json,
+    verification,
+)
 
 SLOW = contest_result(samples=tuple(samples(2.0)))
 
@@ -39,7 +49,12 @@ def choose(
     folder: Path, id_: str = CONTEST, *, cpu_features: tuple[str, ...] = (), **changes: Any
 ) -> TimedContest:
     """Return what counts of all that lies in a folder."""
-    given = {"devices": (device(),), "pending": None, "today": date.fromisoformat(DAY)}
+    given = {
+        "devices": (device(),),
+        "pending": None,
+        "today": date.fromisoformat(DAY),
+        "bundle": BUNDLE,
+    }
     judge = TimesJudge(brought=read_times([folder]), **{**given, **changes})
     asked = AskedContest(
         id=id_,
@@ -115,21 +130,50 @@ def test_a_second_device_delivers_what_the_first_lost(tmp_path: Path) -> None:
     assert choose(tmp_path).device == other
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", EVIDENCE_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_costs_its_own_contest_alone(tmp_path: Path, fault: Callable[[Path], None]) -> None:
     """It is lost with the reason, never a pass; the other contest of that night is delivered."""
     fault(tmp_path / "bad")
 
-    assert FAULTS[fault] in lost(tmp_path)
+    assert EVIDENCE_FAULTS[fault] in lost(tmp_path)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", EVIDENCE_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_fault_does_not_hide_a_result(tmp_path: Path, fault: Callable[[Path], None]) -> None:
     """A job that was repeated delivers, whatever its first attempt left."""
     fault(tmp_path / "bad")
     write_times(tmp_path / "good", record())
 
     assert choose(tmp_path) == TimedContest(device=PHONE, entry="pixel-6", result=contest_result())
+
+
+@pytest.mark.parametrize("fault", HARMLESS, ids=lambda fault: fault.__name__)
+def test_whole_samples_count_whatever_names_them(
+    tmp_path: Path, fault: Callable[[Path], None]
+) -> None:
+    """Each says itself which job it is from."""
+    fault(tmp_path / "bad")
+
+    assert choose(tmp_path) == TimedContest(device=PHONE, entry="pixel-6", result=contest_result())
+
+
+def test_a_damaged_document_costs_what_only_it_held(tmp_path: Path) -> None:
+    """Of two contests of one job, the one whose samples are whole is delivered."""
+    write_times(tmp_path / "1", record(), record(contest=OTHER, result=SLOW))
+    (tmp_path / "1" / "evidence.json").write_text("[]", encoding="utf-8")
+    slow = next(each for each in (tmp_path / "1" / "files").iterdir() if OTHER in each.read_text())
+    slow.write_text("{}", encoding="utf-8")
+
+    assert choose(tmp_path).result == contest_result()
+    with pytest.raises(InfrastructureFailure, match="no device job brought a result of it"):
+        choose(tmp_path, OTHER)
+
+
+def test_a_bundle_that_is_not_known_is_not_compared(tmp_path: Path) -> None:
+    """In the project itself, contests are planned again, and bindings say it all."""
+    write_times(tmp_path / "1", record(), bundle="1" * 64)
+
+    assert choose(tmp_path, bundle="").result == contest_result()
 
 
 LACKING = "needs a CPU with avx2, which this one does not have"
@@ -206,7 +250,7 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     write_times(tmp_path / "c", record())
     brought = read_times([tmp_path])
 
-    assert list(brought.found) == [CONTEST]
+    assert {id_: len(every) for id_, every in brought.found.items()} == {CONTEST: 2}
     damaged, other = brought.problems
     unusable = f"evidence that cannot be used: {tmp_path}"
     assert damaged.startswith(f"{unusable}/a/evidence.json:1: found no JSON here")

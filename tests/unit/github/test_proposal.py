@@ -10,7 +10,7 @@ import pytest
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Forbidden
 from megtrim.github.proposal import (
-    FileChange,
+    FolderChange,
     ProposalResult,
     PullRequestProposer,
     PullRequestState,
@@ -19,11 +19,23 @@ from support.github_double import GithubDouble
 from support.github_state import Commit, Repository
 from unit.github.support import Asking, asking
 
-PATH = "trim/keepset.json"
+FOLDER = "trim/keepset"
+PATH = f"{FOLDER}/m/s@c.json"
 BRANCH = "megtrim/keepset"
-CHANGE = FileChange(
-    path=PATH, text='{"new": 1}\n', base="main", branch=BRANCH, title="Refresh trim/keepset.json"
+CHANGE = FolderChange(
+    path=FOLDER,
+    texts={"m/s@c.json": '{"new": 1}\n'},
+    base="main",
+    branch=BRANCH,
+    title=f"Refresh {FOLDER}",
 )
+
+
+def saying(text: str) -> FolderChange:
+    """Return the change to another text."""
+    return replace(CHANGE, texts={"m/s@c.json": text})
+
+
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -37,7 +49,7 @@ class Team:
     asking: Asking
 
     def propose(
-        self, change: FileChange = CHANGE, *, body: str = "The body.\n"
+        self, change: FolderChange = CHANGE, *, body: str = "The body.\n"
     ) -> PullRequestState:
         """Propose on top of what main is now."""
         proposer = PullRequestProposer(self.asking.api, "acme/phone")
@@ -78,23 +90,39 @@ def test_the_first_proposal_opens_a_pull_request(team: Team) -> None:
     )
     assert team.proposed.parents == (team.base,)
     assert team.proposed.files == {PATH: b'{"new": 1}\n', "a.txt": b"a"}
-    assert team.proposed.message == "Refresh trim/keepset.json"
+    assert team.proposed.message == "Refresh trim/keepset"
     pull = team.repository.pulls[1]
     assert (pull["head"]["ref"], pull["base"]["ref"]) == (BRANCH, "main")
-    assert (pull["title"], pull["body"]) == ("Refresh trim/keepset.json", "The body.\n")
+    assert (pull["title"], pull["body"]) == ("Refresh trim/keepset", "The body.\n")
 
 
-def test_a_new_file_can_be_proposed(team: Team) -> None:
+def test_a_new_folder_can_be_proposed(team: Team) -> None:
     """The first keep set of a team."""
-    team.propose(replace(CHANGE, path="new folder/ä.json"))
+    change = replace(CHANGE, path="new folder/ä")
+    team.propose(change)
 
-    assert team.proposed.files["new folder/ä.json"] == b'{"new": 1}\n'
-    assert (
-        PullRequestProposer(team.asking.api, "acme/phone").fetch_text(
-            "new folder/ä.json", team.proposed.sha
-        )
-        == '{"new": 1}\n'
-    )
+    assert team.proposed.files["new folder/ä/m/s@c.json"] == b'{"new": 1}\n'
+    assert proposer(team).fetch_texts(change, team.proposed.sha) == CHANGE.texts
+
+
+def test_files_of_scenarios_that_are_gone_are_removed(team: Team) -> None:
+    """What is unchanged or no keep set is not sent at all."""
+    more = {f"{FOLDER}/m/gone@c.json": "x", f"{FOLDER}/README.md": "ours"}
+    same = {f"{FOLDER}/m/same@c.json": "same"}
+    team.repository.commit({**more, **same}, branch="main")
+    team.github.journal.clear()
+
+    change = replace(CHANGE, texts={**CHANGE.texts, "m/same@c.json": "same", "n/s@c.json": "added"})
+    proposed = team.propose(change)
+
+    assert team.proposed.files == {
+        PATH: b'{"new": 1}\n',
+        f"{FOLDER}/m/same@c.json": b"same",
+        f"{FOLDER}/n/s@c.json": b"added",
+        f"{FOLDER}/README.md": b"ours",
+        "a.txt": b"a",
+    }
+    assert team.propose(change) == replace(proposed, outcome=ProposalResult.CURRENT)
 
 
 def test_the_same_proposal_again_changes_nothing(team: Team) -> None:
@@ -119,7 +147,7 @@ def test_another_keep_set_replaces_the_commit(team: Team) -> None:
     team.propose()
     team.github.journal.clear()
 
-    proposed = team.propose(replace(CHANGE, text='{"newer": 1}\n'), body="Another body.")
+    proposed = team.propose(saying('{"newer": 1}\n'), body="Another body.")
 
     assert proposed == PullRequestState(
         outcome=ProposalResult.UPDATED, number=1, commit=team.proposed.sha
@@ -159,7 +187,9 @@ def test_a_commit_of_someone_on_the_branch_is_replaced(team: Team) -> None:
 def test_a_merge_on_the_branch_is_replaced(team: Team) -> None:
     """Its first parent is the base and its keep set the new one: it brings in all the rest, too."""
     companion = team.repository.commit({"a.txt": "mine"}, parents=[team.base])
-    team.repository.commit({PATH: CHANGE.text}, parents=[team.base, companion], branch=BRANCH)
+    team.repository.commit(
+        {PATH: CHANGE.texts["m/s@c.json"]}, parents=[team.base, companion], branch=BRANCH
+    )
 
     assert team.propose().outcome is ProposalResult.OPENED
     assert team.proposed.parents == (team.base,)
@@ -265,7 +295,7 @@ def test_a_branch_that_went_in_between_is_made(team: Team) -> None:
 
     team.github.dispatch = goes  # type: ignore[method-assign]
 
-    assert team.propose(replace(CHANGE, text="x")).outcome is ProposalResult.OPENED
+    assert team.propose(saying("x")).outcome is ProposalResult.OPENED
     assert team.proposed.files[PATH] == b"x"
 
 
@@ -276,7 +306,7 @@ def test_two_at_once_leave_one_pull_request(team: Team) -> None:
     def run(text: str) -> None:
         other = Team(team.github, team.repository, team.base, asking(team.github.url))
         try:
-            results.append(other.propose(replace(CHANGE, text=text), body=f"Body of {text}."))
+            results.append(other.propose(saying(text), body=f"Body of {text}."))
         except InfrastructureFailure as failure:
             results.append(failure)
 
@@ -342,7 +372,7 @@ def test_checks_are_started_once_for_a_commit(team: Team) -> None:
     assert team.repository.dispatches == [
         {"workflow": "megtrim.yml", "ref": BRANCH, "inputs": {"pull-request": "1"}}
     ]
-    again = team.propose(replace(CHANGE, text="x"))
+    again = team.propose(saying("x"))
     assert team.start(again)
     assert len(team.repository.dispatches) == 2
 
@@ -362,22 +392,43 @@ def proposer(team: Team) -> PullRequestProposer:
 
 
 def test_files_are_read_at_a_commit(team: Team) -> None:
-    """Also large ones, which the contents API does not give as text."""
+    """Those that are proposed are not downloaded."""
     large = '{"regions": "' + "x" * 1_100_000 + '"}\n'
-    later = team.repository.commit({PATH: large, "raw": b"\xff\xfe"}, branch="main")
+    same = {f"{FOLDER}/n/s@c.json": CHANGE.texts["m/s@c.json"]}
+    later = team.repository.commit({PATH: large, **same}, branch="main")
 
-    assert proposer(team).fetch_text(PATH, team.base) == '{"old": 1}\n'
-    assert proposer(team).fetch_text(PATH, later) == large
-    assert len(team.github.calls("GET", "/git/blobs/")) == 1
+    assert proposer(team).fetch_texts(CHANGE, team.base) == {"m/s@c.json": '{"old": 1}\n'}
+    assert proposer(team).fetch_texts(CHANGE, later) == {
+        "m/s@c.json": large,
+        "n/s@c.json": CHANGE.texts["m/s@c.json"],
+    }
+    assert len(team.github.calls("GET", "/git/blobs/")) == 2
 
 
-def test_what_is_no_text_file_is_none(team: Team) -> None:
-    """A file that is not there, a folder, bytes."""
-    later = team.repository.commit({"raw": b"\xff\xfe"}, branch="main")
+def test_what_is_no_folder_of_texts_has_none(team: Team) -> None:
+    """A folder that is not there, a file in its place, bytes in it."""
+    later = team.repository.commit({PATH: b"\xff\xfe"}, branch="main")
 
-    assert proposer(team).fetch_text("nothing.json", later) is None
-    assert proposer(team).fetch_text("trim", later) is None
-    assert proposer(team).fetch_text("raw", later) is None
+    assert proposer(team).fetch_texts(replace(CHANGE, path="nothing"), later) == {}
+    assert proposer(team).fetch_texts(replace(CHANGE, path="a.txt"), later) == {}
+    assert proposer(team).fetch_texts(CHANGE, later) is None
+
+
+def test_a_tree_that_was_cut_off_is_a_failure(team: Team) -> None:
+    """Files that are not listed would look removed."""
+    answer = team.github.dispatch
+
+    def cuts(request):  # type: ignore[no-untyped-def]
+        response = answer(request)
+        if "/git/trees/" in request.path:
+            whole = response.get_data(as_text=True)
+            response.set_data(whole.replace('"truncated": false', '"truncated": true'))
+        return response
+
+    team.github.dispatch = cuts  # type: ignore[method-assign]
+
+    with pytest.raises(InfrastructureFailure, match="not the whole tree"):
+        team.propose()
 
 
 def test_heads_of_branches(team: Team) -> None:

@@ -279,3 +279,20 @@ def test_any_arguments_are_read_or_refused(arguments: list[str], dialect: Dialec
         assert error.message.startswith("megtrim.yaml:9: ")
     else:
         assert all(flag.name and "-" not in flag.name for flag in found)
+
+
+@pytest.mark.parametrize("argument", ["--fake-first", "-fake_first", "--fake_first=true"])
+def test_a_run_that_computes_nothing_has_no_outputs_to_compare(argument: str) -> None:
+    """From 1.7 on the program dumps after each run, and crashes; up to 1.6 after the last."""
+    error = refused("--cpu", argument)
+
+    assert error.message == "megtrim.yaml:9: the flag --fake-first is not allowed in args"
+    assert "perf run --experiment fake-first" in error.hint
+    check_arguments(["--fake-first"], dialect=SDK, source="x")
+    check_arguments(["--fake-first"], dialect=replace(LITE, dumps_warm_ups=False), source="x")
+
+
+@pytest.mark.parametrize("argument", ["--nofake_first", "--fake-first=false", "--fake_first=0"])
+def test_a_switch_that_is_turned_off_is_none(argument: str) -> None:
+    """As gflags reads it."""
+    check_arguments([argument], dialect=LITE, source="x")

@@ -26,7 +26,8 @@ def recorded() -> OperatorNeeds:
 def read(entries: list[tuple[str, object]]) -> OperatorNeeds | None:
     """Return what the entries of a file say."""
     reader = LineReader(dump_entries(entries), "k.json", "write it again")
-    return parse_operators(reader, reader.kinds(("operators", *OPERATOR_KINDS)))
+    tables = reader.kinds(("scenario", "operators", *OPERATOR_KINDS))
+    return parse_operators(reader, tables, version=2)
 
 
 def refused(*entries: tuple[str, object]) -> str:
@@ -62,14 +63,14 @@ def test_lines_of_both_sides_of_a_merge_are_joined() -> None:
             ("operators", "listed"),
             ("operator Elemwise", ["b"]),
             ("operator Elemwise", ["b", "a"]),
-            ("hash 7", True),
-            ("hash 7", True),
+            ("hash 7", ["b"]),
+            ("hash 7", ["a"]),
         ]
     )
 
     assert found is not None
     assert found.operators == (("Elemwise", ("a", "b")),)
-    assert found.hashes == (7,)
+    assert found.hashes == ((7, ("a", "b")),)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +79,9 @@ def test_lines_of_both_sides_of_a_merge_are_joined() -> None:
         (("operator a;b", ["m"]), "k.json:3: found 'a;b', expected a C++ identifier"),
         (("elemwise_mode for", ["m"]), "k.json:3: found 'for', expected a C++ identifier"),
         (("dtype Int8", "m"), "k.json:3: expected a list of texts"),
-        (("hash 7", 1), 'k.json:3: expected "hash NUMBER": true'),
-        (("hash 07", True), 'k.json:3: expected "hash NUMBER": true'),
-        (("hash 18446744073709551616", True), "k.json:3: expected a whole number from 0 to"),
+        (("hash 7", True), "k.json:3: expected a list of texts"),
+        (("hash 07", ["m"]), 'k.json:3: expected "hash NUMBER"'),
+        (("hash 18446744073709551616", ["m"]), "k.json:3: expected a whole number from 0 to"),
     ],
 )
 def test_what_would_not_compile_is_refused(entry: tuple[str, object], message: str) -> None:

@@ -17,7 +17,9 @@ from megtrim.models.operators import (
     check_covers,
     merge,
     parse_operator_json,
+    select_needs,
     strip_version,
+    unite_needs,
 )
 
 STRIP_INFO = Path(__file__).parents[2] / "data" / "strip-info"
@@ -265,7 +267,7 @@ def test_merge_names_who_needs_what() -> None:
     )
 
     assert needs == OperatorNeeds(
-        hashes=(3, 9),
+        hashes=((3, ("a",)), (9, ("b",))),
         dtypes=(("Float32", ("a", "b")), ("Int8", ("a",))),
         operators=(("Concat", ("a",)), ("MatrixMul", ("a", "b"))),
         elemwise_modes=(("ADD", ("a",)),),
@@ -274,12 +276,41 @@ def test_merge_names_who_needs_what() -> None:
 
 def test_merge_keeps_the_hash_zero() -> None:
     """A dump of the second format reports 0, which is a hash like any other."""
-    assert merge([("a", info(graph_hash=0))]).hashes == (0,)
+    assert merge([("a", info(graph_hash=0))]).checked_hashes == (0,)
 
 
 def test_one_model_without_hash_switches_hashes_off() -> None:
     """The engine would warn of that model otherwise: no hash is checked then."""
-    assert merge([("a", info(graph_hash=4)), ("b", info(graph_hash=None))]).hashes == ()
+    other = info(graph_hash=None, dtypes=("Int8",))
+    needs = merge([("a", info(graph_hash=4, dtypes=("Int8",))), ("b", other)])
+
+    assert needs.checked_hashes == ()
+    assert select_needs(needs, "a").checked_hashes == (4,)
+
+
+def test_one_dump_without_hash_leaves_its_model_without() -> None:
+    """The engine may be given either."""
+    dumps = [("a", info(graph_hash=4)), ("a", info(graph_hash=None, dtypes=("Int8",)))]
+
+    assert merge(dumps).hashes == ()
+
+
+def test_needs_of_single_models_unite_to_those_of_all() -> None:
+    """So each model's can be kept in a file of its own."""
+    needs = merge(
+        [
+            ("a", info(graph_hash=4, dtypes=("Int8",), operators=("Concat", "Split"))),
+            ("b", info(graph_hash=4, dtypes=("Int8", "Float32"), modes=("ADD",))),
+            ("c", info(graph_hash=None, operators=("Split",))),
+        ]
+    )
+    parts = [select_needs(needs, model) for model in "cab"]
+
+    assert parts[1] == merge(
+        [("a", info(graph_hash=4, dtypes=("Int8",), operators=("Concat", "Split")))]
+    )
+    assert unite_needs(parts) == needs
+    assert unite_needs([]) == merge([])
 
 
 def test_merge_of_nothing() -> None:

@@ -54,7 +54,7 @@ def test_both_sides_have_names_of_one_length() -> None:
     )
 
 
-def test_a_worker_beside_the_main_thread_needs_a_cpu_of_its_own() -> None:
+def test_a_worker_next_to_the_main_thread_needs_a_cpu_of_its_own() -> None:
     """They wait for each other actively; in place there is one thread less."""
     recorded = make_contestant(Side.REFERENCE, "recipe-arm")
     in_place = replace(CONTEST, reference=recorded, rival=None)
@@ -74,14 +74,14 @@ def test_inputs_keep_their_suffix_in_the_order_of_their_names() -> None:
 
 @pytest.mark.parametrize(
     ("rounds", "looks"),
-    [(12, (12,)), (14, (12, 14)), (40, (12, 16, 24, 40)), (60, (12, 16, 24, 40, 60))],
+    [(8, (8,)), (12, (12,)), (14, (12, 14)), (40, (12, 16, 24, 40)), (60, (12, 16, 24, 40, 60))],
 )
 def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int, ...]) -> None:
     """Looks are fixed before the first run."""
     assert ContestBudget(rounds=rounds).plan.looks == looks
 
 
-@pytest.mark.parametrize(("rounds", "limit_s"), [(11, None), (401, None), (40, 0.0), (40, -1.0)])
+@pytest.mark.parametrize(("rounds", "limit_s"), [(7, None), (401, None), (40, 0.0), (40, -1.0)])
 def test_a_budget_that_decides_nothing_is_refused(rounds: int, limit_s: float | None) -> None:
     """Fewer than eight pairs show nothing."""
     with pytest.raises(ValueError, match="found"):
@@ -100,6 +100,18 @@ def test_a_contestant_measures_its_last_step() -> None:
         Contestant(name="x", commands=RIVAL.commands[:-1])
     assert [each[0] for each in CONTEST.sides] == list(Side)
     assert len(replace(CONTEST, rival=None).sides) == 1
+
+
+@pytest.mark.parametrize(
+    ("experiment", "searches"),
+    [
+        *(("fast-run", True), ("full-run", True), ("layout-online", True)),
+        *(("fast-run-cache", False), ("layout-dumped", False), ("weight-preprocess-cache", False)),
+    ],
+)
+def test_a_contestant_searches_unless_an_earlier_step_did(experiment: str, searches: bool) -> None:
+    """A cache, or a dumped model, takes the search out of the measured processes."""
+    assert make_contestant(Side.RIVAL, experiment).searches is searches
 
 
 def test_contests_travel_as_data() -> None:

@@ -17,14 +17,14 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.perf.exports import ExportFormat, export_run
 from megtrim.perf.history import RowStatus
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 from support.perf_runs import SCENARIO, make_lost_row, make_row, make_run
 
 RUN = make_run(
     0,
     [
         make_row(40.0),
-        make_row(900.0, stage=SampleStage.PREPARE),
+        make_row(900.0, stage=TimeStage.PREPARE),
         make_lost_row(RowStatus.SKIPPED, "needs CUDA", scenario="x"),
     ],
 )
@@ -38,7 +38,7 @@ def test_the_action_reads_every_entry() -> None:
 
     assert isinstance(entries, list)
     assert [each["name"] for each in entries] == [
-        f"{SCENARIO} reduced iteration",
+        f"{SCENARIO} reduced inference",
         f"{SCENARIO} reduced prepare",
     ]
     for each in entries:
@@ -52,7 +52,7 @@ def test_bencher_reads_every_benchmark() -> None:
     """Under a name that it keeps, with an interval around the value, in nanoseconds."""
     benchmarks = json.loads(export_run(RUN, ExportFormat.BENCHER))
 
-    assert list(benchmarks) == [f"{SCENARIO} reduced iteration", f"{SCENARIO} reduced prepare"]
+    assert list(benchmarks) == [f"{SCENARIO} reduced inference", f"{SCENARIO} reduced prepare"]
     for name, measures in benchmarks.items():
         assert 0 < len(name.encode()) <= 1024
         assert _SLUG.fullmatch(name) is None
@@ -61,7 +61,7 @@ def test_bencher_reads_every_benchmark() -> None:
         metric = measures["latency"]
         assert metric.keys() == {"value", "lower_value", "upper_value"}
         assert metric["lower_value"] <= metric["value"] <= metric["upper_value"]
-    assert benchmarks[f"{SCENARIO} reduced iteration"]["latency"]["value"] == 40e6
+    assert benchmarks[f"{SCENARIO} reduced inference"]["latency"]["value"] == 40e6
 
 
 def test_the_longest_name_still_fits_bencher() -> None:

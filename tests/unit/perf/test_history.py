@@ -27,7 +27,7 @@ from megtrim.perf.history import (
     parse_time,
     select_paths,
 )
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 from support.perf_runs import make_lost_row, make_row, make_run
 
 RUN = make_run(3, [make_row(), make_lost_row(RowStatus.SKIPPED, "needs dot product", scenario="b")])
@@ -184,10 +184,10 @@ def test_any_bytes_are_a_run_or_one_error(data: bytes) -> None:
     median_ms=st.floats(1e-6, 1e9),
     shares=st.tuples(st.floats(0, 0.9), st.floats(0, 10)),
     contestant=st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=30),
-    stage=st.sampled_from(SampleStage),
+    stage=st.sampled_from(TimeStage),
 )
 def test_any_times_survive_a_file(
-    median_ms: float, shares: tuple[float, float], contestant: str, stage: SampleStage
+    median_ms: float, shares: tuple[float, float], contestant: str, stage: TimeStage
 ) -> None:
     """To the last bit."""
     times = Times(

@@ -83,7 +83,7 @@ def test_a_row_that_failed_is_listed_with_its_reason() -> None:
     lost = make_run(1, [make_lost_row(RowStatus.FAILED, "device lost")])
 
     assert compare_runs([make_run(0)], [lost]).unpaired == (
-        "mobilenet/plain-run@armv82 reduced iteration on pixel-6: failed: device lost",
+        "mobilenet/plain-run@armv82 reduced inference on pixel-6: failed: device lost",
     )
 
 

@@ -3,15 +3,23 @@
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.perf.samples import Mark, Sample, SampleStage
+from megtrim.perf.samples import Mark, Sample
+from megtrim.perf.time_stage import TimeStage
 
 
 def test_a_stage_is_reduced_to_its_median() -> None:
     """One slow iteration does not move the time of a process."""
     sample = Sample(contestant="a", round_number=0, position=0, iterations_ms=(5, 4, 90))
-    assert sample.median_ms(SampleStage.ITERATION) == 5
-    assert sample.median_ms(SampleStage.PREPARE) is None
-    assert sample.median_ms(SampleStage.WARM_UP) is None
+    assert sample.time_ms(TimeStage.INFERENCE) == 5
+    assert sample.time_ms(TimeStage.PREPARE) is None
+    assert sample.time_ms(TimeStage.WARM_UP) is None
+
+
+def test_each_warm_up_has_a_stage_of_its_own() -> None:
+    """With fake-first they are two different things."""
+    sample = Sample(contestant="a", round_number=0, position=0, warm_ups_ms=(5, 90))
+    assert sample.time_ms(TimeStage.WARM_UP) == 5
+    assert sample.time_ms(TimeStage.SECOND_WARM_UP) == 90
 
 
 def test_a_mark_leaves_out() -> None:

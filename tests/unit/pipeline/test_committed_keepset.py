@@ -54,7 +54,7 @@ def test_another_generation_is_refused(now: Session) -> None:
         committed_keepset.read_committed(now.request.loaded, now.services.engine)
 
     assert caught.value.message == (
-        "megtrim/keepset.json: found header generation 20190219, expected the engine's: 20220507"
+        "megtrim/keepset: found header generation 20190219, expected the engine's: 20220507"
     )
     assert caught.value.hint == "the engine changed: trace it again: megtrim trim --accept"
 
@@ -70,7 +70,7 @@ def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> N
         )
 
     assert caught.value.message == (
-        "megtrim/keepset.json: no region is needed by any scenario, but regions are trimmed"
+        "megtrim/keepset: no region is needed by any scenario, but regions are trimmed"
     )
     assert caught.value.hint == (
         "restore the committed file, or write it again: megtrim trim --accept"
@@ -88,13 +88,60 @@ def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
     )
 
 
-def test_a_folder_is_no_keep_set(now: Session) -> None:
-    """It is there, so it is not said to be missing."""
-    path = now.request.path(now.request.config.keep_set)
-    path.mkdir(parents=True)
+@pytest.mark.parametrize("name", ["keepset", "keepset.json"])
+@pytest.mark.parametrize("accept", [True, False])
+def test_a_keep_set_in_one_file_is_to_be_converted(now: Session, name: str, accept: bool) -> None:
+    """Whether it is named or only lies there: what it says must not be lost."""
+    path = now.request.path(now.request.config.keep_set).with_name(name)
+    path.parent.mkdir()
+    path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
 
-    with pytest.raises(InputError, match=r"keepset\.json: found a folder, expected"):
+    with pytest.raises(InputError) as caught:
         committed_keepset.read_committed(now.request.loaded, now.services.engine)
+    with pytest.raises(InputError):
+        committed_keepset.expect_readable(now.request.loaded, accept=accept)
+
+    assert caught.value.message == (
+        f"megtrim/{name}: found a keep set in one file, "
+        "expected a folder with a file for each scenario"
+    )
+    assert caught.value.hint == "convert it: megtrim init --convert"
+
+
+def test_an_empty_folder_is_no_keep_set(now: Session) -> None:
+    """Git has no empty folders."""
+    now.request.path(now.request.config.keep_set).mkdir(parents=True)
+
+    with pytest.raises(InputError, match="there is no keep set"):
+        committed_keepset.read_committed(now.request.loaded, now.services.engine)
+    committed_keepset.expect_readable(now.request.loaded, accept=False)
+
+
+def test_files_of_scenarios_that_are_gone_are_removed(now: Session) -> None:
+    """A model that was renamed or removed leaves nothing; other files stay."""
+    [record] = keep_set(1).scenarios
+    others = [replace(record, id=name) for name in ("m/t@any", "n/s@any")]
+    folder = commit(now, replace(keep_set(1), scenarios=(record, *others)))
+    (folder / "README.md").write_text("ours", encoding="utf-8")
+    commit(now, keep_set(2))
+
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    assert files == ["README.md", "m", "m/s@any.json"]
+
+
+def test_the_digest_is_that_of_the_files(now: Session) -> None:
+    """A verdict is made again if one of them changes, or another is there."""
+    loaded = now.request.loaded
+    digests = [committed_keepset.digest_committed(loaded)]
+    folder = commit(now, keep_set(1))
+    digests.append(committed_keepset.digest_committed(loaded))
+    (folder / "m/s@any.json").write_text("x", encoding="utf-8")
+    digests.append(committed_keepset.digest_committed(loaded))
+    (folder / "m/s@any.json").rename(folder / "m/t@any.json")
+    digests.append(committed_keepset.digest_committed(loaded))
+
+    assert digests[0] == ""
+    assert len(set(digests)) == 4
 
 
 def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None:
@@ -102,11 +149,12 @@ def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None
     now, said = opened
     path = commit(now, keep_set(1))
     folder = make_header(now)
-    path.write_text("anything", encoding="utf-8")
+    file = path / "m/s@any.json"
+    file.write_text("anything", encoding="utf-8")
 
     committed_keepset.settle(changed(now, accept=True), folder)
 
-    assert path.read_text(encoding="utf-8") == "anything"
+    assert file.read_text(encoding="utf-8") == "anything"
     assert said.getvalue() == ""
 
 
@@ -139,7 +187,8 @@ def with_functions(*names: str, **changes: object) -> KeepSet:
 
 
 def committed(folder: Path) -> Path:
-    return folder / "megtrim" / "keepset.json"
+    """Return the file of the only scenario."""
+    return folder / "megtrim" / "keepset" / "m" / "s@any.json"
 
 
 def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
@@ -148,7 +197,7 @@ def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
     settle(now, made(now, 1, 2))
 
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
-    assert f"wrote {committed(tmp_path)}: 2 regions: commit it" in said.getvalue()
+    assert f"wrote {tmp_path / 'megtrim/keepset'}: 2 regions: commit it" in said.getvalue()
 
 
 def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
@@ -194,18 +243,18 @@ def test_what_is_written_says_how_much_it_keeps(
     if before is not None:
         names = [name for name in before if isinstance(name, str)]
         old = dump_keep_set(with_functions(*names, link_sha256="d" * 64) if names else keep_set(1))
-    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).parent.mkdir(parents=True)
     committed(tmp_path).write_text(old, encoding="utf-8")
 
     now, said = open_session(tmp_path, accept=True)
     settle(now, holding(now, with_functions("main")))
 
-    assert f"wrote {committed(tmp_path)}: {reported}: commit it" in said.getvalue()
+    assert f"wrote {tmp_path / 'megtrim/keepset'}: {reported}: commit it" in said.getvalue()
 
 
 def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
     """Its functions cannot be compared, so it is another link that is shown."""
-    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).parent.mkdir(parents=True)
     before = with_functions("a", "main", link_sha256="d" * 64)
     committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
 
@@ -242,7 +291,7 @@ def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
     templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
     now, _ = open_session(tmp_path)
     before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))
-    committed(tmp_path).parent.mkdir()
+    committed(tmp_path).parent.mkdir(parents=True)
     committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
 
     with pytest.raises(ProductFailure) as caught:
@@ -280,12 +329,12 @@ def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str)
     """Never overwritten without a message."""
     now, _ = open_session(tmp_path)
     path = committed(tmp_path)
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     if damage == "folder":
         path.mkdir()
     else:
         path.write_text(damage, encoding="utf-8")
 
-    with pytest.raises(InputError, match=r"^megtrim/keepset\.json:"):
+    with pytest.raises(InputError, match=r"^megtrim/keepset/m/s@any\.json:"):
         settle(now, made(now, 1))
     assert path.is_dir() or path.read_text(encoding="utf-8") == damage

@@ -230,7 +230,7 @@ def test_a_trap_says_what_to_do_how_to_see_it_again_and_what_is_missing() -> Non
         "### ❌ fail: `trap:resnet18-s/tuned@armv82-dotprod`\n\n"
         "trapped: 2 regions that it needs were not kept\n\n"
         "What to do: if it is meant to run these, trace it again and accept that with megtrim trim "
-        "--config megtrim.yaml --accept, then commit megtrim/keepset.json; the trace-refresh "
+        "--config megtrim.yaml --accept, then commit megtrim/keepset; the trace-refresh "
         "workflow proposes the same\n\n"
         "To see it again:\n\n"
         "```text\n"

@@ -157,7 +157,7 @@ def test_what_needs_a_person_is_reported_in_full() -> None:
     assert (
         f"To look at fail trap:{TUNED} trapped: 2 regions that it needs were not kept "
         "What to do if it is meant to run these, trace it again and accept that with megtrim trim "
-        "--config megtrim.yaml --accept, then commit megtrim/keepset.json; the trace-refresh "
+        "--config megtrim.yaml --accept, then commit megtrim/keepset; the trace-refresh "
         "workflow proposes the same "
         f"To see it again {trapped().reproduce} Details model: resnet18-s arguments: --cpu"
     ) in text

@@ -56,7 +56,7 @@ def text(previous: KeepSet | None, current: KeepSet) -> str:
     """Return the description of a proposal."""
     return body(
         Proposal(
-            path="megtrim/keepset.json",
+            path="megtrim/keepset",
             branch="megtrim/keepset",
             previous=previous,
             current=current,
@@ -99,7 +99,7 @@ def test_the_description() -> None:
     current = keep(record("m/s@any", A, C), operators=("Convolution", "Elemwise"))
 
     assert text(previous, current) == (
-        "The scenarios were traced again, and `megtrim/keepset.json` is not what was committed.\n"
+        "The scenarios were traced again, and `megtrim/keepset` is not what was committed.\n"
         "\n"
         "✅ **pass**: load\\_and\\_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 of 900 regions kept\n"

@@ -6,7 +6,8 @@ import io
 from pathlib import Path
 
 from megtrim.engines.sample import SampleEngine, find_embedded_source
-from megtrim.midout.keepset import KeepSet, dump_keep_set
+from megtrim.midout.keepset import KeepSet
+from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
@@ -26,10 +27,9 @@ def open_committed(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, i
 
 
 def commit(session: Session, keep: KeepSet) -> Path:
-    """Write the file that the team committed."""
+    """Write the files that the team committed, and return their folder."""
     path = session.request.path(session.request.config.keep_set)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(dump_keep_set(keep), encoding="utf-8")
+    write_committed(path, keep)
     return path
 
 

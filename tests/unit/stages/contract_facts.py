@@ -196,7 +196,7 @@ CONFIG: tuple[Fact, ...] = (
     key("baseline", Path("copy-of-sizes.json"), "size/artifacts", WITH_BASELINE),
     key("models.1.scenarios.0.args", ("--cpu", "--iter", "3"), runs("n/s@*"), traced=KEPT),
     key("models.1.scenarios.0.threads", 4, runs("n/s@*"), traced=KEPT),
-    key("keep_set", Path("another-keepset.json"), KEPT, COMMITTED),
+    key("keep_set", Path("another-keepset"), KEPT, COMMITTED),
     key("verify.tolerance", 0.5),
     key("verify.relative_tolerance", 0.5),
     *(
@@ -249,6 +249,7 @@ CONFIG: tuple[Fact, ...] = (
     key("perf.budget.time_s", 60.0, f"{_DECIDED} {times('baseline', *ENGINES)}"),
     key("perf.threshold", 0.5, _DECIDED),
     key("perf.floor_ms", 0.5, _DECIDED),
+    key("perf.other_load", 0.25, f"{_DECIDED} {times('baseline', *ENGINES)}"),
     key("perf.history.folder", Path("history")),
     key("perf.history.branch", "history"),
     key("perf.inconclusive", "warn"),
@@ -361,8 +362,8 @@ EDITED: tuple[Fact, ...] = (
     edited("other/m.json", "", traced="header/keepset"),
     edited("m.v2.mge", "neighbours/m/*"),
     edited("sizes.json", "size/artifacts", where=WITH_BASELINE),
-    edited("megtrim/keepset.json", KEPT, where=COMMITTED),
-    edited("megtrim/keepset.json", VERDICT, where=JUDGED),
+    edited("megtrim/keepset/m/s@any.json", KEPT, where=COMMITTED),
+    edited("megtrim/keepset/m/s@any.json", VERDICT, where=JUDGED),
 )
 """A file is known by its bytes, wherever it lies."""
 VERSIONS: tuple[Fact, ...] = (

@@ -27,8 +27,9 @@ from megtrim.engines.checkout import Checkout
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.imported import ImportedEvidence
-from megtrim.midout.keepset import KeepSet, dump_keep_set
+from megtrim.midout.keepset import KeepSet
 from megtrim.midout.scoped_headers import Scopes
+from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task, on_demand, tasks
@@ -320,14 +321,12 @@ def _write(folder: Path) -> None:
 def _commit(made: Session) -> None:
     """Write the keep set that a team committed, and another."""
     record = replace(keep_set(1).scenarios[0], functions=("f",), link_sha256="7" * 64)
-    for name, ids in (("megtrim/keepset.json", "s"), ("another-keepset.json", "st")):
+    for name, ids in (("megtrim/keepset", "s"), ("another-keepset", "st")):
         records = tuple(replace(record, id=f"m/{each}@any") for each in ids)
         keep = KeepSet(
             generation=made.services.engine.identity().generation, scenarios=records, operators=None
         )
-        path = made.request.path(Path(name))
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(dump_keep_set(keep), encoding="utf-8")
+        write_committed(made.request.path(Path(name)), keep)
 
 
 def _brought(name: str, config: Config) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import LINKED, PLAIN, PROFILE, REDUCED
 from megtrim.stages import profile, verify
 from megtrim.verdict.model import OutputResult, ScenarioStatus
-from unit.evidence.support import device
+from unit.evidence.support import BUNDLE, device
 from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
 from unit.stages.own_applications import CONFIG, LIBRARY, SAYS, TRACES, built
@@ -189,6 +189,7 @@ def test_a_device_job_runs_applications(tmp_path: Path, purpose: JobPurpose) -> 
     job = worker.DeviceJob(
         bundle=bundle,
         folder=tmp_path / "bundle",
+        sha256=BUNDLE,
         work=tmp_path / "work",
         scenarios=bundle.scenarios,
         asked=device(name="board"),

@@ -18,6 +18,7 @@ from megtrim.functions.function_list import FunctionList, dump_list
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.midout.trace import TraceFailure
 from megtrim.pipeline.building import links
+from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.pipeline.results import FunctionsKeepSetResult, RecordResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import FUNCTIONS, Stage, Task
@@ -187,9 +188,7 @@ def committed(folder: Path, **changes: Any) -> tuple[Session, KeepSet]:
     [record] = keep_set(1).scenarios
     record = replace(record, **({"functions": ("main",), "link_sha256": LINK} | changes))
     keep = replace(keep_set(1), scenarios=(record,))
-    path = now.request.path(now.request.config.keep_set)
-    path.parent.mkdir()
-    path.write_text(dump_keep_set(keep), encoding="utf-8")
+    write_committed(now.request.path(now.request.config.keep_set), keep)
     return now, keep
 
 

@@ -63,7 +63,7 @@ def test_operators_are_counted(now: Session) -> None:
 
 def test_the_order_of_lines_changes_nothing(now: Session) -> None:
     """A merge by line is the same keep set: the same key, and the file is the normal form."""
-    path = commit(now, keep_set(1, 2))
+    path = commit(now, keep_set(1, 2)) / "m/s@any.json"
     whole = path.read_text(encoding="utf-8")
     before = header.inputs(HEADER_TASK, now)
     lines = whole.splitlines(keepends=True)
@@ -109,6 +109,6 @@ def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
         header.inputs(HEADER_TASK, now)
 
     assert caught.value.message == (
-        "megtrim/keepset.json: there is no keep set, which --committed trims by"
+        "megtrim/keepset: there is no keep set, which --committed trims by"
     )
     assert caught.value.hint == ("make it, and commit it: megtrim trim --accept")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.perf.contest import Contest, ContestStatus, Side
+from megtrim.console import show_time
+from megtrim.perf.contest import Contest, ContestResult, ContestStatus, Side
 from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.running.contest_plan import find_files, plan_contest
-from megtrim.plan.graph import REDUCED
-from megtrim.plan.performance import BASE
+from megtrim.plan.graph import REDUCED, Stage
+from megtrim.plan.performance import BASE, perf_tasks
 from megtrim.stage_result import dump_result, parse_result
 from megtrim.stages import perf
 from unit.pipeline.running.test_contest_plan import CONFIG, find_task, open_session
+from unit.stages.built import finish
 from unit.stages.fake_device import FakeDevice
 from unit.stages.support import changed
 
@@ -66,6 +68,37 @@ def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
     assert found.skipped == "needs x86_64, and this is aarch64"
     assert (found.contest, found.measured, found.exit_code) == (None, None, 0)
     assert device.runs == []
+
+
+def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(tmp_path: Path) -> None:
+    """What its CPU has is not known before."""
+    old = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd"})
+    session = changed(open_session(tmp_path), devices={"any": old})
+    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
+
+    assert found.skipped == "phone: needs a CPU with dotprod, which this one does not have"
+    assert old.runs == []
+
+    new = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd asimddp"})
+    session = changed(open_session(tmp_path), devices={"any": new})
+    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
+    assert found.measured is not None
+    assert new.runs
+
+
+def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
+    """By the times of those before it, of which a skipped one took none."""
+    session = open_session(tmp_path)
+    tasks = [each for each in perf_tasks(session.request.config) if each.stage is Stage.PERF]
+    took = ContestResult(status=ContestStatus.MEASURED, time_s=20.0)
+    finish(session, tasks[0].id, {}, {"number": "0"}, measured=took)
+    finish(session, tasks[1].id, {}, {"number": "1"}, measured=None)
+
+    assert perf._describe_place(tasks[0], session) == f"comparison 1 of {len(tasks)}"
+    left = show_time(10.0 * (len(tasks) - 2))
+    assert perf._describe_place(tasks[2], session) == (
+        f"comparison 3 of {len(tasks)}, about {left} left"
+    )
 
 
 def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from megtrim.plan.performance import perf_tasks
 from megtrim.stages import perf
 from megtrim.verdict.model import DeviceIdentity
 from unit.device_jobs.timed import timed
-from unit.evidence.support import contest_result, write_times
+from unit.evidence.support import contest_result, origin, write_times
 from unit.stages.support import changed
 
 BOARD = DeviceIdentity(name="board", kind="local", facts={})
@@ -55,7 +55,7 @@ def taking(session: Session, folder: Path) -> Session:
 def bring(session: Session, folder: Path, result: ContestResult, **changes: Any) -> Session:
     """Let a device job bring a result; return the session that takes it."""
     binding = asked(session).binding
-    record = ContestRecord(contest=NAME, binding=binding, result=result)
+    record = ContestRecord(contest=NAME, binding=binding, origin=origin(), result=result)
     write_times(folder, record, **{"device": BOARD, **changes})
     return taking(session, folder)
 

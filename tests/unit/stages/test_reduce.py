@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.build_spec import BuildSpec
 from megtrim.engines.sample import SampleEngine, find_embedded_source
-from megtrim.midout.keepset import dump_keep_set
+from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, Stage, Task
 from megtrim.process import ProcessRunner
@@ -42,9 +42,7 @@ def builder() -> Foreteller:
 def now(tmp_path: Path, processes: ProcessRunner, builder: Foreteller) -> Session:
     """A session with the sample engine and a committed keep set; nothing was made yet."""
     made, _ = open_session(tmp_path)
-    path = made.request.path(made.request.config.keep_set)
-    path.parent.mkdir()
-    path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
+    write_committed(made.request.path(made.request.config.keep_set), keep_set(1))
     engine = SampleEngine(find_embedded_source(), processes)
     return changed(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, builder))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
@@ -170,7 +171,12 @@ def facts(**changes: object) -> VerdictInputs:
         project="camera-app",
         config="megtrim.yaml",
         invocation=Invocation(committed=True),
-        lines={RESNET: 21, TUNED: 22, MOBILENET: 27, "load_and_run": 34},
+        places={
+            RESNET: Place(file="megtrim.yaml", line=21),
+            TUNED: Place(file="megtrim.yaml", line=22),
+            MOBILENET: Place(file="megtrim.yaml", line=27),
+            "load_and_run": Place(file="megtrim.yaml", line=34),
+        },
         engine=EngineIdentity(
             kind="megengine",
             generation=20220507,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.config.yaml.problems import Place
 from megtrim.verdict.join import exit_code, join
 from megtrim.verdict.model import RegionsUse
 from megtrim.verdict.statuses import CheckStatus, UnverifiedPolicy, VerdictKind
@@ -93,7 +94,16 @@ def test_checks_point_to_where_their_subject_is_configured() -> None:
 
     assert lines[f"trap:{RESNET}"] == 21
     assert lines["growth:load_and_run/reduced"] == 34
-    assert {check.line for check in join(facts(lines={}, checks=())).checks} == {1}
+    assert {check.line for check in join(facts(places={}, checks=())).checks} == {1}
+
+
+def test_a_scenario_in_a_file_of_its_own_is_pointed_to_there() -> None:
+    """Not to megtrim.yaml, which only names the pattern."""
+    own = Place(file="megtrim/models/resnet/default.yaml", line=2)
+    checks = {check.id: check for check in join(facts(places={RESNET: own})).checks}
+    found = checks[f"trap:{RESNET}"]
+
+    assert (found.file, found.line) == (own.file, 2)
 
 
 def test_without_scenarios_nothing_is_proven() -> None:

@@ -11,11 +11,11 @@ from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.next_step import ScenarioKind
 from megtrim.verdict.statuses import CheckKind
 
-COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megtrim/keepset.json")
+COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megtrim/keepset")
 TRACED = Invocation(config="trim/a.yaml")
 WAY_OUT = (
     "trace it again and accept that with megtrim trim --config trim/a.yaml --accept, "
-    "then commit trim/megtrim/keepset.json; the trace-refresh workflow proposes the same"
+    "then commit trim/megtrim/keepset; the trace-refresh workflow proposes the same"
 )
 
 

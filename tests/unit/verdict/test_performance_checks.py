@@ -97,3 +97,12 @@ def test_a_run_that_only_takes_times_needs_no_scenario_verified() -> None:
     assert join(facts(performance=unable, artifacts=(), **nothing)).verdict is (
         VerdictKind.INCONCLUSIVE
     )
+
+
+def test_a_search_in_each_process_is_no_reason_for_a_larger_budget() -> None:
+    """It would change nothing: such a row has a number of rounds of its own."""
+    rows = (UNPROVEN, replace(UNPROVEN, experiment="full-run"))
+    checks = latency(timed(rows=rows, trimming=(), history=()))
+
+    assert "perf.budget" in checks["weight-preprocess"].hint
+    assert "an experiment that searches once" in checks["full-run"].hint

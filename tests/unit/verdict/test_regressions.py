@@ -24,7 +24,6 @@ from megtrim.verdict.regressions import (
     Night,
     RegressionRecord,
     Row,
-    choose_base,
     list_slower,
     plan_actions,
 )
@@ -275,29 +274,6 @@ def test_a_history_of_another_device_says_nothing() -> None:
     record = the_one(night(elsewhere, base=commit(0), runs=history(4.0, 4.1, 5.2))).record
 
     assert (record.last_good, record.first_bad) == (commit(0), BAD)
-
-
-def test_the_base_is_the_last_commit_that_was_measured() -> None:
-    """There is none on the first night; where nothing changed since, it is the one before."""
-    runs = history(4.0, 4.1)
-
-    assert choose_base((), runs, config="megtrim.yaml", head=BAD) == commit(1)
-    assert choose_base((), (), config="megtrim.yaml", head=BAD) == ""
-    assert choose_base((), runs, config="megtrim.yaml", head=commit(1)) == commit(0)
-    assert choose_base((), runs[:1], config="megtrim.yaml", head=commit(0)) == ""
-
-
-def test_the_base_stays_while_an_issue_is_open() -> None:
-    """That of the oldest; issues that are closed, or of another configuration, do not count."""
-    runs, first, second = history(4.0), opened(), replace(opened(base=LATER), number=9)
-    closed = replace(first, is_open=False)
-
-    def choose(*issues: KnownIssue) -> str:
-        return choose_base(issues, runs, config="megtrim.yaml", head=BAD)
-
-    assert choose(second, first) == GOOD
-    assert choose(closed, second) == LATER
-    assert choose(closed, opened(config="other.yaml"), opened(base="")) == commit(0)
 
 
 STATES = st.sampled_from([*SILENT, SLOW, FAST, None])

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.lazy_group import LazyGroup, Member
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "gate": "megtrim.cli.ci.gate:gate",
-        "evidence": "megtrim.cli.ci.evidence.group:evidence",
-        "github": "megtrim.cli.ci.github.group:github",
-        "schema": "megtrim.cli.ci.schema:schema",
+        "gate": Member(
+            "megtrim.cli.ci.gate:gate",
+            "Exit with the status of the verdict in REPORT, or of a run that ended before a "
+            "verdict.",
+        ),
+        "evidence": Member(
+            "megtrim.cli.ci.evidence.group:evidence",
+            "Verify, trace or time on devices of other machines: pack, run, join.",
+        ),
+        "github": Member(
+            "megtrim.cli.ci.github.group:github",
+            "Commands for jobs of GitHub Actions.",
+        ),
+        "schema": Member(
+            "megtrim.cli.ci.schema:schema",
+            "Print the JSON Schema of megtrim.yaml, for editors and linters.",
+        ),
     },
     epilog="""\b
 Examples:

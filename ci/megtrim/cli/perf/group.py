@@ -4,19 +4,40 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup
+from megtrim.cli.lazy_group import LazyGroup, Member
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "list": "megtrim.cli.perf.list:list_experiments",
-        "run": "megtrim.cli.perf.run:run",
-        "compare": "megtrim.cli.perf.compare:compare",
-        "history": "megtrim.cli.perf.history:history",
-        "append": "megtrim.cli.perf.append:append",
-        "export": "megtrim.cli.perf.export:export",
-        "tune": "megtrim.cli.perf.tune:tune_flags",
+        "list": Member(
+            "megtrim.cli.perf.list:list_experiments",
+            "Print the experiments, with what each needs, runs, makes and changes.",
+        ),
+        "run": Member(
+            "megtrim.cli.perf.run:run",
+            "Measure experiments against the baseline, in interleaved pairs of processes.",
+        ),
+        "compare": Member(
+            "megtrim.cli.perf.compare:compare",
+            "Print times of B over those of A, with intervals.",
+        ),
+        "history": Member(
+            "megtrim.cli.perf.history:history",
+            "Print each series of nights: its last time, and its changes, or whether it drifts.",
+        ),
+        "append": Member(
+            "megtrim.cli.perf.append:append",
+            "Add runs to the history, each as a file of its own.",
+        ),
+        "export": Member(
+            "megtrim.cli.perf.export:export",
+            "Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).",
+        ),
+        "tune": Member(
+            "megtrim.cli.perf.tune:tune_flags",
+            "Find the fastest flags of a scenario on its device.",
+        ),
     },
     epilog="""\b
 Examples:

@@ -12,10 +12,15 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.perf.surroundings import Surroundings, look_around
 from megtrim.errors import EXIT_PASS
+from megtrim.perf.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
 from megtrim.perf.experiments.experiment import Experiment
-from megtrim.perf.experiments.listing import describe_effects, describe_step, show_commands
+from megtrim.perf.experiments.listing import (
+    describe_effects,
+    describe_step,
+    show_commands,
+)
 from megtrim.perf.experiments.situation import choose_backend, describe_needs, why_not
-from megtrim.perf.experiments.table import find_experiments
+from megtrim.perf.experiments.table import BASELINE, find_experiments
 
 DEFAULT_CONFIG = Path("megtrim.yaml")
 _PATH = click.Path(path_type=Path)
@@ -72,12 +77,22 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
         ("row", experiment.row),
         ("needs", ", ".join(describe_needs(experiment))),
         *(("step", describe_step(step)) for step in experiment.steps),
+        ("processes", _describe_processes(experiment)),
         ("makes", ", ".join(experiment.makes)),
         ("changes", describe_effects(experiment)),
         *_answers(experiment, found),
     ]
     lines = [f"{experiment.name:<{width}}  {experiment.title}"]
     return lines + [f"    {label}: {text}" for label, text in pairs if text]
+
+
+def _describe_processes(experiment: Experiment) -> str:
+    """Return how many processes are measured, with the budget that is set by default."""
+    if experiment.name == BASELINE:
+        return str(FEWEST_ROUNDS)
+    if experiment.measured.searches:
+        return f"{SEARCH_ROUNDS} that search, and as many of the baseline"
+    return f"{FEWEST_ROUNDS} to {ContestBudget().rounds}, and as many of the baseline"
 
 
 def _answers(experiment: Experiment, found: Surroundings) -> list[tuple[str, str]]:
@@ -111,6 +126,7 @@ def _row(experiment: Experiment, found: Surroundings) -> dict[str, Any]:
             "cpu_features": list(needs.cpu_features),
             "data_types": list(needs.data_types),
         },
+        "processes": _describe_processes(experiment),
         "steps": [
             {"text": describe_step(step), "measured": step.measured, "warmups": step.warmups}
             for step in experiment.steps

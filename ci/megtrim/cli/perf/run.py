@@ -29,7 +29,7 @@ from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS
 from megtrim.perf.experiments.table import find_experiments
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import VERDICT, Stage
+from megtrim.plan.graph import Stage
 from megtrim.plan.performance import TRIMMING, perf_tasks
 from megtrim.stages import runner
 
@@ -108,8 +108,7 @@ def run(
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or measured")
     show_results(session, Stage.REPORT, wanted, as_json=as_json)
-    joined = session.results.done.get(VERDICT)
-    return worst_exit_code(codes) if joined is None else joined.result.exit_code
+    return worst_exit_code(codes)
 
 
 def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:

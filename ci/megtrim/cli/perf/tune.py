@@ -91,18 +91,18 @@ def tune_flags(
         return worst_exit_code(codes)
     field = make_field(chosen, session)
     name = name or f"{chosen.settings.name}-tuned"
-    file = session.request.loaded.path
-    raw = file.read_bytes()
+    loaded = session.request.loaded
     if write:
-        expect_free(raw, field, name, file=str(file))
+        expect_free(loaded, field, name)
     result = _race(field, budget_s, session)
-    tuned = make_tuned(result.winner, field, own_flags(chosen, session), raw, name)
+    tuned = make_tuned(result.winner, field, own_flags(chosen, session), loaded, name)
     if as_json:
         show(json.dumps(list_facts(chosen.id, result, tuned), indent=1))
     else:
         show(describe_result(chosen.id, result, tuned))
     if write and result.winner.name != BASELINE:
-        keep_winner(file, add(raw, tuned, file=str(file)), tuned, result)
+        file, edited = add(loaded, tuned)
+        keep_winner(loaded.path, (file, edited), tuned, result)
         session.services.console.say(f"added to {file}: trace and verify it with megtrim trim")
     return EXIT_PASS
 
@@ -136,18 +136,33 @@ def choose_scenario(text: str, session: Session) -> Scenario:
     return found[0]
 
 
-def keep_winner(file: Path, edited: bytes, tuned: TunedScenario, result: TuneResult) -> None:
-    """Write the files, then the configuration that names them; a mistake leaves it as it was."""
-    before = file.read_bytes()
+def keep_winner(
+    config: Path, edited: tuple[Path, bytes], tuned: TunedScenario, result: TuneResult
+) -> None:
+    """Write the files, then the one that names them; a mistake leaves it as it was."""
+    file, content = edited
+    before = file.read_text(encoding="utf-8") if file.exists() else None
     made = ((tuned.dumped_model, result.dumped_model), (tuned.algo_cache, result.algo_cache))
     for relative, data in made:
         if relative is not None and data is not None:
-            path = file.absolute().parent / relative
+            path = config.absolute().parent / relative
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-    write_atomically(file, edited.decode())
+    write_atomically(file, content.decode())
     try:
-        load_config(file)
+        _expect_found(config, str(tuned.item["name"]), file)
     except InputError:
-        write_atomically(file, before.decode())
+        if before is None:
+            file.unlink()
+        else:
+            write_atomically(file, before)
         raise
+
+
+def _expect_found(config: Path, name: str, file: Path) -> None:
+    """Refuse a file that no pattern of the configuration finds."""
+    models = load_config(config).config.models
+    scenarios = {each.name for model in models for each in model.scenarios}
+    if name not in {each.name for each in models} | scenarios:
+        msg = f"{file}: the pattern that finds its siblings does not find it"
+        raise InputError(msg, hint=f"choose another name with --name, or edit {config}")

@@ -51,7 +51,7 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
                 expected = f"{missing}: this engine runs the model only with its inputs"
                 problems.append(_problem(loaded, own, "no file for an input", expected))
             elif missing:
-                where = f"{loaded.path}:{loaded.line(*own)}: {model.name}/{scenario.name}"
+                where = f"{loaded.where(*own)}: {model.name}/{scenario.name}"
                 warnings.append(f"{where}: no file for the input {missing}: the output may be "
                                 "constant, which proves nothing")  # fmt: skip
     if problems:
@@ -96,7 +96,7 @@ def _input_problems(
 
 
 def _read_header(loaded: LoadedConfig, keys: KeyPath, file: Path) -> npy.NpyHeader:
-    shown = f"{loaded.path}:{loaded.line(*keys)}: {file}"
+    shown = f"{loaded.where(*keys)}: {file}"
     with open_plain_file(loaded.resolve(file), expected="a .npy file", shown=shown) as stream:
         header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=shown)
         if header.element:
@@ -113,9 +113,10 @@ def _missing_inputs(scenario: ScenarioConfig, facts: ModelFacts) -> str:
 def _problem(
     loaded: LoadedConfig, keys: KeyPath, found: str, expected: str, suggestion: str = ""
 ) -> Problem:
+    place = loaded.place(*keys)
     return Problem(
-        file=str(loaded.path),
-        line=loaded.line(*keys),
+        file=str(loaded.path.parent / place.file),
+        line=place.line,
         key=show_path(keys),
         found=found,
         expected=expected,

@@ -31,7 +31,7 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     dialect = engine.dialect()
     for each in all_scenarios(loaded.config):
         if each.settings.application is None:
-            source = f"{loaded.path}:{loaded.line(*each.path)}: {each.id}"
+            source = f"{loaded.where(*each.path)}: {each.id}"
             check_arguments(each.settings.args, dialect=dialect, source=source)
 
 
@@ -62,7 +62,7 @@ def expect_usable_files(loaded: LoadedConfig) -> None:
     wrong = []
     for keys, file, read in _named_files(loaded):
         try:
-            read(loaded.resolve(file), f"{loaded.path}:{loaded.line(*keys)}: {file}")
+            read(loaded.resolve(file), f"{loaded.where(*keys)}: {file}")
         except InputError as error:
             wrong.append(error)
     if wrong:

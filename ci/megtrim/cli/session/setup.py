@@ -235,8 +235,8 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     expect_usable_files(loaded)
-    if not (accept or options.quick or options.committed):
-        committed_keepset.expect_readable(loaded)
+    if not (options.quick or options.committed):
+        committed_keepset.expect_readable(loaded, accept=accept)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
@@ -425,7 +425,7 @@ def _check_committed(loaded: LoadedConfig) -> None:
     """Refuse a search: its result is timing, so a keep set of another search proves nothing."""
     for each in all_scenarios(loaded.config):
         if each.searches:
-            where = f"{loaded.path}:{loaded.line(*each.path, 'fast_run')}"
+            where = loaded.where(*each.path, "fast_run")
             msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
             raise InputError(
                 msg,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from megtrim.config.config_template import StarterModel, starter
+from megtrim.cli.session.new_files import find_missing
+from megtrim.config.config_template import MODELS, StarterModel, model_files, starter
 from megtrim.engines.megengine.search import find_checkouts, is_checkout
 from megtrim.errors import NO_ROOM, InputError
 from megtrim.input_files import kind_at, open_plain_file
@@ -39,7 +40,7 @@ class _Input:
 def write_starter(
     models: Sequence[Path], config: Path, engine: Path | None = None
 ) -> tuple[str, ...]:
-    """Write a configuration for models, and inputs next to them; return a line for each thing.
+    """Write a configuration, its models' files, and inputs; return a line for each thing.
 
     ``engine``: the checkout; None: the one near the configuration. Nothing is overwritten, and
     nothing is written unless all models can be used.
@@ -54,17 +55,21 @@ def write_starter(
     kind = _kind_of(facts)
     source = _find_source(kind, config, engine)
     inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
-    text = starter(
+    described = model_files([_describe_model(path, config, inputs[path]) for path in models])
+    texts = {config.parent / name: text for name, text in described.items()}
+    missing = find_missing(texts, hint="name another folder with --config, or remove it")
+    # The configuration comes last: once it is there, so is all that it names.
+    missing[config] = starter(
         kind,
-        models=[_describe_model(path, config, inputs[path]) for path in models],
         source=_relative(source, config) if source else "",
         # The toolchain that MegEngine is known to build with; auto would take zig.
         toolchain="auto" if kind == _SAMPLE else "clang-linux-arm64",
     )
     lines = [line for path, each in facts.items() for line in _write_inputs(path, each, inputs)]
-    write_atomically(config, text)
+    for path, text in missing.items():
+        write_atomically(path, text)
     shown = f"the engine in {source}" if source else "the sample engine"
-    return (*lines, f"wrote {config}, for {shown}")
+    return (*lines, f"wrote {config} and {config.parent / MODELS}, for {shown}")
 
 
 def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:

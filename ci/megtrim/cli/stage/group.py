@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup
-from megtrim.plan.graph import Stage
-
-_STAGES = (
-    *(Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.REDUCE, Stage.FUNCTIONS),
-    *(Stage.SWITCHES, Stage.VERDICT),
-)
+from megtrim.cli.lazy_group import LazyGroup, Member
 
 
 @click.group(
     cls=LazyGroup,
-    members={each.value: f"megtrim.cli.stage.commands:{each}" for each in _STAGES},
+    members={
+        "build": Member(
+            "megtrim.cli.stage.commands:build",
+            "Build the plain and the profile variant of the engine.",
+        ),
+        "profile": Member(
+            "megtrim.cli.stage.commands:profile",
+            "Run every scenario on the profile build and collect its trace.",
+        ),
+        "header": Member(
+            "megtrim.cli.stage.commands:header",
+            "Merge the traces and the operator JSON into the keep set and the header.",
+        ),
+        "reduce": Member(
+            "megtrim.cli.stage.commands:reduce",
+            "Build the engine with only what the keep set names.",
+        ),
+        "functions": Member(
+            "megtrim.cli.stage.commands:functions",
+            "Record which functions run, for trim.level: function.",
+        ),
+        "switches": Member(
+            "megtrim.cli.stage.commands:switches",
+            "Measure by reduced builds what each engine switch in trim.measure saves.",
+        ),
+        "verdict": Member(
+            "megtrim.cli.stage.commands:verdict",
+            "Combine sizes, traps and parity into one verdict.",
+        ),
+    },
     epilog="""\b
 Examples:
   megtrim stage build

@@ -58,14 +58,17 @@ def _texts(values: Iterable[Placed]) -> list[str]:
 def _find_duplicates(
     document: Document, values: Iterable[Placed], expected: str = "each name once"
 ) -> Iterator[Problem]:
-    first: dict[str, int] = {}
+    first: dict[str, KeyPath] = {}
     for path, value in values:
         if not isinstance(value, str):
             continue
         if value in first:
-            found = f"{show(value)} a second time (the first is on line {first[value]})"
+            there = document.file_of(first[value])
+            other = "" if there == document.file_of(path) else f" of {there}"
+            line = nearest_line(document.lines, first[value])
+            found = f"{show(value)} a second time (the first is on line {line}{other})"
             yield document.problem(path, found, expected)
-        first.setdefault(value, nearest_line(document.lines, path))
+        first.setdefault(value, path)
 
 
 def _unknown(

@@ -6,8 +6,10 @@ Pure: bytes in, a :class:`Document` out. What is not text, not YAML or not a map
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import PurePath
 
 import yaml
 
@@ -28,11 +30,24 @@ class Document:
     data: dict[str, object]
     lines: Mapping[KeyPath, int]
     repeated: tuple[Problem, ...]
+    sha256: str
+    """Of the bytes of the file, or of all files."""
+    files: Mapping[KeyPath, str] = field(default_factory=dict)
+    """Items that are files of their own, with their names relative to the folder of this one."""
+
+    def file_of(self, path: KeyPath) -> str:
+        """Return the file that a key is in, as messages name it."""
+        item = nearest_item(self.files, path)
+        return self.file if item is None else self.name_of(self.files[item])
+
+    def name_of(self, name: str) -> str:
+        """Return the name of a file that is given relative to the folder of this one."""
+        return str(PurePath(self.file).parent / name)
 
     def problem(self, path: KeyPath, found: str, expected: str, suggestion: str = "") -> Problem:
         """Return a problem of the value at ``path``."""
         return Problem(
-            file=self.file,
+            file=self.file_of(path),
             line=nearest_line(self.lines, path),
             key=show_path(path),
             found=found,
@@ -46,6 +61,13 @@ def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
     while path not in lines:
         path = path[:-1]
     return lines[path]
+
+
+def nearest_item(files: Mapping[KeyPath, str], path: KeyPath) -> KeyPath | None:
+    """Return the item with a file of its own that a key is in; None: the key is in the main one."""
+    while path and path not in files:
+        path = path[:-1]
+    return path or None
 
 
 def parse_document(raw: bytes, *, file: str) -> Document:
@@ -72,7 +94,13 @@ def parse_document(raw: bytes, *, file: str) -> Document:
     if not isinstance(data, dict):
         found = "a list" if isinstance(data, list) else "text without keys"
         raise refusal(file, root.line, found, MAPPING_EXPECTED)
-    return Document(file=file, data=data, lines=lines, repeated=tuple(reader.repeated))
+    return Document(
+        file=file,
+        data=data,
+        lines=lines,
+        repeated=tuple(reader.repeated),
+        sha256=hashlib.sha256(raw).hexdigest(),
+    )
 
 
 def _plain(node: Node, path: KeyPath, lines: dict[KeyPath, int]) -> object:

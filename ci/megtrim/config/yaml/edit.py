@@ -60,9 +60,21 @@ def _read(raw: bytes, file: str) -> object:
 
 def render_item(item: Mapping[str, object]) -> str:
     """Return the lines of an item, without indentation."""
-    plain = yaml.safe_load(yaml.safe_dump(dict(item), sort_keys=False, allow_unicode=True))
+    return _render([_plain(item)])
+
+
+def render_document(item: Mapping[str, object]) -> str:
+    """Return an item as a file of its own."""
+    return _render(_plain(item))
+
+
+def _plain(item: Mapping[str, object]) -> object:
+    return yaml.safe_load(yaml.safe_dump(dict(item), sort_keys=False, allow_unicode=True))
+
+
+def _render(value: object) -> str:
     return yaml.safe_dump(
-        [plain], sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDEST
+        value, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDEST
     )
 
 

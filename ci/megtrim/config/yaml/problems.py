@@ -23,6 +23,15 @@ _CLOSE = 0.61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of a file of the configuration."""
+
+    file: str
+    """Relative to the folder of megtrim.yaml."""
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One mistake. ``line`` is 0 if there is none, ``key`` is empty for the whole file."""
 
@@ -41,10 +50,10 @@ class Problem:
 
 
 class ConfigError(InputError):
-    """A configuration that cannot be used: all its problems, by line."""
+    """A configuration that cannot be used: all its problems, by file and line."""
 
     def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
-        self.problems = tuple(sorted(problems, key=lambda each: each.line))
+        self.problems = tuple(sorted(problems, key=lambda each: (each.file, each.line)))
         lines = [str(each) for each in self.problems[:MOST_SHOWN]]
         if len(self.problems) > MOST_SHOWN:
             lines.append(f"and {len(self.problems) - MOST_SHOWN} more problems")

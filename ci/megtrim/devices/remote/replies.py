@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from megtrim.devices.cpu_load import parse_children_s, share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES
 
 _LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
@@ -51,6 +52,7 @@ class ExitReport:
     late: bool
     pid: int | None
     wall_s: float | None
+    other_load: float | None
     made: dict[str, RemoteFile]
     free_kb: int | None
 
@@ -106,9 +108,17 @@ def parse_exit(text: str) -> ExitReport | None:
         late=fields.get("late") == "yes",
         pid=int(pid) if _NUMBER.fullmatch(pid) else None,
         wall_s=max(0.0, float(ended) - float(began)) if timed else None,
+        other_load=_find_other_load(fields),
         made=made,
         free_kb=int(free) if _NUMBER.fullmatch(free) else None,
     )
+
+
+def _find_other_load(fields: Mapping[str, str]) -> float | None:
+    own_s = parse_children_s(fields.get("own", ""))
+    if own_s is None:
+        return None
+    return share_of_others(fields.get("before", ""), fields.get("after", ""), own_s)
 
 
 def forward_until(mark: str, forward: Callable[[str], None]) -> Callable[[str], None]:

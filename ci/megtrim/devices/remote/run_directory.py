@@ -207,6 +207,7 @@ class RemoteDirectory:
             wall_s=outcome.wall_s if ended.wall_s is None else ended.wall_s,
             timed_out=ended.late,
             conditions=Conditions(before=tuning.before, after=after, unmet=tuning.unmet),
+            other_load=ended.other_load,
         )
         return run, ended.pid
 

@@ -156,6 +156,7 @@ set -m
   end
 ) </dev/null >/dev/null 3>&- &
 guard=$!
+read -r before </proc/stat
 read -r began rest </proc/uptime
 case $- in
   *m*)
@@ -176,6 +177,8 @@ case $- in
     ;;
 esac
 read -r ended rest </proc/uptime
+read -r after </proc/stat
+read -r own </proc/self/stat
 kill "$guard"
 end
 cd "$root"
@@ -187,6 +190,9 @@ echo "megtrim pid=$program"
 echo "megtrim rc=$rc"
 echo "megtrim began=$began"
 echo "megtrim ended=$ended"
+echo "megtrim before=$before"
+echo "megtrim after=$after"
+echo "megtrim own=$own"
 [ ! -e ../late ] || echo "megtrim late=yes"
 set --
 while read -r name; do set -- "$@" ! -path "$name"; done <../put

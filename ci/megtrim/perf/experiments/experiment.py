@@ -27,6 +27,8 @@ to allow.
 FAKE_WARMUPS = 2
 """With fake-first the first warm-up computes nothing, so the second is the real one."""
 
+_ALGORITHM_SEARCHES = frozenset({"fast_run", "full_run"})
+_LAYOUT_SEARCH = "layout_transform"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}", re.ASCII)
 
 
@@ -79,6 +81,13 @@ class Step:
     cache: CacheUse = CacheUse.NONE
     warmups: int = 1
     measured: bool = True
+
+    @property
+    def searches(self) -> bool:
+        """Whether each of its processes searches, which may take far longer than all else."""
+        names = {flag.name for flag in self.flags}
+        for_algorithms = self.cache is not CacheUse.READS and bool(names & _ALGORITHM_SEARCHES)
+        return for_algorithms or self.transforms or _LAYOUT_SEARCH in names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

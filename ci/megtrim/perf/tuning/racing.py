@@ -21,10 +21,12 @@ from functools import cache
 from itertools import groupby
 
 import numpy as np
+import scipy
 
 from megtrim.perf.comparison import estimate_shift
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.time_stage import TimeStage
 
 STAGES = (3, 4, 6, 8, 12, 16, 24, 40)
 """Rounds after which the contestants are compared."""
@@ -155,7 +157,7 @@ class _Race:
                 )
                 self._retired.append(gone)
                 continue
-            time_ms = taken.median_ms(SampleStage.ITERATION)
+            time_ms = taken.time_ms(TimeStage.INFERENCE)
             if taken.counts and time_ms is not None:
                 self._logs[turn.contestant][turn.round_number] = math.log(time_ms)
 
@@ -256,6 +258,5 @@ def _round_down(freedom: int) -> int:
 @cache
 def _critical_range(count: int, freedom: int) -> float:
     """Return what the range of so many equal contestants exceeds by chance, at one stage."""
-    from scipy import stats  # noqa: PLC0415 - a second, which only this function needs
-
-    return float(stats.studentized_range.isf(ERROR_RATE / len(STAGES), max(count, 2), freedom))
+    ranges = scipy.stats.studentized_range
+    return float(ranges.isf(ERROR_RATE / len(STAGES), max(count, 2), freedom))

@@ -121,7 +121,7 @@ def expect_trimmable(request: TrimRequest) -> None:
     known = linked_again(request)
     for each in all_scenarios(loaded.config):
         if name_of(each, request) not in known:
-            where = f"{loaded.path}:{loaded.line(*each.path)}"
+            where = loaded.where(*each.path)
             msg = f"{where}: {each.id} runs a program with the engine in a shared object"
             hint = "trim.base: plain trims programs that hold the engine: use base: reduced"
             raise InputError(msg, hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Variant
@@ -14,9 +15,9 @@ from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.models.reader import read_model
 from megtrim.perf.contest import (
     FEWEST_ROUNDS,
+    SEARCH_ROUNDS,
     Contest,
     Contestant,
-    ContestBudget,
     Side,
     derive_seed,
     name_files,
@@ -225,7 +226,10 @@ def _make_contest(
     perf = session.request.config.perf
     budget, criterion = perf.contest_budget, perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again
-        budget, criterion = ContestBudget(rounds=FEWEST_ROUNDS, limit_s=budget.limit_s), Criterion()
+        budget = replace(budget, rounds=FEWEST_ROUNDS)
+        criterion = Criterion(other_load=criterion.other_load)
+    elif reference.searches or rival.searches:
+        budget = replace(budget, rounds=SEARCH_ROUNDS)
     return Contest(
         criterion=criterion,
         reference=reference,

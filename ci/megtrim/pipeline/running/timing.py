@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from megtrim.console import SparseLines, show_time
 from megtrim.devices import Lease
 from megtrim.errors import InputError
 from megtrim.load_and_run.dump import compare, parse_dump, refusal
@@ -23,7 +24,7 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.load_and_run.timing_logs.timing_log import DamagedLog
 from megtrim.perf.answer import Answer
-from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
+from megtrim.perf.comparison import compare_at_looks, match_pairs
 from megtrim.perf.contest import (
     FEWEST_ROUNDS,
     Contest,
@@ -31,13 +32,15 @@ from megtrim.perf.contest import (
     ContestResult,
     ContestStatus,
 )
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.running.timing_runs import ContestEnded, ContestFiles, ContestRuns
 from megtrim.pipeline.running.timing_samples import (
     make_sample,
     make_sample_by_length,
     read_times,
+    was_busy,
 )
 
 _TIMED_MS = 200.0
@@ -48,7 +51,6 @@ _LENGTH_S = 0.5
 _MOST_BY_LENGTH = 100_000
 _SPARE = 1.5
 """Rounds for each that counts, so that some may be marked."""
-_SAY_EVERY_S = 10.0
 _MOST_CONDITIONS = 8
 
 
@@ -97,8 +99,8 @@ class _Measurement:
         self._runs = runs
         self._cpus = cpus
         self._began_s = began_s
-        self._say = say
-        self._said_s = began_s
+        self._lines = SparseLines(say)
+        self._first_round_s = began_s
         self._samples: list[Sample] = []
         self._conditions: dict[str, None] = {}
         self._outputs = ""
@@ -106,6 +108,9 @@ class _Measurement:
 
     def measure(self) -> ContestResult:
         """Prepare, compare the outputs, take samples until it is clear."""
+        if any(contestant.searches for _, contestant in self._contest.sides):
+            rounds = self._contest.budget.rounds
+            self._lines.say_now(f"    time  a search in each process, so {rounds} rounds at most")
         try:
             self._check_outputs()
             self._choose_lengths()
@@ -136,9 +141,13 @@ class _Measurement:
             self._outputs = compare_in_order(found[0], found[1], self._contest.tolerance)
 
     def _choose_lengths(self) -> None:
-        """Run each side once more, and choose how many iterations a process makes."""
+        """Run sides once more, and choose how many iterations a process makes.
+
+        A search is not made once more for it: another side knows how long an iteration takes.
+        """
+        sides = self._contest.sides
         iterations_ms = []
-        for side, contestant in self._contest.sides:
+        for side, contestant in [each for each in sides if not each[1].searches] or sides[:1]:
             count = contestant.commands[-1].iterations
             run = self._runs.run_measured(side, contestant, iterations=count)
             iterations_ms.append(read_iteration_ms(contestant, run))
@@ -146,7 +155,7 @@ class _Measurement:
         if len(known) < len(iterations_ms):
             self._lengths = self._find_lengths()
             return
-        least = max(each.commands[-1].iterations for _, each in self._contest.sides)
+        least = max(each.commands[-1].iterations for _, each in sides)
         self._lengths = _Lengths(short=max(least, count_iterations(max(known))))
 
     def _find_lengths(self) -> _Lengths:
@@ -172,6 +181,7 @@ class _Measurement:
             width=self._contest.width,
             seed=self._contest.seed,
         )
+        self._first_round_s = time.monotonic()
         for number, of_round in groupby(turns, key=lambda turn: turn.round_number):
             if budget.limit_s is not None and time.monotonic() - self._began_s > budget.limit_s:
                 return
@@ -197,43 +207,61 @@ class _Measurement:
             if count is not None
         ]
         for run in made:
-            note = run.conditions.invalid if run.conditions else ""
-            if note and len(self._conditions) < _MOST_CONDITIONS:
-                self._conditions.setdefault(note)
-        if self._lengths.long is not None:
+            self._note_conditions(run)
+        lengths, other_load = self._lengths, self._contest.criterion.other_load
+        if lengths.long is not None:
             return make_sample_by_length(
-                turn, (made[0], made[1]), self._lengths.short, self._lengths.long
+                turn, (made[0], made[1]), lengths.short, lengths.long, other_load=other_load
             )
         warmups = contestant.commands[-1].step.warmups
-        return make_sample(turn, made[0], iterations=self._lengths.short, warmups=warmups)
+        return make_sample(
+            turn, made[0], iterations=lengths.short, warmups=warmups, other_load=other_load
+        )
+
+    def _note_conditions(self, run: ProgramRun) -> None:
+        """Keep what disturbed a process, each kind once."""
+        most = self._contest.criterion.other_load
+        busy = f"other programs took more than {most:.0%} of the CPUs' time"
+        notes = (
+            run.conditions.invalid if run.conditions else "",
+            busy if was_busy(run, most) else "",
+        )
+        for note in filter(None, notes):
+            if len(self._conditions) < _MOST_CONDITIONS:
+                self._conditions.setdefault(note)
 
     def _is_enough(self, rounds: int, wanted: int) -> bool:
+        head = f"    time  round {rounds} of {wanted}"
         if self._contest.rival is None:
             counting = sum(sample.counts for sample in self._samples)
-            self._report(rounds, wanted, None)
+            self._lines.say(f"{head}{self._estimate_left(rounds, wanted - counting)}")
             return counting >= wanted
         pairs = match_pairs(
             self._samples,
             self._contest.reference.name,
             self._contest.rival.name,
-            SampleStage.ITERATION,
+            TimeStage.INFERENCE,
         )
         plan = self._contest.budget.plan
+        left = self._estimate_left(rounds, wanted - len(pairs))
         if len(pairs) not in plan.looks:
-            self._report(rounds, wanted, None)
+            self._lines.say(f"{head}{left}")
             return False
         seen = compare_at_looks(pairs, self._contest.criterion, plan)
-        self._report(rounds, wanted, seen)
         clear = seen is not None and seen.exceeds is not Answer.INCONCLUSIVE
+        if seen is not None:
+            so_far = f"{head}, ratio {seen.ratio:.3f} so far"
+            self._lines.say_now(so_far if clear else f"{so_far}{left}")
         return clear or len(pairs) >= wanted
 
-    def _report(self, rounds: int, wanted: int, seen: TimeComparison | None) -> None:
+    def _estimate_left(self, rounds: int, missing: int) -> str:
+        """Say how long it may still take, by the rounds so far; empty for the last one."""
         now_s = time.monotonic()
-        if seen is None and now_s - self._said_s < _SAY_EVERY_S:
-            return
-        self._said_s = now_s
-        so_far = "" if seen is None else f", ratio {seen.ratio:.3f} so far"
-        self._say(f"    time  round {rounds} of {wanted}{so_far}")
+        left_s = missing * (now_s - self._first_round_s) / rounds
+        limit_s = self._contest.budget.limit_s
+        if limit_s is not None:
+            left_s = min(left_s, max(self._began_s + limit_s - now_s, 0))
+        return f", at most {show_time(left_s)} left" if missing > 0 else ""
 
 
 def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:

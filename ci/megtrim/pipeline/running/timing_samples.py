@@ -28,9 +28,14 @@ def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -
     return None if isinstance(log, NoTimes) else log
 
 
-def make_sample(turn: Turn, run: ProgramRun, *, iterations: int, warmups: int) -> Sample:
-    """Return the sample of a process by its log; one whose log is damaged has no times."""
-    marks = list_marks([run])
+def make_sample(
+    turn: Turn, run: ProgramRun, *, iterations: int, warmups: int, other_load: float
+) -> Sample:
+    """Return the sample of a process by its log; one whose log is damaged has no times.
+
+    ``other_load``: the share of the CPUs above which other programs disturb it.
+    """
+    marks = list_marks([run], other_load=other_load)
     try:
         log = read_times(run, source=turn.contestant, iterations=iterations, warmups=warmups)
     except DamagedLog:
@@ -47,14 +52,15 @@ def make_sample(turn: Turn, run: ProgramRun, *, iterations: int, warmups: int) -
 
 
 def make_sample_by_length(
-    turn: Turn, runs: tuple[ProgramRun, ProgramRun], short: int, long: int
+    turn: Turn, runs: tuple[ProgramRun, ProgramRun], short: int, long: int, *, other_load: float
 ) -> Sample:
     """Return the sample of two processes with ``short`` and ``long`` iterations.
 
     It has no time if the longer one did not take longer.
     """
     took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (long - short)
-    return _make(turn, iterations_ms=(took_ms,) if took_ms > 0 else (), marks=list_marks(runs))
+    marks = list_marks(runs, other_load=other_load)
+    return _make(turn, iterations_ms=(took_ms,) if took_ms > 0 else (), marks=marks)
 
 
 def _make(
@@ -76,10 +82,17 @@ def _make(
     )
 
 
-def list_marks(runs: Iterable[ProgramRun]) -> tuple[Mark, ...]:
+def list_marks(runs: Iterable[ProgramRun], *, other_load: float) -> tuple[Mark, ...]:
     """Return why the times of these processes do not count; empty if they do."""
-    found = {mark for run in runs if run.conditions for mark in _marks_of(run.conditions)}
+    every = tuple(runs)
+    found = {mark for run in every if run.conditions for mark in _marks_of(run.conditions)}
+    found |= {Mark.BUSY for run in every if was_busy(run, other_load)}
     return tuple(mark for mark in Mark if mark in found)
+
+
+def was_busy(run: ProgramRun, other_load: float) -> bool:
+    """Return whether other programs took more of the CPUs than they may; not known: no."""
+    return run.other_load is not None and run.other_load > other_load
 
 
 def _marks_of(conditions: Conditions) -> tuple[Mark, ...]:

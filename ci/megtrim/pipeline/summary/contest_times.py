@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
@@ -23,7 +23,7 @@ from megtrim.perf.comparison import (
     sequential_p_value,
 )
 from megtrim.perf.contest import Contest, ContestResult
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Mark, Sample
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import RatioResult, Reference, SamplesLeftOut, StageTime
 
@@ -31,11 +31,11 @@ _CONFIDENCE = 0.95
 _FALSE_SHARE = 0.05
 """Share of false calls among all rows of a verdict that are called different."""
 
-_TIMES: Mapping[TimeStage, Callable[[Sample], float | None]] = {
-    TimeStage.PREPARE: lambda sample: sample.prepare_ms,
-    TimeStage.WARM_UP: lambda sample: _nth(sample.warm_ups_ms, 0),
-    TimeStage.SECOND_WARM_UP: lambda sample: _nth(sample.warm_ups_ms, 1),
-    TimeStage.INFERENCE: lambda sample: sample.median_ms(SampleStage.ITERATION),
+_MARKED: Mapping[Mark, str] = {
+    Mark.THROTTLED: "the machine was throttled",
+    Mark.BUSY: "the machine was busy",
+    Mark.LOW_BATTERY: "the battery was low",
+    Mark.DAMAGED_LOG: "the log was damaged",
 }
 
 
@@ -43,8 +43,8 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
     """Return the time of each stage that a contestant's processes reported, in their order."""
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = {
-        stage: [time_ms for sample in mine if (time_ms := read(sample)) is not None]
-        for stage, read in _TIMES.items()
+        stage: [time_ms for sample in mine if (time_ms := sample.time_ms(stage)) is not None]
+        for stage in TimeStage
     }
     return tuple(
         _summarize(stage, times_ms, by_run_length=result.by_run_length)
@@ -91,11 +91,18 @@ def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
     return tuple(SamplesLeftOut(reason=reason, count=counts[reason]) for reason in sorted(counts))
 
 
+def describe_left_out(samples: Sequence[Sample]) -> str:
+    """Return what left out samples, and how many of how many; empty if all count."""
+    counts = Counter(mark for sample in samples for mark in sample.marks)
+    of = f"of {len(samples)} processes"
+    return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
+
+
 def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
     if contest.rival is None:
         return ()
     names = contest.reference.name, contest.rival.name
-    return match_pairs(result.samples, *names, SampleStage.ITERATION)
+    return match_pairs(result.samples, *names, TimeStage.INFERENCE)
 
 
 def _judge_difference(looked: TimeComparison, exceeds: Answer, adjusted_p: float) -> Answer:
@@ -114,17 +121,13 @@ def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bo
         lower_ms=min(low, median_ms) if math.isfinite(low) else 0.0,
         upper_ms=max(high, median_ms) if math.isfinite(high) else None,
         processes=len(times_ms),
-        spread=float(stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
+        spread=float(scipy.stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
         by_run_length=by_run_length,
     )
 
 
 def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
     """Return the interval of the median by the ranks of the times; NaN where they are too few."""
-    test = stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
+    test = scipy.stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
     interval = test.confidence_interval(_CONFIDENCE)
     return float(interval.low), float(interval.high)
-
-
-def _nth(times_ms: Sequence[float], place: int) -> float | None:
-    return times_ms[place] if place < len(times_ms) else None

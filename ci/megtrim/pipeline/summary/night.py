@@ -21,7 +21,6 @@ from megtrim.perf.history import (
     RowStatus,
     Times,
 )
-from megtrim.perf.samples import SampleStage
 from megtrim.perf.series import Series, make_series
 from megtrim.perf.time_stage import TimeStage
 from megtrim.report.text import one_line
@@ -42,11 +41,6 @@ _DAY = 10
 _SAME_MACHINE = ("serial", "host")
 """Facts that stay the same while it is the same machine."""
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_STAGES: Mapping[TimeStage, SampleStage] = {
-    TimeStage.PREPARE: SampleStage.PREPARE,
-    TimeStage.WARM_UP: SampleStage.WARM_UP,
-    TimeStage.INFERENCE: SampleStage.ITERATION,
-}
 _STATUSES: Mapping[PerformanceStatus, RowStatus] = {
     PerformanceStatus.MEASURED: RowStatus.MEASURED,
     PerformanceStatus.REGRESSED: RowStatus.MEASURED,
@@ -105,7 +99,7 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
     newest: dict[tuple[str, str], Series] = {}
     for each in make_series(runs):
         key = (each.key.scenario, each.key.contestant)
-        if each.key.stage is SampleStage.ITERATION and each.key.scenario in classes:
+        if each.key.stage is TimeStage.INFERENCE and each.key.scenario in classes:
             known = newest.get(key)
             if known is None or known.points[-1].run < each.points[-1].run:
                 newest[key] = each
@@ -118,10 +112,9 @@ def _make_rows(row: PerformanceRow | TrimmingRow) -> Iterator[HistoryRow]:
     measured = _STATUSES[row.status] is RowStatus.MEASURED
     for contestant, times in contestants:
         for time in times if measured else ():
-            if time.stage in _STAGES:
-                yield _make_row(row, contestant, _STAGES[time.stage], time)
+            yield _make_row(row, contestant, time.stage, time)
         if not measured or not times:
-            yield _make_row(row, contestant, SampleStage.ITERATION, None)
+            yield _make_row(row, contestant, TimeStage.INFERENCE, None)
 
 
 def _list_contestants(row: PerformanceRow | TrimmingRow) -> _Contestants:
@@ -134,7 +127,7 @@ def _list_contestants(row: PerformanceRow | TrimmingRow) -> _Contestants:
 
 
 def _make_row(
-    row: PerformanceRow | TrimmingRow, contestant: str, stage: SampleStage, time: StageTime | None
+    row: PerformanceRow | TrimmingRow, contestant: str, stage: TimeStage, time: StageTime | None
 ) -> HistoryRow:
     times = _make_times(time)
     status = _STATUSES[row.status]

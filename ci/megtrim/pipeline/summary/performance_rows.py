@@ -17,6 +17,7 @@ from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.summary.contest_times import (
     compare_sides,
     count_left_out,
+    describe_left_out,
     find_p_value,
     summarize_stages,
 )
@@ -179,10 +180,14 @@ def _read(outcome: ContestOutcome, adjusted: Mapping[str, float], against: Refer
     times = summarize_stages(measured, about.name)
     adjusted_p = adjusted.get(_key(outcome), 1.0)
     ratio = compare_sides(contest, measured, against, adjusted_p=adjusted_p)
+    why = describe_left_out(measured.samples)
     if not times or (contest.rival is not None and ratio is None):
-        return _Reading(status=PerformanceStatus.INFRASTRUCTURE, reason=_NOTHING_COUNTS)
+        reason = f"{_NOTHING_COUNTS}: {why}" if why else _NOTHING_COUNTS
+        return _Reading(status=PerformanceStatus.INFRASTRUCTURE, reason=reason)
+    status = status_of(() if ratio is None else (ratio,))
     return _Reading(
-        status=status_of(() if ratio is None else (ratio,)),
+        status=status,
+        reason=why if status is PerformanceStatus.INCONCLUSIVE else "",
         times=times,
         ratio=ratio,
         reference=summarize_stages(measured, contest.reference.name),
@@ -208,6 +213,8 @@ def _row(
         if compared.ratio is not None:
             ratios += (replace(compared.ratio, name=since.base),)
             status = status_of(ratios)
+            open_ = status is PerformanceStatus.INCONCLUSIVE
+            reason = (read.reason or compared.reason) if open_ else ""
         else:
             missing = f"not compared with {since.base}: {compared.reason}"
             status, reason, notes = _leave_open(status, missing, compared.status)

@@ -38,11 +38,12 @@ def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Chec
     for task in tasks:
         if task.stage is Stage.VERIFY and task.scenario is not None:
             each = task.scenario
+            place = session.request.loaded.place(*each.path)
             yield from scenario_checks(
                 scenario_result(each, session, traced.get(each.id, 0), None),
                 invocation=session.request.invocation,
-                file=session.request.loaded.path.name,
-                line=session.request.loaded.line(*each.path),
+                file=place.file,
+                line=place.line,
                 expired=False,
             )
 

@@ -72,6 +72,8 @@ class Field:
     kept: tuple[Flag, ...]
     """The scenario's own flags that no experiment decides."""
     files: RaceFiles
+    other_load: float
+    """Share of the CPUs above which other programs disturb a sample."""
     entrants: list[Entrant] = field(default_factory=list)
     _sides: dict[tuple[Step, ...], str] = field(default_factory=dict)
 
@@ -140,6 +142,7 @@ def make_field(scenario: Scenario, session: Session) -> Field:
             model=session.request.path(scenario.model.file),
             inputs={name: session.request.path(path) for name, path in inputs.items()},
         ),
+        other_load=session.request.config.perf.other_load,
     )
     for each in list_candidates(situation):
         made.enter(each)

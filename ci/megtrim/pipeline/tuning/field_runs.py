@@ -7,12 +7,12 @@ computes something else does not start; one that fails later leaves.
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.console import SparseLines
 from megtrim.devices import Lease
 from megtrim.errors import ProductFailure
 from megtrim.perf.samples import Sample
@@ -28,8 +28,6 @@ from megtrim.pipeline.running.timing import (
 from megtrim.pipeline.running.timing_runs import ContestEnded, ContestRuns
 from megtrim.pipeline.running.timing_samples import make_sample
 from megtrim.pipeline.tuning.field import Entrant, Field
-
-_SAY_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +67,13 @@ class FieldRuns:
         self._field = field
         self._runs = runs
         self._say = say
-        self._said_s = time.monotonic()
+        self._progress = SparseLines(say)
         self._failed_sides: dict[str, ContestEnded] = {}
         self._prepared: set[str] = set()
         self._iterations = 0
         self.cpus = cpus
         self.width = field.scenario.settings.threads + 1
-        """CPUs that each process needs; some contestants have a worker beside the main thread."""
+        """CPUs that each process needs; some contestants have a worker next to the main thread."""
         self.not_started: list[NotStarted] = []
         self.fitting = ""
         """The contestant that the engine's own search chose, or why there is none."""
@@ -96,7 +94,7 @@ class FieldRuns:
         for number, entrant in enumerate(self._field.entrants[1:], 2):
             if self._admit(entrant, expected):
                 started.append(entrant.contestant.name)
-            self._tell(f"prepared {number} of {len(self._field.entrants)}")
+            self._progress.say(f"    tune  prepared {number} of {len(self._field.entrants)}")
         return started
 
     def take(self, turn: Turn) -> Sample | Retired:
@@ -112,9 +110,15 @@ class FieldRuns:
             )
         except ContestEnded as ended:
             return Retired(reason=ended.message)
-        self._tell(f"round {turn.round_number + 1}")
+        self._progress.say(f"    tune  round {turn.round_number + 1}")
         warmups = entrant.contestant.commands[-1].step.warmups
-        return make_sample(turn, run, iterations=self._iterations, warmups=warmups)
+        return make_sample(
+            turn,
+            run,
+            iterations=self._iterations,
+            warmups=warmups,
+            other_load=self._field.other_load,
+        )
 
     def read_made(self, name: str) -> tuple[bytes | None, bytes | None]:
         """Return the dumped model and the algorithm cache that a contestant runs with."""
@@ -167,9 +171,3 @@ class FieldRuns:
         if chosen is None:
             return "--fitting named no options"
         return self._field.enter(make_of_choice(FITTING, chosen)).contestant.name
-
-    def _tell(self, text: str) -> None:
-        now_s = time.monotonic()
-        if now_s - self._said_s >= _SAY_EVERY_S:
-            self._said_s = now_s
-            self._say(f"    tune  {text}")

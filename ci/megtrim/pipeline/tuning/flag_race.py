@@ -20,8 +20,9 @@ from megtrim.perf.contest import ContestBudget
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.experiment import Experiment
 from megtrim.perf.experiments.table import BASELINE
-from megtrim.perf.samples import Sample, SampleStage
+from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import plan_turns
+from megtrim.perf.time_stage import TimeStage
 from megtrim.perf.tuning.candidates import RECIPES
 from megtrim.perf.tuning.racing import STAGES, RaceResult, RaceStage, race
 from megtrim.pipeline.tuning.field import Field
@@ -142,7 +143,7 @@ def compare_heats(
         LastHeat(
             against=rival,
             seen=compare_at_looks(
-                match_pairs(samples, rival, winner, SampleStage.ITERATION), terms.criterion, plan
+                match_pairs(samples, rival, winner, TimeStage.INFERENCE), terms.criterion, plan
             ),
         )
         for rival in rivals

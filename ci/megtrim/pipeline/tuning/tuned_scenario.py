@@ -1,7 +1,8 @@
 """The winner of a race as an entry of megtrim.yaml, with the files that it runs with.
 
 A winner that runs a dumped model becomes a model of its own, as a scenario has no other model than
-that of its section; any other winner becomes a scenario of its model. Pure.
+that of its section; any other winner becomes a scenario of its model. Where the others are
+files of their own, so is the entry.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from megtrim.config.yaml.document import parse_document
-from megtrim.config.yaml.edit import append_item
+from megtrim.config.load import LoadedConfig
+from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
+from megtrim.config.yaml.edit import append_item, render_document
 from megtrim.config.yaml.problems import KeyPath
 from megtrim.errors import InputError
+from megtrim.input_files import read_bytes
 from megtrim.load_and_run.argument_mutation import render_flags, without
 from megtrim.load_and_run.arguments import Flag
 from megtrim.perf.experiments.commands import list_flags
@@ -32,8 +35,8 @@ _COUNTS = ("iter", "warmup_iter")
 class TunedScenario:
     """What is written."""
 
-    place: KeyPath
-    """The list in the configuration that grows."""
+    sibling: KeyPath
+    """An item of the list that grows."""
     item: Mapping[str, object]
     dumped_model: PurePosixPath | None
     """Where the dumped model goes, relative to the configuration."""
@@ -42,11 +45,11 @@ class TunedScenario:
 
 
 def make_tuned(
-    winner: Experiment, field: Field, own: tuple[Flag, ...], raw: bytes, name: str
+    winner: Experiment, field: Field, own: tuple[Flag, ...], loaded: LoadedConfig, name: str
 ) -> TunedScenario:
-    """Return the entry for a winner; ``own``: the scenario's flags, ``raw``: the configuration."""
+    """Return the entry for a winner; ``own``: the scenario's flags."""
     scenario = field.scenario
-    before = _find(raw, scenario.path)
+    before = _find(loaded, scenario.path)
     stem = f"{scenario.model.name}-{name}"
     measured = winner.measured
     dumped = measured.model is ModelFile.DUMPED
@@ -69,31 +72,52 @@ def make_tuned(
         **({"fast_run": True, "algo_cache": str(cache)} if cache else {}),
         **{key: value for key, value in before.items() if key not in _REPLACED},
     }
-    place: KeyPath = scenario.path[:-1]
+    sibling = scenario.path
     if model is not None:
         # Its operators are read from the file itself.
         item = {"name": stem, "file": str(model), "scenarios": [item]}
-        place = ("models",)
-    return TunedScenario(place=place, item=item, dumped_model=model, algo_cache=cache)
+        sibling = scenario.path[:2]
+    return TunedScenario(sibling=sibling, item=item, dumped_model=model, algo_cache=cache)
 
 
-def add(raw: bytes, tuned: TunedScenario, *, file: str) -> bytes:
-    """Return the configuration with the entry. Raises InputError where it cannot be added."""
-    return append_item(raw, tuned.place, tuned.item, file=file)
+def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
+    """Return the file that gets the entry, and its content then.
+
+    Raises InputError where it cannot be added.
+    """
+    if tuned.sibling in loaded.files:
+        other, _ = loaded.source(*tuned.sibling)
+        file = other.with_name(f"{tuned.item['name']}.yaml")
+        if file.exists():
+            msg = f"{file} exists already"
+            raise InputError(msg, hint="choose another name with --name, or remove that file")
+        return file, render_document(tuned.item).encode()
+    file, path = loaded.source(*tuned.sibling[:-1])
+    return file, append_item(_read(file), path, tuned.item, file=str(file))
 
 
-def expect_free(raw: bytes, field: Field, name: str, *, file: str) -> None:
+def expect_free(loaded: LoadedConfig, field: Field, name: str) -> None:
     """Raise InputError if the name is taken, before anything is raced."""
-    taken = {each.name for each in field.scenario.model.scenarios}
-    if name in taken:
-        msg = f"{file}: the model {field.scenario.model.name} has a scenario {name} already"
+    scenario = field.scenario
+    if name in {each.name for each in scenario.model.scenarios}:
+        msg = f"{loaded.path}: the model {scenario.model.name} has a scenario {name} already"
         raise InputError(msg, hint="choose another with --name, or remove that one")
     # A rehearsal: better now than after an hour of racing.
-    append_item(raw, field.scenario.path[:-1], {"name": name}, file=file)
+    add(
+        loaded,
+        TunedScenario(
+            sibling=scenario.path, item={"name": name}, dumped_model=None, algo_cache=None
+        ),
+    )
 
 
-def _find(raw: bytes, path: KeyPath) -> Mapping[str, object]:
-    found: Any = parse_document(raw, file="").data
-    for key in path:
+def _find(loaded: LoadedConfig, path: KeyPath) -> Mapping[str, object]:
+    file, within = loaded.source(*path)
+    found: Any = parse_document(_read(file), file=str(file)).data
+    for key in within:
         found = found[key]
     return dict(found)
+
+
+def _read(file: Path) -> bytes:
+    return read_bytes(file, most_bytes=LARGEST_FILE_BYTES, expected="a part of megtrim.yaml")

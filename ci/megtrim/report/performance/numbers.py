@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from megtrim.perf.answer import Answer
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import (
@@ -22,15 +20,6 @@ WARM_UP_HEAD = "模型预热 warm-up (ms)"
 INFERENCE_HEAD = "模型推理 inference (ms)"
 """The columns of the engine's own tables, with English next to them."""
 
-STATUS_WORDS: Mapping[PerformanceStatus, str] = {
-    PerformanceStatus.MEASURED: "measured",
-    PerformanceStatus.SKIPPED: "skipped",
-    PerformanceStatus.FAILED: "failed",
-    PerformanceStatus.INFRASTRUCTURE: "infrastructure",
-    PerformanceStatus.INCONCLUSIVE: "unproven",
-    PerformanceStatus.REGRESSED: "regressed",
-    PerformanceStatus.WRONG_OUTPUTS: "wrong outputs",
-}
 _URGENCY = (
     PerformanceStatus.REGRESSED,
     PerformanceStatus.WRONG_OUTPUTS,

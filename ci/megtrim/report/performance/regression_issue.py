@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InputError
 from megtrim.perf.time_stage import TimeStage
 from megtrim.report.markup import block, code, link, table
@@ -36,7 +37,6 @@ _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 3
 _BASE_FOLDER = "../megtrim-base"
 _COMMIT_DIGITS = 12
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _MARK = "<!-- megtrim:regression:v1 "
 _END = " -->"
 _HEAD = ("experiment", "device", "against", "ratio>", "time (ms)>")
@@ -90,7 +90,7 @@ def read_record(body: str) -> RegressionRecord | None:
     except InputError:
         return None
     commits = (record.base, record.last_good, record.first_bad)
-    return record if all(not each or _COMMIT.fullmatch(each) for each in commits) else None
+    return record if all(not each or COMMIT_DIGEST.fullmatch(each) for each in commits) else None
 
 
 def _write_record(record: RegressionRecord) -> str:

@@ -18,7 +18,6 @@ from megtrim.report.performance.numbers import (
     INFERENCE_HEAD,
     NOT_SHOWN,
     PREPARE_HEAD,
-    STATUS_WORDS,
     WARM_UP_HEAD,
     find_ratio,
     find_time,
@@ -29,6 +28,7 @@ from megtrim.report.performance.numbers import (
 )
 from megtrim.report.text import one_line
 from megtrim.verdict.performance import (
+    STATUS_WORDS,
     Performance,
     PerformanceRow,
     PerformanceStatus,

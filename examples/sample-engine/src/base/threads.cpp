@@ -1,33 +1,69 @@
 #include "base/threads.h"
 
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
 #include "base/regions.h"
 
 MIDOUT_DECL(sample_thread_pool)
 
 namespace sample {
 
-ThreadPool::ThreadPool(int threads) {
+struct ThreadPool::Workers {
+    std::mutex mutex;
+    std::condition_variable work, done;
+    std::vector<std::thread> threads;
+    const LoopBody* body = nullptr;
+    int next = 0, count = 0, running = 0;
+    bool stop = false;
+
+    void wait_for_work() {
+        std::unique_lock<std::mutex> lock(mutex);
+        for (;;) {
+            work.wait(lock, [this] { return stop || next < count; });
+            if (stop)
+                return;
+            take_iterations(lock);
+            done.notify_one();
+        }
+    }
+
+    void take_iterations(std::unique_lock<std::mutex>& lock) {
+        while (next < count) {
+            const int mine = next++;
+            ++running;
+            lock.unlock();
+            (*body)(mine);
+            lock.lock();
+            --running;
+        }
+    }
+};
+
+ThreadPool::ThreadPool(int threads) : m_workers(std::make_unique<Workers>()) {
     if (threads <= 1)
         return;
     MIDOUT_BEGIN(sample_thread_pool, midout_iv("ThreadPool::start"_hash)) {
         for (int i = 1; i < threads; ++i)
-            m_workers.emplace_back(&ThreadPool::worker, this);
+            m_workers->threads.emplace_back(&Workers::wait_for_work, m_workers.get());
     }
     MIDOUT_END();
 }
 
 ThreadPool::~ThreadPool() {
     {
-        std::lock_guard<std::mutex> guard(m_mutex);
-        m_stop = true;
+        std::lock_guard<std::mutex> guard(m_workers->mutex);
+        m_workers->stop = true;
     }
-    m_work.notify_all();
-    for (std::thread& worker : m_workers)
+    m_workers->work.notify_all();
+    for (std::thread& worker : m_workers->threads)
         worker.join();
 }
 
-void ThreadPool::parallel_for(int count, const std::function<void(int)>& body) {
-    if (m_workers.empty() || count < 2) {
+void ThreadPool::parallel_for(int count, const LoopBody& body) {
+    if (m_workers->threads.empty() || count < 2) {
         MIDOUT_BEGIN(sample_thread_pool, midout_iv("ThreadPool::in_caller"_hash)) {
             for (int i = 0; i < count; ++i)
                 body(i);
@@ -36,37 +72,16 @@ void ThreadPool::parallel_for(int count, const std::function<void(int)>& body) {
         return;
     }
     MIDOUT_BEGIN(sample_thread_pool, midout_iv("ThreadPool::shared"_hash)) {
-        std::unique_lock<std::mutex> lock(m_mutex);
-        m_body = &body;
-        m_next = 0;
-        m_count = count;
-        m_work.notify_all();
-        take_iterations(lock);
-        m_done.wait(lock, [this] { return m_running == 0; });
+        Workers& all = *m_workers;
+        std::unique_lock<std::mutex> lock(all.mutex);
+        all.body = &body;
+        all.next = 0;
+        all.count = count;
+        all.work.notify_all();
+        all.take_iterations(lock);
+        all.done.wait(lock, [&all] { return all.running == 0; });
     }
     MIDOUT_END();
-}
-
-void ThreadPool::worker() {
-    std::unique_lock<std::mutex> lock(m_mutex);
-    for (;;) {
-        m_work.wait(lock, [this] { return m_stop || m_next < m_count; });
-        if (m_stop)
-            return;
-        take_iterations(lock);
-        m_done.notify_one();
-    }
-}
-
-void ThreadPool::take_iterations(std::unique_lock<std::mutex>& lock) {
-    while (m_next < m_count) {
-        const int mine = m_next++;
-        ++m_running;
-        lock.unlock();
-        (*m_body)(mine);
-        lock.lock();
-        --m_running;
-    }
 }
 
 }  // namespace sample

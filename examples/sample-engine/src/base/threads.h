@@ -1,13 +1,25 @@
 // A fixed number of threads that share the iterations of a loop.
 #pragma once
 
-#include <condition_variable>
-#include <functional>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <memory>
 
 namespace sample {
+
+// Refers to what is to be done in each iteration, and must not outlive it. std::function would do,
+// but most files see this one, and its header is a quarter of their compilation.
+class LoopBody {
+public:
+    template <class Callable>
+    LoopBody(const Callable& callable)
+            : m_callable(&callable), m_call([](const void* self, int iteration) {
+                  (*static_cast<const Callable*>(self))(iteration);
+              }) {}
+    void operator()(int iteration) const { m_call(m_callable, iteration); }
+
+private:
+    const void* m_callable;
+    void (*m_call)(const void*, int);
+};
 
 class ThreadPool {
 public:
@@ -19,18 +31,11 @@ public:
 
     // Runs body(0) ... body(count - 1), in any order. They must not write to the same place:
     // then results do not depend on the number of threads.
-    void parallel_for(int count, const std::function<void(int)>& body);
+    void parallel_for(int count, const LoopBody& body);
 
 private:
-    void worker();
-    void take_iterations(std::unique_lock<std::mutex>& lock);
-
-    std::mutex m_mutex;
-    std::condition_variable m_work, m_done;
-    std::vector<std::thread> m_workers;
-    const std::function<void(int)>* m_body = nullptr;
-    int m_next = 0, m_count = 0, m_running = 0;
-    bool m_stop = false;
+    struct Workers;
+    std::unique_ptr<Workers> m_workers;
 };
 
 }  // namespace sample

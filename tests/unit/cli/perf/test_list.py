@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from megtrim.perf.experiments.table import EXPERIMENTS
 from unit.cli.support import Shell
 
@@ -24,6 +26,21 @@ def test_all_experiments_without_a_configuration(shell: Shell) -> None:
         assert f"\n{each.name} " in f"\n{answer.out}"
     assert "needs: x86_64, a CPU with avx2, a model of float32" in answer.out
     assert "here:" not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("name", "processes"),
+    [
+        ("baseline", "12"),
+        ("layout-online", "8 that search, and as many of the baseline"),
+        ("layout-dumped", "12 to 40, and as many of the baseline"),
+    ],
+)
+def test_a_list_says_how_much_an_experiment_takes(shell: Shell, name: str, processes: str) -> None:
+    """A search takes longer than all else, so processes that search are named."""
+    answer = shell("perf", "list", "--experiment", name)
+
+    assert f"\n    processes: {processes}\n" in answer.out
 
 
 def test_one_experiment_as_json(shell: Shell) -> None:

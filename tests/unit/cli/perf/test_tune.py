@@ -15,7 +15,10 @@ from unit.pipeline.tuning.scripted import CONFIG, make_field
 
 CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
 TUNED = TunedScenario(
-    place=("models", 0, "scenarios"), item={"name": "fast"}, dumped_model=None, algo_cache=CACHE
+    sibling=("models", 0, "scenarios", 0),
+    item={"name": "fast"},
+    dumped_model=None,
+    algo_cache=CACHE,
 )
 
 
@@ -32,7 +35,7 @@ def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
     file = tmp_path / "megtrim.yaml"
     edited = f"{CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"
     result = make_result("nchw88", algo_cache=b"found")
-    keep_winner(file, edited.encode(), TUNED, result)
+    keep_winner(file, (file, edited.encode()), TUNED, result)
     assert file.read_text("utf-8") == edited
     assert (tmp_path / CACHE).read_bytes() == b"found"
 
@@ -43,5 +46,16 @@ def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "megtrim.yaml"
     wrong = f"{CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
     with pytest.raises(InputError, match="arg"):
-        keep_winner(file, wrong.encode(), TUNED, make_result("nchw88"))
+        keep_winner(file, (file, wrong.encode()), TUNED, make_result("nchw88"))
     assert file.read_text("utf-8") == CONFIG
+
+
+def test_a_file_that_nothing_finds_does_not_stay(tmp_path: Path) -> None:
+    """The pattern of its siblings may be narrower than its name."""
+    make_field(tmp_path)
+    lost = tmp_path / "fast.yaml"
+    with pytest.raises(InputError, match="the pattern that finds its siblings"):
+        keep_winner(
+            tmp_path / "megtrim.yaml", (lost, b"name: fast\n"), TUNED, make_result("nchw88")
+        )
+    assert not lost.exists()

@@ -51,7 +51,7 @@ def make_result(winner: str, algo_cache: bytes | None = None) -> TuneResult:
 
 
 TUNED = TunedScenario(
-    place=("models", 0, "scenarios"),
+    sibling=("models", 0, "scenarios", 0),
     item={"name": "fast", "args": ["--cpu"]},
     dumped_model=None,
     algo_cache=None,

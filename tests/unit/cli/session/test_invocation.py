@@ -37,14 +37,14 @@ def test_paths_are_those_from_where_the_person_stands(
         quick=True,
     )
 
-    assert invocation_of(chosen, {}, keep_set=Path("megtrim/keepset.json")) == Invocation(
+    assert invocation_of(chosen, {}, keep_set=Path("megtrim/keepset")) == Invocation(
         config="trim/a.yaml",
         out="../out",
         engine="/engine",
         baseline="base/sizes.json",
         traces=("/t",),
         quick=True,
-        keep_set="trim/megtrim/keepset.json",
+        keep_set="trim/megtrim/keepset",
     )
 
 

@@ -139,6 +139,30 @@ def test_a_scenario_without_inputs_is_warned_of(newest: MegEngine, tmp_path: Pat
     )
 
 
+def test_mistakes_are_shown_in_the_files_that_they_are_in(
+    newest: MegEngine, tmp_path: Path
+) -> None:
+    """As `megtrim init` writes them: a file for each model and scenario."""
+    configured(tmp_path, "inputs: {'h2d[0]': good.npy}")
+    starts = (tmp_path / "megtrim.yaml").read_text("utf-8").partition("models:")[0]
+    model = "name: r\nfile: resnet18-s.mge\nscenarios: models/r/*.yaml\n"
+    texts = {
+        "megtrim.yaml": f"{starts}models: models/*.yaml\n",
+        "models/r.yaml": model,
+        "models/r/bare.yaml": "name: bare\n",
+        "models/r/wrong.yaml": "name: wrong\ninputs:\n  x: good.npy\n",
+    }
+    (tmp_path / "models/r").mkdir(parents=True)
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    found = reason(load_config(tmp_path / "megtrim.yaml"), newest)
+    assert found.startswith("models/r/wrong.yaml:3: models[0].scenarios[1].inputs.x: found an ")
+    (tmp_path / "models/r/wrong.yaml").unlink()
+    (warning,) = expect_runnable_models(load_config(tmp_path / "megtrim.yaml"), newest)
+    assert warning.startswith(f"{tmp_path}/models/r/bare.yaml:1: r/bare: no file for the input")
+
+
 def test_the_oldest_generation_needs_all_inputs(oldest: MegEngine, tmp_path: Path) -> None:
     """Its program ends without them, after three builds."""
     loaded = configured(tmp_path, "args: [--cpu]")

@@ -50,7 +50,7 @@ def test_an_input_without_a_shape_is_left_to_the_person(
         f"wrote {tmp_path}/m.a-0.npy, for the input a[0] Float32 (2, 3) {model}",
         f"wrote {tmp_path}/m.a-0-2.npy, for the input a(0) Uint8 (4) {model}",
         f"warning: {free}: add its file to inputs yourself",
-        f"wrote {tmp_path}/megtrim.yaml, for the sample engine",
+        f"wrote {tmp_path}/megtrim.yaml and {tmp_path}/megtrim/models, for the sample engine",
     )
     (scenario,) = load_config(tmp_path / "megtrim.yaml").config.models[0].scenarios
     assert scenario.inputs == {"a[0]": Path("m.a-0.npy"), "a(0)": Path("m.a-0-2.npy")}

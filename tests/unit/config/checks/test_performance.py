@@ -27,6 +27,8 @@ from unit.config.support import SMALL, load
         ("threshold: 100%", "expected a share such as 1%"),
         ("floor: 3 days", "expected a short time such as 0.05 ms"),
         ("floor: -1 ms", "expected a short time such as 0.05 ms"),
+        ("other_load: 0.5", "below 100%, or any"),
+        ("other_load: 100%", "below 100%, or any"),
         ("history: {folder: a, branch: b}", "folder or branch, not both"),
         ("history: {branch: a..b}", "the name of a branch"),
         ("inconclusive: pass", "expected"),

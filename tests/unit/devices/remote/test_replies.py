@@ -97,6 +97,7 @@ def test_how_a_run_ended() -> None:
         late=False,
         pid=77,
         wall_s=1.25,
+        other_load=None,
         made={
             "out/a b": RemoteFile(size_bytes=5, digest=A),
             "t": RemoteFile(size_bytes=0, digest=B),
@@ -108,8 +109,20 @@ def test_how_a_run_ended() -> None:
 def test_a_run_that_was_too_slow_on_a_machine_that_reports_little() -> None:
     reported = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
     assert parse_exit(reported) == ExitReport(
-        rc=137, late=True, pid=None, wall_s=None, made={}, free_kb=None
+        rc=137, late=True, pid=None, wall_s=None, other_load=None, made={}, free_kb=None
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "load"), [("7 (sh) S" + 10 * " 0" + " 9 9 50 0 0", 0.25), ("", None)]
+)
+def test_what_others_took_is_without_the_program_itself(own: str, load: float | None) -> None:
+    """Not known where the machine does not say what the program used."""
+    counted = "megtrim before=cpu  0 0 0 0 0\nmegtrim after=cpu  100 0 0 100 0\n"
+    found = parse_exit(f"{ENDED}{counted}megtrim own={own}\n{MADE}")
+
+    assert found is not None
+    assert found.other_load == load
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.device import DeviceSettings
+from megtrim.devices.cpu_load import parse_children_s
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.timeouts import Timeouts
@@ -19,6 +22,8 @@ from megtrim.load_and_run.exit_status import RunOutcome, ending
 from megtrim.process import ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
 from unit.devices.remote_rig import TIMEOUTS, gone, left, opened
+
+SHELLS = [name for name in ("dash", "bash", "mksh") if shutil.which(name)]
 
 
 def test_a_program_runs_in_its_folder(
@@ -109,6 +114,23 @@ def test_a_hang_ends_on_the_machine_too(
     assert 0.9 < run.wall_s < 5
     assert pids is not None
     assert all(gone(int(pid)) for pid in pids.split())
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_machine_says_what_others_took(
+    link: FolderLink, root: Path, program: Callable[[str], Path], shell: str
+) -> None:
+    """All that its CPUs did, without what the program used."""
+    link.program = shell
+    burn = f"{sys.executable} -c 'import time\nwhile time.process_time() < 0.4: pass'"
+    with opened(link, root) as directory:
+        directory.put(program(burn), "p")
+        run = directory.run(("p",), timeout_s=60)
+    answer = next(each for each in reversed(link.answers) if "megtrim own=" in each)
+    own_s = parse_children_s(answer.partition("megtrim own=")[2].partition("\n")[0])
+    assert own_s is not None
+    assert own_s >= 0.3  # in steps of the kernel's counters
+    assert run.other_load is not None
 
 
 def test_what_a_program_leaves_running_ends_with_it(

@@ -12,7 +12,7 @@ import pytest
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.load_and_run.dialects import LITE
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.perf.contest import FEWEST_ROUNDS, Contest, Side
+from megtrim.perf.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, Contest, Side
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.experiment import REORDERED
 from megtrim.pipeline.running.contest_plan import find_files, plan_contest
@@ -94,7 +94,7 @@ def test_an_experiment_meets_the_baseline_on_one_program(tmp_path: Path) -> None
     assert "--weight-preprocess" not in last_words(contest, Side.RIVAL)
     assert len(set(files.programs.values())) == 1
     assert files.inputs == {"data": tmp_path / "d.npy"}
-    assert contest.criterion == Criterion(threshold=0.03)
+    assert contest.criterion == Criterion(threshold=0.03, other_load=0.5)
     assert (contest.budget.rounds, contest.budget.limit_s) == (16, 300.0)
     assert contest.timeout_s == 90.0
 
@@ -122,6 +122,19 @@ def test_the_baseline_is_timed_alone(tmp_path: Path) -> None:
     assert contest.rival is None
     assert contest.budget.rounds == FEWEST_ROUNDS
     assert contest == plan(open_session(tmp_path / "other", strict), "m/s@any#baseline")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "rounds"),
+    [("fast-run", SEARCH_ROUNDS), ("layout-online", SEARCH_ROUNDS), ("fast-run-cache", 16)],
+)
+def test_who_searches_in_each_process_takes_few_rounds(
+    tmp_path: Path, experiment: str, rounds: int
+) -> None:
+    """Whatever the budget; the time that it allows holds for all."""
+    budget = plan(open_session(tmp_path), f"m/s@any#{experiment}").budget
+
+    assert (budget.rounds, budget.limit_s) == (rounds, 300.0)
 
 
 def test_a_trimmed_program_runs_as_the_scenario_says(tmp_path: Path) -> None:

@@ -27,7 +27,12 @@ LOW = Conditions(before=Reading(battery_percent=9), after=Reading(battery_percen
 
 
 def make_run(
-    stderr: str = "", *, stdout: str = "", wall_s: float = 1.0, conditions: Conditions | None = None
+    stderr: str = "",
+    *,
+    stdout: str = "",
+    wall_s: float = 1.0,
+    conditions: Conditions | None = None,
+    other_load: float | None = None,
 ) -> ProgramRun:
     """Return a process that ended well."""
     return ProgramRun(
@@ -38,12 +43,13 @@ def make_run(
         wall_s=wall_s,
         timed_out=False,
         conditions=conditions,
+        other_load=other_load,
     )
 
 
 def test_a_log_has_all_times_of_a_process() -> None:
     """What it shows as 0.000 is less than it can show, and more than nothing."""
-    sample = make_sample(TURN, make_run(LOG.text()), iterations=2, warmups=2)
+    sample = make_sample(TURN, make_run(LOG.text()), iterations=2, warmups=2, other_load=0.5)
 
     assert (sample.contestant, sample.round_number, sample.position) == ("nchw88", 3, 1)
     assert sample.prepare_ms == pytest.approx(0.0005)
@@ -68,7 +74,9 @@ def test_a_log_of_other_counts_is_damaged() -> None:
     with pytest.raises(DamagedLog):
         read_times(make_run(LOG.text()), source="x", iterations=3, warmups=2)
     for stderr, iterations in ((LOG.text(), 3), ("", 2)):
-        sample = make_sample(TURN, make_run(stderr), iterations=iterations, warmups=2)
+        sample = make_sample(
+            TURN, make_run(stderr), iterations=iterations, warmups=2, other_load=0.5
+        )
         assert sample.marks == (Mark.DAMAGED_LOG,)
         assert sample.iterations_ms == ()
 
@@ -86,7 +94,7 @@ def test_two_lengths_give_the_time_between_them(
 ) -> None:
     """A longer run that did not take longer says nothing."""
     runs = (make_run(wall_s=walls_s[0]), make_run(wall_s=walls_s[1], conditions=THROTTLED))
-    sample = make_sample_by_length(TURN, runs, 1, 101)
+    sample = make_sample_by_length(TURN, runs, 1, 101, other_load=0.5)
 
     assert sample.iterations_ms == pytest.approx(expected_ms)
     assert sample.marks == (Mark.THROTTLED,)
@@ -112,4 +120,28 @@ def test_two_lengths_give_the_time_between_them(
 )
 def test_conditions_mark_a_sample(conditions: Conditions | None, marks: tuple[Mark, ...]) -> None:
     """It is shown, and counts in nothing."""
-    assert list_marks([make_run(conditions=conditions), make_run()]) == marks
+    runs = [make_run(conditions=conditions), make_run()]
+    assert list_marks(runs, other_load=0.5) == marks
+
+
+@pytest.mark.parametrize(
+    ("found", "limit", "marks"),
+    [
+        (0.51, 0.5, (Mark.BUSY,)),
+        (0.5, 0.5, ()),
+        (None, 0.5, ()),
+        (1.0, 1.0, ()),
+        (0.3, 0.2, (Mark.BUSY,)),
+    ],
+)
+def test_a_busy_machine_marks_a_sample(
+    found: float | None, limit: float, marks: tuple[Mark, ...]
+) -> None:
+    """What is not known marks nothing, and a limit of 1 is none."""
+    run = make_run(LOG.text(), other_load=found)
+
+    assert make_sample(TURN, run, iterations=2, warmups=2, other_load=limit).marks == marks
+    by_length = make_sample_by_length(TURN, (make_run(), run), 1, 101, other_load=limit)
+    assert by_length.marks == marks
+    throttled = make_run(conditions=THROTTLED)
+    assert list_marks([throttled, run], other_load=limit) == (Mark.THROTTLED, *marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.perf.history import HistoryRun, MeasuredCommit, RowStatus, dump_run, parse_run
-from megtrim.perf.samples import SampleStage
+from megtrim.perf.time_stage import TimeStage
 from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
 from megtrim.verdict.join import join
 from megtrim.verdict.model import DeviceIdentity, Verdict, parse_verdict, to_json
@@ -53,14 +53,14 @@ def test_a_run_holds_what_one_device_measured() -> None:
 
     assert (run.device.name, run.device.cpu_class, run.job) == ("board-1", "any", "77")
     assert run.commit.sha == f"{3:040x}"
-    iterations = [each for each in run.rows if each.stage is SampleStage.ITERATION]
+    iterations = [each for each in run.rows if each.stage is TimeStage.INFERENCE]
     assert {each.contestant: each.times and each.times.median_ms for each in iterations} == {
         "baseline": 5.2,
         "nchw44": 4.9,
         "weight-preprocess": 5.1,
         "fuse": None,
     }
-    assert len([each for each in run.rows if each.stage is SampleStage.PREPARE]) == 3
+    assert len([each for each in run.rows if each.stage is TimeStage.PREPARE]) == 3
 
 
 TRIMMING_FREE = skipped("fuse", PerformanceStatus.FAILED, "it hung: ended after 60 s")

@@ -115,7 +115,7 @@ def test_settings_are_part_of_it(session: Session) -> None:
                 ),
             ),
             PerformanceStatus.INFRASTRUCTURE,
-            "none of its samples count",
+            "none of its samples count: the machine was throttled in 80 of 80 processes",
         ),
     ],
 )

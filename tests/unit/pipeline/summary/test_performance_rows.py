@@ -9,6 +9,7 @@ import pytest
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.perf.contest import ContestResult, ContestStatus
 from megtrim.perf.criterion import Criterion
+from megtrim.perf.samples import Mark
 from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.summary.performance_rows import (
     ContestOutcome,
@@ -81,6 +82,19 @@ def test_a_row_ends_as_its_contest(came: Any, status: PerformanceStatus, reason:
     (row,) = make(outcome("nchw88", came)).rows
 
     assert (row.status, row.reason) == (status, reason)
+
+
+def test_an_answer_that_stayed_open_says_what_left_samples_out() -> None:
+    """On a machine that is always busy, nothing would ever be decided, and no one would know."""
+    busy = samples(marks=(Mark.BUSY,))
+    few = contest_result(samples=(*busy[:18], *samples()[18:]))
+    (row,) = make(outcome("nchw88", few)).rows
+    (since,) = make(outcome("nchw88", FASTER), outcome("since-nchw88", few, base="main")).rows
+
+    assert row.status is since.status is PerformanceStatus.INCONCLUSIVE
+    assert row.reason == since.reason == "the machine was busy in 18 of 24 processes"
+    (compared,) = make(outcome("nchw88", few), outcome("since-nchw88", SLOWER, base="main")).rows
+    assert (compared.status, compared.reason) == (PerformanceStatus.REGRESSED, "")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ def make_field(folder: Path, script: str = _SCRIPT) -> Field:
         files=RaceFiles(
             program=program, model=folder / "net.mge", inputs={"data": folder / "in.npy"}
         ),
+        other_load=1.0,
     )
     for each in list_candidates(X86):
         if each.name in RACERS:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.config.scenarios import all_scenarios
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.dialects import SDK
 from megtrim.perf.experiments.table import BASELINE
 from megtrim.perf.tuning.candidates import list_candidates, make_of_choice
+from megtrim.pipeline.tuning.field import make_field as make_own_field
+from unit.pipeline.running.test_contest_plan import CONFIG, open_session
 from unit.pipeline.tuning.scripted import RACERS, X86, make_field
 
 
@@ -59,3 +62,11 @@ def test_the_engines_own_search_is_asked_where_there_is_one(tmp_path: Path) -> N
 
 def test_a_scenario_is_always_raced_in_the_same_order(tmp_path: Path) -> None:
     assert make_field(tmp_path).seed == make_field(tmp_path).seed
+
+
+def test_a_race_is_disturbed_by_what_disturbs_a_contest(tmp_path: Path) -> None:
+    """As the configuration says."""
+    session = open_session(tmp_path, CONFIG.replace("threshold:", "other_load: 20%, threshold:"))
+    scenario = next(all_scenarios(session.request.config))
+
+    assert make_own_field(scenario, session).other_load == 0.2

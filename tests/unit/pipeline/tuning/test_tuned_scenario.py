@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 import yaml
 
+from megtrim.config.load import LoadedConfig, load_config
 from megtrim.errors import InputError
 from megtrim.load_and_run.arguments import Flag
 from megtrim.perf.tuning.candidates import list_candidates
@@ -26,21 +27,29 @@ def field(tmp_path: Path) -> Field:
     return made
 
 
-def make(field: Field, winner: str) -> TunedScenario:
+@pytest.fixture
+def loaded(field: Field) -> LoadedConfig:
+    """Return the configuration with that scenario."""
+    return load_config(field.files.model.with_name("megtrim.yaml"))
+
+
+def make(field: Field, loaded: LoadedConfig, winner: str) -> TunedScenario:
     (found,) = (each for each in list_candidates(X86) if each.name == winner)
-    return make_tuned(found, field, OWN, CONFIG.encode(), "fast")
+    return make_tuned(found, field, OWN, loaded, "fast")
 
 
-def read(raw: bytes) -> list[dict[str, object]]:
+def read(edited: tuple[Path, bytes]) -> list[dict[str, object]]:
+    file, raw = edited
+    assert file.name == "megtrim.yaml"
     models: list[dict[str, object]] = yaml.safe_load(raw)["models"]
     return models
 
 
-def test_flags_become_a_scenario(field: Field) -> None:
+def test_flags_become_a_scenario(field: Field, loaded: LoadedConfig) -> None:
     """With the flags that the model needs, its counts and inputs."""
-    tuned = make(field, "nchw88-weight-preprocess")
+    tuned = make(field, loaded, "nchw88-weight-preprocess")
     assert (tuned.dumped_model, tuned.algo_cache) == (None, None)
-    (model,) = read(add(CONFIG.encode(), tuned, file="f.yaml"))
+    (model,) = read(add(loaded, tuned))
     scenarios = model["scenarios"]
     assert isinstance(scenarios, list)
     assert scenarios[1] == {
@@ -52,37 +61,57 @@ def test_flags_become_a_scenario(field: Field) -> None:
     }
 
 
-def test_a_cache_is_recorded(field: Field) -> None:
+def test_a_cache_is_recorded(field: Field, loaded: LoadedConfig) -> None:
     """The search is not repeated: what it found is kept next to the configuration."""
-    tuned = make(field, "fuse-cache")
+    tuned = make(field, loaded, "fuse-cache")
     assert tuned.algo_cache == PurePosixPath("megtrim/tuned/net-fast.algo.cache")
     assert tuned.item["fast_run"] is True
     assert tuned.item["algo_cache"] == str(tuned.algo_cache)
 
 
-def test_a_dumped_model_is_a_model_of_its_own(field: Field) -> None:
+def test_a_dumped_model_is_a_model_of_its_own(field: Field, loaded: LoadedConfig) -> None:
     """Its section has the scenario, and no operator JSON of another file."""
-    tuned = make(field, "layout-dumped-cache")
-    assert tuned.place == ("models",)
-    first, second = read(add(CONFIG.encode(), tuned, file="f.yaml"))
+    tuned = make(field, loaded, "layout-dumped-cache")
+    assert tuned.sibling == ("models", 0)
+    first, second = read(add(loaded, tuned))
     assert first["name"] == "net"
     assert (second["name"], second["file"]) == ("net-fast", "megtrim/tuned/net-fast.mge")
     assert set(second) == {"name", "file", "scenarios"}
 
 
-def test_a_recipe_is_kept_without_fake_first(field: Field) -> None:
+def test_a_recipe_is_kept_without_fake_first(field: Field, loaded: LoadedConfig) -> None:
     """It changes the first warm-up alone, and a scenario's outputs are dumped."""
-    tuned = make(field, "recipe-x86")
+    tuned = make(field, loaded, "recipe-x86")
     (scenario,) = cast("list[dict[str, object]]", tuned.item["scenarios"])
     assert scenario["args"] == ["--cpu", "--weight-preprocess", "--const-shape", "--iter", "3"]
 
 
-def test_a_name_that_is_taken_is_refused_first(field: Field) -> None:
+def test_a_name_that_is_taken_is_refused_first(field: Field, loaded: LoadedConfig) -> None:
     """And a file that cannot be edited, before an hour of racing."""
-    expect_free(CONFIG.encode(), field, "fast", file="f.yaml")
+    expect_free(loaded, field, "fast")
     with pytest.raises(InputError, match="has a scenario default already"):
-        expect_free(CONFIG.encode(), field, "default", file="f.yaml")
+        expect_free(loaded, field, "default")
     flow = CONFIG.replace("    scenarios:\n", "    scenarios: [{name: default}]\n", 1)
-    flow = flow[: flow.index("      # as we")]
+    loaded.path.write_text(flow[: flow.index("      # as we")], encoding="utf-8")
     with pytest.raises(InputError, match="not a list with one dash a line"):
-        expect_free(flow.encode(), field, "fast", file="f.yaml")
+        expect_free(loaded, field, "fast")
+
+
+def test_where_scenarios_are_files_the_winner_is_one(field: Field, loaded: LoadedConfig) -> None:
+    """Next to the others, so that two people who tune change no common file."""
+    before, _, scenario = CONFIG.partition("    scenarios:\n")
+    items = field.files.model.parent / "net"
+    items.mkdir()
+    lines = (line.strip().removeprefix("- ") for line in scenario.splitlines())
+    (items / "default.yaml").write_text("\n".join(lines), encoding="utf-8")
+    loaded.path.write_text(f"{before}    scenarios: net/*.yaml\n", encoding="utf-8")
+    apart = load_config(loaded.path)
+
+    file, content = add(apart, make(field, apart, "nchw88-weight-preprocess"))
+
+    assert file == items / "fast.yaml"
+    assert yaml.safe_load(content)["name"] == "fast"
+    assert yaml.safe_load(content)["inputs"] == {"data": "in.npy"}
+    file.touch()
+    with pytest.raises(InputError, match=r"fast\.yaml exists already"):
+        expect_free(apart, field, "fast")

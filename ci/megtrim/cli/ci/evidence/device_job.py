@@ -83,6 +83,7 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
         job = DeviceJob(
             bundle=bundle,
             folder=request.bundle.absolute(),
+            sha256=request.sha256,
             work=Path(work).absolute(),
             scenarios=scenarios,
             asked=asked,

@@ -201,6 +201,12 @@ Examples:
 )
 @click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle of the device jobs.")
 @click.option(
+    "--sha256",
+    default="",
+    metavar="DIGEST",
+    help="SHA-256 of bundle.json, as `pack` printed it: a changed one is refused.",
+)
+@click.option(
     *("--evidence", "folders"),
     type=_PATH,
     multiple=True,
@@ -222,6 +228,7 @@ Examples:
 def join(
     verdict: Path,
     bundle: Path | None,
+    sha256: str,
     folders: tuple[Path, ...],
     proofs: Path | None,
     pending: str,
@@ -236,6 +243,7 @@ def join(
     request = final.JoinRequest(
         verdict=verdict,
         bundle=bundle,
+        sha256=sha256,
         folders=folders,
         proofs=proofs,
         pending=PendingReason(pending) if pending else None,

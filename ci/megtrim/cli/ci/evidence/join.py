@@ -36,7 +36,7 @@ from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
-from megtrim.store import cannot_write, write_atomically
+from megtrim.store import cannot_write, sha256_file, write_atomically
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
@@ -56,6 +56,8 @@ class JoinRequest:
 
     verdict: Path
     bundle: Path | None
+    sha256: str
+    """Of bundle.json; empty: it is not known."""
     folders: tuple[Path, ...]
     proofs: Path | None
     pending: PendingReason | None
@@ -104,7 +106,7 @@ def _expect_apart(order: JoinRequest, results: Path) -> None:
 
 def _join(order: JoinRequest, path: Path, where: Links) -> None:
     verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
-    bundle = _bundle(order.bundle, verdict)
+    bundle = _bundle(order, verdict)
     if bundle is not None and bundle.purpose is JobPurpose.TIME:
         joined = _join_times(order, verdict, bundle)
     else:
@@ -132,20 +134,22 @@ def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinRes
         devices=bundle.devices,
         pending=order.pending,
         today=order.today,
+        bundle=sha256_file(order.bundle / BUNDLE_FILE) if order.bundle else "",
     )
     proofs = read_proofs(order.proofs, open_console(quiet=False))
     return JoinResult(verdict=join_times(verdict, bundle, judge), proofs=proofs)
 
 
-def _bundle(folder: Path | None, verdict: Verdict) -> Bundle | None:
+def _bundle(order: JoinRequest, verdict: Verdict) -> Bundle | None:
     """Return the bundle, which says what devices had to run; None if the build failed without it.
 
     A build that passed must have left one. Raises InfrastructureFailure.
     """
+    folder = order.bundle
     if folder is None:
         return None
     if (folder / BUNDLE_FILE).exists():
-        return read_bundle(folder)
+        return read_bundle(folder, sha256=order.sha256 or None)
     if verdict.verdict is VerdictKind.FAIL:
         return None
     msg = f"the build job left no bundle in {folder}, so no device could run it"

@@ -21,13 +21,14 @@ from megtrim.github.job_watch import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.log_text import one_line
 from megtrim.github.proposal import (
-    FileChange,
+    FolderChange,
     ProposalResult,
     PullRequestProposer,
     PullRequestState,
 )
 from megtrim.github.runner import write_output
-from megtrim.midout.keepset import KeepSet, dump_keep_set, parse_keep_set, read_keep_set
+from megtrim.midout.keepset import KeepSet
+from megtrim.midout.keepset_folder import dump_folder, parse_folder, read_folder
 from megtrim.report.keepset_diff import Proposal, body
 from megtrim.report.markup import code
 
@@ -123,9 +124,9 @@ def _wait(env: Mapping[str, str], limits: PollingLimits, console: Console) -> Wa
 @click.command(
     epilog="""\b
 Examples:
-  megtrim ci github propose --project project --keep-set project/megtrim/keepset.json \\
+  megtrim ci github propose --project project --keep-set project/megtrim/keepset \\
       --report megtrim-out/final --workflow megtrim.yml
-  megtrim ci github propose --keep-set megtrim/keepset.json --report report --token-starts-checks
+  megtrim ci github propose --keep-set megtrim/keepset --report report --token-starts-checks
 
 \b
 Outputs of the step:
@@ -138,7 +139,7 @@ checks.
 """
 )
 @click.option(
-    "--keep-set", type=click.Path(path_type=Path), required=True, help="The new keep set."
+    "--keep-set", type=click.Path(path_type=Path), required=True, help="Folder of the new keep set."
 )
 @click.option(
     "--report",
@@ -189,7 +190,7 @@ def propose(
     event = open_event(env)
     proposer = PullRequestProposer(open_api(env, event), event.repository)
     path = _inside(keep_set, project)
-    keep, verdict = read_keep_set(keep_set), read_verdict(report)
+    keep, verdict = read_folder(keep_set), read_verdict(report)
     base = base or _base(event)
     if event.default_branch not in ("", base):
         branch = f"{branch}-{base}"  # each base has a proposal of its own
@@ -200,16 +201,16 @@ def propose(
     if base_commit is None:
         msg = f"there is no branch {one_line(base)!r}"
         raise InputError(msg, hint="name the branch to propose to with --base")
-    committed = _parse_committed(proposer.fetch_text(path, base_commit), console)
+    change = FolderChange(
+        path=path,
+        texts=dump_folder(keep),
+        base=base,
+        branch=branch,
+        title=f"Refresh {path}",
+    )
+    committed = _parse_committed(proposer.fetch_texts(change, base_commit), console)
     proposed = PullRequestState(outcome=ProposalResult.UNCHANGED)
     if committed != keep:
-        change = FileChange(
-            path=path,
-            text=dump_keep_set(keep),
-            base=base,
-            branch=branch,
-            title=f"Refresh {path}",
-        )
         text = body(
             Proposal(
                 path=path,
@@ -251,12 +252,12 @@ def _inside(keep_set: Path, project: Path) -> str:
         raise InputError(msg, hint="name the checkout that holds it with --project") from None
 
 
-def _parse_committed(text: str | None, console: Console) -> KeepSet | None:
+def _parse_committed(texts: Mapping[str, str] | None, console: Console) -> KeepSet | None:
     """Return the committed keep set; one that cannot be read is as good as none."""
-    if text is None:
+    if not texts:
         return None
     try:
-        return parse_keep_set(text, source="the committed keep set")
+        return parse_folder(texts, source="the committed keep set")
     except InputError as error:
         console.warn(one_line(str(error), most=1000))
         return None

@@ -26,12 +26,12 @@ from megtrim.report.performance.regression_issue import (
     read_record,
     render_issue,
 )
+from megtrim.verdict.base_commit import choose_base
 from megtrim.verdict.regressions import (
     IssueAction,
     IssueState,
     KnownIssue,
     Night,
-    choose_base,
     plan_actions,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -94,6 +95,22 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
     assert "pixel-6" in final_.read("junit.xml")
     assert parse_set(final_.read("evidence.json"), source="x").entries == (evidence(),)
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
+
+
+def test_a_bundle_that_was_changed_is_refused(final_: Final) -> None:
+    """Its contests may have been weakened, or taken out; the error is left for the gate."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+    path = final_.shell.folder / "bundle" / "bundle.json"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert final_("--sha256", digest).status == 0
+    path.write_bytes(path.read_bytes().replace(b'"max_age_s"', b' "max_age_s"'))
+    answer = final_("--sha256", digest)
+
+    assert answer.status == 2
+    assert f"expected {digest}" in answer.err
+    assert "verdict.json" not in final_.left()
+    assert final_("--sha256", "").status == 0
 
 
 def test_silence_has_its_reason(final_: Final) -> None:

@@ -11,6 +11,7 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.github.job_watch import PollingLimits
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
 from megtrim.midout.region import Region
+from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.verdict.model import to_json
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
@@ -106,20 +107,21 @@ def test_wait_never_fails(job: Job) -> None:
     assert "GITHUB_EVENT_PATH" in answer.err
 
 
+KEPT = "trim/keepset/m/s@any.json"
+
+
 @pytest.fixture
 def refresh(job: Job) -> Job:
     """A job that traced again: a checkout with the new keep set, and a report."""
-    job.repository.commit({"trim/keepset.json": dump_keep_set(keep(A))}, branch="main")
-    project = job.folder / "project" / "trim"
-    project.mkdir(parents=True)
-    (project / "keepset.json").write_text(dump_keep_set(keep(A, B)))
+    job.repository.commit({KEPT: dump_keep_set(keep(A))}, branch="main")
+    write_committed(job.folder / "project" / "trim" / "keepset", keep(A, B))
     (job.folder / "final").mkdir()
     (job.folder / "final" / "verdict.json").write_text(to_json(examples.passing()))
     job.event("schedule", {}, REF="refs/heads/main", SHA=job.repository.heads["main"])
     return job
 
 
-def propose(job: Job, *arguments: str, keep_set: str = "project/trim/keepset.json") -> Answer:
+def propose(job: Job, *arguments: str, keep_set: str = "project/trim/keepset") -> Answer:
     """Run propose as the workflow does."""
     reported = ("--project", "project", "--keep-set", keep_set, "--report", "final")
     return job("propose", *reported, *arguments)
@@ -135,10 +137,10 @@ def test_a_new_keep_set_is_proposed_and_its_checks_are_started(refresh: Job) -> 
     assert answer.err == "megtrim.yml started on megtrim/keepset for pull request 1\n"
     repository = refresh.repository
     commit = repository.commits[repository.heads["megtrim/keepset"]]
-    assert commit.files["trim/keepset.json"].decode() == dump_keep_set(keep(A, B))
+    assert commit.files[KEPT].decode() == dump_keep_set(keep(A, B))
     assert commit.parents == (repository.heads["main"],)
     pull = repository.pulls[1]
-    assert pull["title"] == commit.message == "Refresh trim/keepset.json"
+    assert pull["title"] == commit.message == "Refresh trim/keepset"
     assert "| `m/s@any` | 1 | 2 | +1 | -0 |" in pull["body"]
     assert "- added `b<float>`" in pull["body"]
     assert "so the refresh starts `megtrim.yml` on this branch itself" in pull["body"]
@@ -178,14 +180,14 @@ def test_an_equal_keep_set_is_not_proposed(refresh: Job) -> None:
     propose(refresh)
     lines = dump_keep_set(keep(A, B)).splitlines()
     merged = "\n".join([lines[0], *reversed(lines[1:-2]), *lines[-2:]]) + "\n"
-    refresh.repository.commit({"trim/keepset.json": merged}, branch="main")
+    refresh.repository.commit({KEPT: merged}, branch="main")
     refresh.github.journal.clear()
 
     answer = propose(refresh, "--workflow", "megtrim.yml")
 
     assert answer.status == 0
     assert refresh.outputs() == {"outcome": "unchanged", "pull-request": ""}
-    assert answer.out == "trim/keepset.json is what main has: nothing to propose\n"
+    assert answer.out == "trim/keepset is what main has: nothing to propose\n"
     assert {call.method for call in refresh.github.journal} == {"GET"}
     assert refresh.repository.pulls[1]["state"] == "open"
 
@@ -213,8 +215,8 @@ def test_without_a_workflow_people_start_the_checks(refresh: Job) -> None:
 def test_a_first_or_broken_keep_set_is_replaced(refresh: Job, committed: str | None) -> None:
     """What cannot be read cannot be compared; the new one is proposed all the same."""
     files = refresh.repository.commits[refresh.repository.heads["main"]].files
-    rest = {path: data for path, data in files.items() if path != "trim/keepset.json"}
-    added = {} if committed is None else {"trim/keepset.json": committed.encode()}
+    rest = {path: data for path, data in files.items() if path != KEPT}
+    added = {} if committed is None else {KEPT: committed.encode()}
     parents = (refresh.repository.heads["main"],)
     refresh.repository.set_head("main", refresh.repository.add_commit(rest | added, parents, "x"))
 
@@ -222,7 +224,9 @@ def test_a_first_or_broken_keep_set_is_replaced(refresh: Job, committed: str | N
 
     assert refresh.outputs()["outcome"] == "opened"
     assert "| `m/s@any` | none | 2 | +2 | -0 |" in refresh.repository.pulls[1]["body"]
-    assert ("warning: the committed keep set:1: not JSON" in answer.err) == bool(committed)
+    assert ("warning: the committed keep set/m/s@any.json:1: not JSON" in answer.err) == bool(
+        committed
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.contest_record import ContestRecord, dump_record
+from megtrim.evidence.contest_record import LARGEST_RECORD, ContestRecord, dump_record
 from megtrim.perf.contest import FEWEST_ROUNDS, ContestStatus
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import (
@@ -19,6 +19,7 @@ from unit.evidence.support import (
     changed,
     contest_result,
     evidence,
+    origin,
     put,
     record,
     result,
@@ -156,10 +157,48 @@ def emulator(folder: Path) -> None:
     write_times(folder, record(), device=replace(PHONE, kind="qemu"))
 
 
+def another_bundle(folder: Path) -> None:
+    """The bundle was changed after the device had it."""
+    write_times(folder, record(), bundle="1" * 64)
+
+
+def another_day_inside(folder: Path) -> None:
+    """The samples of an earlier night lie in the place of this one's."""
+    put_other(folder, record(origin=origin(day="2027-01-30")))
+
+
+def another_device_inside(folder: Path) -> None:
+    """The samples of another machine lie in the place of this one's."""
+    put_other(folder, record(origin=origin(device=replace(PHONE, name="laptop"))))
+
+
+def oversized(folder: Path) -> None:
+    """The file of samples is larger than any may be."""
+
+    def grow(path: Path) -> None:
+        with path.open("r+b") as stream:
+            stream.truncate(LARGEST_RECORD + 1)
+
+    change_record(folder, grow)
+
+
+def damage_both(folder: Path) -> None:
+    """Evidence and samples are damaged."""
+    cut(folder)
+    (folder / "evidence.json").write_text("{", encoding="utf-8")
+
+
 def not_json(folder: Path) -> None:
     """The evidence itself is damaged."""
     write_times(folder, record())
     (folder / "evidence.json").write_text("{", encoding="utf-8")
+
+
+def cut_evidence(folder: Path) -> None:
+    """It ends in the middle, as on a full disk."""
+    write_times(folder, record())
+    path = folder / "evidence.json"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def older_form(folder: Path) -> None:
@@ -169,12 +208,34 @@ def older_form(folder: Path) -> None:
     path.write_text(changed(path.read_text("utf-8"), put("version", value=2)), encoding="utf-8")
 
 
+def odd_row(folder: Path) -> None:
+    """One row of it is none."""
+    write_times(folder, record())
+    path = folder / "evidence.json"
+    rows = put("entries", 0, "results", 0, value={"scenario": "x"})
+    path.write_text(changed(path.read_text("utf-8"), rows), encoding="utf-8")
+
+
+def strange_files(folder: Path) -> None:
+    """It is damaged, and among the samples lie other things."""
+    not_json(folder)
+    (folder / "files" / "notes.txt").write_text("x", encoding="utf-8")
+    (folder / "files" / ("a" * 64)).mkdir()
+    (folder / "files" / ("b" * 64)).symlink_to("/etc/passwd")
+
+
+def twice(folder: Path) -> None:
+    """The first attempt of a job left its artifact, too."""
+    write_times(folder, record())
+    write_times(folder.with_name(f"{folder.name}-again"), record())
+
+
 def verification(folder: Path) -> None:
     """It is evidence of something else."""
     write_evidence(folder, written(evidence()))
 
 
-FAULTS: dict[Callable[[Path], None], str] = {
+EVIDENCE_FAULTS: dict[Callable[[Path], None], str] = {
     no_device: "no device job brought a result of it",
     lose: "pixel-6: adb: pixel-6 is gone",
     flip: "its sha256 is",
@@ -184,7 +245,7 @@ FAULTS: dict[Callable[[Path], None], str] = {
     another_contest: f"found the samples of {OTHER}, expected its own",
     another_program: "what device jobs brought is of another program, model, input or setting",
     another_program_inside: "found the samples of",
-    said_better: "it says wrong-outputs, its evidence pass",
+    said_better: "its samples say wrong-outputs, its evidence pass",
     fewer_rounds: f"it has {2 * FEWEST_ROUNDS - 4} samples of {FEWEST_ROUNDS} rounds",
     too_many_rounds: f"a sample is of round {2 * FEWEST_ROUNDS}",
     impossible_times: "its times add up to",
@@ -193,8 +254,21 @@ FAULTS: dict[Callable[[Path], None], str] = {
     of_last_week: "pixel-6 brought it on 2027-01-24, which is before this run",
     stranger: "laptop (local) is no device that was asked",
     emulator: "pixel-6 (qemu) is no device that was asked",
-    not_json: "no device job brought a result of it",
-    older_form: "no device job brought a result of it",
+    another_bundle: "the bundle 111111111111 asked for it, and this one is ffffffffffff",
+    another_day_inside: "its samples are from pixel-6 on 2027-01-30, not of this job",
+    another_device_inside: "its samples are from laptop on 2027-01-31, not of this job",
+    oversized: "found more than 67,108,864 bytes",
+    damage_both: "no device job brought a result of it",
     verification: "no device job brought a result of it",
 }
 """Each writes the evidence of a job, and why nothing of it counts."""
+
+HARMLESS: tuple[Callable[[Path], None], ...] = (
+    not_json,
+    cut_evidence,
+    older_form,
+    odd_row,
+    strange_files,
+    twice,
+)
+"""Each writes the evidence of a job whose samples are whole, and count."""

@@ -1,0 +1,80 @@
+"""Which commit a night is compared with: the last good one that matters. Pure.
+
+Issues come first. Where the history shows a rise that no comparison has decided, it chooses the
+base, and opens nothing by itself: machines get slower, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from megtrim.perf.change_points import Direction
+from megtrim.perf.history import HistoryRun, parse_time
+from megtrim.perf.series import Point, Series, make_series
+from megtrim.perf.time_stage import TimeStage
+from megtrim.verdict.regressions import IssueState, KnownIssue
+
+_NIGHTS_OF_A_RISE = 14
+"""For so long a rise in the history chooses the base: no comparison has called it one by then."""
+
+
+def choose_base(
+    known: Iterable[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
+) -> str:
+    """Return the commit to compare ``head`` with; empty if there is none.
+
+    This is the base of the oldest open issue, so that its regression is seen until it is repaired,
+    else the commit before a rise that the history shows, else the last other commit that was
+    measured: a night that is repeated finds it again.
+    """
+    ours = [each for each in known if each.record.config == config]
+    unrepaired = [each for each in ours if _is_active(each) and each.record.base]
+    if unrepaired:
+        base = min(unrepaired, key=lambda each: each.number).record.base
+        return "" if base == head else base
+    before_rise = _find_before_rise(ours, runs)
+    if before_rise not in ("", head):
+        return before_rise
+    others = [each for each in runs if each.commit.sha != head]
+    return max(others, key=lambda each: each.id).commit.sha if others else ""
+
+
+def _is_active(issue: KnownIssue) -> bool:
+    return issue.is_open and issue.record.state is IssueState.REGRESSED
+
+
+def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -> str:
+    """Return the commit of the last night before times rose; empty if they did not lately.
+
+    A rise that a person accepted, by closing its issue, is none.
+    """
+    closed = (each.record for each in known if not each.is_open)
+    accepted = {each.first_bad for each in closed if each.state is IssueState.REGRESSED}
+    since = max((each.id for each in runs if each.commit.sha in accepted), default="")
+    newest = max((each.measured_at for each in runs), default="")
+    found = [
+        point
+        for series in make_series(runs)
+        if series.key.stage is TimeStage.INFERENCE and _is_lately(series, newest)
+        for point in _list_before_rise(series)
+        if point.run >= since
+    ]
+    return min(found, key=lambda each: each.run).commit if found else ""
+
+
+def _list_before_rise(series: Series) -> Iterator[Point]:
+    """Yield the last night before the last rise of a series, and one long before on a slope."""
+    lately = max(0, len(series.points) - _NIGHTS_OF_A_RISE)
+    if series.findings.drift is Direction.SLOWER:
+        yield series.points[lately]
+    for each in series.changes[-1:]:
+        if each.change.direction is Direction.SLOWER and each.change.first >= lately:
+            yield each.last_good
+
+
+def _is_lately(series: Series, newest: str) -> bool:
+    """Return whether a series goes on: its scenario and its device are still there."""
+    last, now = (
+        parse_time("measured_at", each) for each in (series.points[-1].measured_at, newest)
+    )
+    return (now - last).days <= _NIGHTS_OF_A_RISE

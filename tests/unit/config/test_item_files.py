@@ -1,0 +1,161 @@
+"""Models and scenarios in files of their own: found, placed, and refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.config import item_files
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.yaml.problems import ConfigError, Place
+from megtrim.errors import InputError
+from unit.config.support import ENGINE
+
+MAIN = f"{ENGINE}models: models/*.yaml\n"
+FILES = {
+    "models/a.yaml": "# first\nname: a\nfile: m.mge\nscenarios: models/a/*.yaml\n",
+    "models/a/one.yaml": "name: one\n",
+    "models/a/two.yaml": "\nname: two\nthreads: 2\n",
+    "models/b.yaml": "name: b\nfile: m.mge\nscenarios:\n- {name: only}\n",
+}
+
+
+def load(folder: Path, files: dict[str, str] | None = None, main: str = MAIN) -> LoadedConfig:
+    """Load a configuration of these files, next to a model ``m.mge``."""
+    for name, text in {"m.mge": "", "megtrim.yaml": main, **(FILES | (files or {}))}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return load_config(folder / "megtrim.yaml")
+
+
+def refused(folder: Path, files: dict[str, str], main: str = MAIN) -> str:
+    """Return what is said, without the folder."""
+    with pytest.raises(InputError) as caught:
+        load(folder, files, main)
+    return caught.value.message.replace(f"{folder}/", "")
+
+
+def test_each_file_is_an_item(tmp_path: Path) -> None:
+    """In the order of their names; a list says the same."""
+    loaded = load(tmp_path)
+    (tmp_path / "list.yaml").write_text(
+        f"{ENGINE}models:\n"
+        "- {name: a, file: m.mge, scenarios: [{name: one}, {name: two, threads: 2}]}\n"
+        "- {name: b, file: m.mge, scenarios: [{name: only}]}\n",
+        encoding="utf-8",
+    )
+
+    assert [each.id for each in all_scenarios(loaded.config)] == [
+        *("a/one@any", "a/two@any", "b/only@any")
+    ]
+    assert loaded.config == load_config(tmp_path / "list.yaml").config
+
+
+def test_every_key_has_its_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For messages, annotations, and edits."""
+    load(tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    loaded = load_config(Path(tmp_path.name, "megtrim.yaml"))
+
+    assert loaded.place("engine") == Place(file="megtrim.yaml", line=2)
+    assert loaded.place("models") == Place(file="megtrim.yaml", line=3)
+    assert loaded.place("models", 0) == Place(file="models/a.yaml", line=2)
+    assert loaded.place("models", 0, "file") == Place(file="models/a.yaml", line=3)
+    assert loaded.place("models", 0, "scenarios", 1) == Place(file="models/a/two.yaml", line=2)
+    assert loaded.where("models", 0, "scenarios", 1, "threads") == (
+        f"{tmp_path.name}/models/a/two.yaml:3"
+    )
+    assert loaded.where("models", 1, "scenarios", 0) == f"{tmp_path.name}/models/b.yaml:4"
+    assert loaded.source("models", 1, "scenarios", 0) == (
+        Path(tmp_path.name, "models/b.yaml"),
+        ("scenarios", 0),
+    )
+    assert loaded.source("engine") == (Path(tmp_path.name, "megtrim.yaml"), ("engine",))
+
+
+def test_mistakes_are_named_where_they_are(tmp_path: Path) -> None:
+    """All at once, over all files."""
+    wrong = {"models/a/one.yaml": "name: one\nthread: 2\n", "models/b.yaml": "name: b\nname: c\n"}
+
+    lines = refused(tmp_path, wrong).splitlines()
+
+    assert [line.partition(", expected ")[0] for line in lines] == [
+        "models/a/one.yaml:2: models[0].scenarios[0].thread: found an unknown key",
+        "models/b.yaml:1: models[1].file: found nothing",
+        "models/b.yaml:1: models[1].scenarios: found nothing",
+        "models/b.yaml:2: name: found this key a second time (the first is on line 1)",
+    ]
+
+
+def test_a_name_that_two_branches_took_is_named_with_both_files(tmp_path: Path) -> None:
+    """Git merges two files; only one of them can be the model."""
+    other = {"models/z.yaml": FILES["models/b.yaml"]}
+
+    assert refused(tmp_path, other) == (
+        "models/z.yaml:1: models[2].name: found 'b' a second time "
+        f"(the first is on line 1 of {tmp_path}/models/b.yaml), expected each name once"
+    ).replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["nothing/*.yaml", "''", "/models/*.yaml", "models/**x", "models/.*"]
+)
+def test_a_pattern_that_finds_nothing_is_refused(tmp_path: Path, pattern: str) -> None:
+    """A slip would leave models out silently; hidden files are an editor's."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/.a.yaml").touch()
+    said = refused(tmp_path, {}, f"{ENGINE}models: {pattern}\n")
+
+    assert said.startswith("megtrim.yaml:3: models: found ")
+    assert said.endswith(", expected a list, or a pattern that 1 to 1000 files match")
+
+
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before they are read."""
+    monkeypatch.setattr(item_files, "MOST_ITEMS", 1)
+
+    assert "models: found 'models/*.yaml', expected a list" in refused(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "models/b.yaml:1: found an empty file"),
+        ("- name: b\n", "models/b.yaml:1: found a list"),
+        ("name: [", "models/b.yaml:"),
+        ("<<<<<<< a\nname: b\n=======\n>>>>>>> b\n", "models/b.yaml:1: found an unresolved merge"),
+    ],
+)
+def test_a_file_that_is_no_item_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """By its own name."""
+    assert refused(tmp_path, {"models/b.yaml": text}).startswith(said)
+
+
+def test_a_folder_in_a_file_s_place_is_refused(tmp_path: Path) -> None:
+    """The pattern finds it."""
+    (tmp_path / "models/c.yaml").mkdir(parents=True)
+
+    assert refused(tmp_path, {}) == (
+        "models/c.yaml: found a folder, expected a part of megtrim.yaml"
+    )
+
+
+def test_the_digest_is_that_of_all_files(tmp_path: Path) -> None:
+    """A verdict is made again if one of them changes."""
+    before = load(tmp_path).sha256
+    (tmp_path / "models/a/one.yaml").write_text("name: one # again\n", encoding="utf-8")
+
+    assert load_config(tmp_path / "megtrim.yaml").sha256 != before
+
+
+def test_all_files_are_shown_sorted(tmp_path: Path) -> None:
+    """By file, then by line."""
+    wrong = {name: f"{text}x: 1\n" for name, text in FILES.items()}
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, wrong)
+
+    files = [each.file for each in caught.value.problems]
+    assert files == sorted(files)
+    assert len(set(files)) == len(FILES)

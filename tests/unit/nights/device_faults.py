@@ -1,0 +1,245 @@
+"""What can go wrong with a device in a night: faults of one contest's processes, played at once.
+
+The device job, its measurement and its evidence are the real ones; the machine plays a program
+whose iterations take a hundredth of a millisecond.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.verdict.performance import PerformanceStatus
+from support.timing_logs import Form, MadeLog
+from unit.stages.support import floats
+
+HEALTHY = "--record-comp-seq"
+"""In the commands of the contest that meets no fault."""
+HOSTILE = "@torvalds closes #1 <img src=x> ![](https://x.example) ::error::no"
+
+_ITERATION_MS = 0.01
+_OUTPUT = floats(1, 2, 3)
+_PREPARATIONS = 4
+"""Runs before those that are timed: outputs, and the number of iterations, of each side."""
+
+Change = Callable[[ProgramRun], ProgramRun]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFault:
+    """What happens to processes of one contest, and how its row ends."""
+
+    change: Change
+    status: PerformanceStatus
+    reason: str
+    first: int = 0
+    """The process that meets it first."""
+    last: int = 1_000_000
+    output: bytes | None = _OUTPUT
+    """What the rival dumps; None: nothing."""
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine on which a contest meets a fault."""
+
+    fault: DeviceFault
+    name: str = "pixel-6"
+    kind: str = "local"
+    retries: int = 0
+    runs: int = 0
+    """Processes of the contest that meets the fault."""
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": self.kind}
+
+    def facts(self) -> dict[str, str]:
+        return {"model": "Pixel 6"}
+
+    @contextmanager
+    def reserve(self) -> Iterator[Machine]:
+        yield self
+
+    @contextmanager
+    def open(self) -> Iterator[_Folder]:
+        yield _Folder(self)
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A run directory, in which every program is the same."""
+
+    machine: Machine
+    left: dict[str, bytes] = field(default_factory=dict)
+
+    def put(self, source: Path, name: str) -> None:
+        """Take a file."""
+
+    def make(self, name: str) -> None:
+        """Make a folder."""
+
+    def cpus(self) -> tuple[int, ...]:
+        return ()
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+        on_line: Callable[[str], None] | None = None,
+        cpus: tuple[int, ...] = (),
+    ) -> ProgramRun:
+        count = int(argv[len(argv) - 1 - argv[::-1].index("--iter") + 1])
+        fault, healthy = self.machine.fault, HEALTHY in argv
+        if "--bin-out-dump" in argv:
+            dumped = fault.output if argv[0].startswith("b-") and not healthy else _OUTPUT
+            folder = argv[argv.index("--bin-out-dump") + 1]
+            self.left |= {} if dumped is None else {f"{folder}/run0-var1": dumped}
+        run = _play(argv, count)
+        time.sleep(run.wall_s)
+        if healthy:
+            return run
+        number, self.machine.runs = self.machine.runs, self.machine.runs + 1
+        return fault.change(run) if fault.first <= number <= fault.last else run
+
+    def get(self, name: str) -> bytes | None:
+        return self.left.get(name)
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        start = f"{folder}/"
+        return tuple(
+            sorted(name.removeprefix(start) for name in self.left if name.startswith(start))
+        )
+
+
+def _play(argv: Sequence[str], count: int) -> ProgramRun:
+    """Return a run that went well; the rival's programs take half as long again."""
+    took_ms = _ITERATION_MS * (1.5 if argv[0].startswith("b-") else 1.0)
+    log = MadeLog(
+        form=Form.E2E,
+        load_ms=0.01,
+        prepare_ms=0.01,
+        warmup_ms=(took_ms,),
+        tests=(((took_ms, took_ms, took_ms),) * count,),
+    )
+    wall_s = (took_ms * (count + 1) + 0.1) / 1000
+    return ProgramRun(
+        argv=tuple(argv), rc=0, stdout="", stderr=log.text(), wall_s=wall_s, timed_out=False
+    )
+
+
+def _lose(_: ProgramRun) -> ProgramRun:
+    msg = "adb: pixel-6 is gone"
+    raise InfrastructureFailure(msg)
+
+
+def _is(**changes: object) -> Change:
+    return lambda run: replace(run, **changes)  # type: ignore[arg-type]
+
+
+def _has(**readings: object) -> Change:
+    found = Conditions(before=Reading(), after=Reading(**readings))  # type: ignore[arg-type]
+    return lambda run: replace(run, conditions=found)
+
+
+def _mix(run: ProgramRun) -> ProgramRun:
+    """Let two processes write into one log."""
+    lines = run.stderr.splitlines(keepends=True)
+    return replace(run, stderr="".join(each + each for each in lines))
+
+
+def _cut(run: ProgramRun) -> ProgramRun:
+    return replace(run, stderr=run.stderr[: len(run.stderr) // 2])
+
+
+_LOST, _FAILED = PerformanceStatus.INFRASTRUCTURE, PerformanceStatus.FAILED
+_WRONG, _OPEN = PerformanceStatus.WRONG_OUTPUTS, PerformanceStatus.INCONCLUSIVE
+_GONE = "pixel-6: adb: pixel-6 is gone"
+_NONE_COUNTS = "none of its samples count: "
+_EVERY = "in 36 of 36 processes"
+
+DEVICE_FAULTS: dict[str, DeviceFault] = {
+    "the device is gone": DeviceFault(change=_lose, status=_LOST, reason=_GONE),
+    "the device is lost in the middle": DeviceFault(
+        change=_lose, status=_LOST, reason=_GONE, first=_PREPARATIONS + 9
+    ),
+    "the device is throttled": DeviceFault(
+        change=_has(thermal_status=3),
+        status=_LOST,
+        reason=f"{_NONE_COUNTS}the machine was throttled {_EVERY}",
+    ),
+    "the battery is low": DeviceFault(
+        change=_has(battery_percent=9),
+        status=_LOST,
+        reason=f"{_NONE_COUNTS}the battery was low {_EVERY}",
+    ),
+    "the machine is busy": DeviceFault(
+        change=_is(other_load=0.9),
+        status=_LOST,
+        reason=f"{_NONE_COUNTS}the machine was busy {_EVERY}",
+    ),
+    "the machine is busy most of the time": DeviceFault(
+        change=_is(other_load=0.9),
+        status=_OPEN,
+        reason="the machine was busy in 30 of 36 processes",
+        last=_PREPARATIONS + 29,
+    ),
+    "a program crashes": DeviceFault(
+        change=_is(rc=139), status=_FAILED, reason="baseline: it ended with 139 (crashed)"
+    ),
+    "a program crashes now and then": DeviceFault(
+        change=_is(rc=139),
+        status=_FAILED,
+        reason="it ended with 139 (crashed)",
+        first=_PREPARATIONS + 7,
+        last=_PREPARATIONS + 7,
+    ),
+    "a program hangs": DeviceFault(
+        change=_is(rc=137, timed_out=True),
+        status=_FAILED,
+        reason="baseline: it did not end within 600 s",
+    ),
+    "a program is killed from outside": DeviceFault(
+        change=_is(rc=137), status=_LOST, reason="was ended by signal 9"
+    ),
+    "outputs are wrong": DeviceFault(
+        change=_is(), status=_WRONG, reason="largest difference", output=floats(1, 2, 9)
+    ),
+    "outputs are missing": DeviceFault(
+        change=_is(), status=_FAILED, reason="nchw88: it dumped no output", output=None
+    ),
+    "outputs prove nothing": DeviceFault(
+        change=_is(), status=_WRONG, reason="output 0", output=floats(float("nan"), 2, 3)
+    ),
+    "the first log is cut": DeviceFault(change=_cut, status=_FAILED, reason="baseline"),
+    "all logs are cut": DeviceFault(
+        change=_cut,
+        status=_LOST,
+        reason=f"{_NONE_COUNTS}the log was damaged {_EVERY}",
+        first=_PREPARATIONS,
+    ),
+    "logs are mixed": DeviceFault(
+        change=_mix,
+        status=_LOST,
+        reason=f"{_NONE_COUNTS}the log was damaged {_EVERY}",
+        first=_PREPARATIONS,
+    ),
+    "a program says hostile things": DeviceFault(
+        change=_is(rc=1, stderr=f"ERROR: {HOSTILE}\n"),
+        status=_FAILED,
+        reason="baseline: it ended with 1 (failed): ",
+    ),
+    "the device says hostile things": DeviceFault(
+        change=_has(cooling=("cpu--torvalds",)),
+        status=_LOST,
+        reason=f"{_NONE_COUNTS}the machine was throttled {_EVERY}",
+    ),
+}
+"""By what happened."""

@@ -1,0 +1,285 @@
+"""Faults of a night, in one list: no verdict is wrong, and every other row is delivered."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from megtrim.console import Console
+from megtrim.device_jobs.times_join import join_times
+from megtrim.device_jobs.worker import DeviceJob, run
+from megtrim.evidence.bundle import Bundle, BundleInput
+from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.evidence import dump_set
+from megtrim.evidence.times import TimesJudge, read_times
+from megtrim.github.api import Api
+from megtrim.history.folder import append_to_folder, read_folder
+from megtrim.perf.contest import Contestant
+from megtrim.perf.criterion import Criterion
+from megtrim.pipeline.summary.night import NightFacts, make_runs
+from megtrim.report import comment
+from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
+from megtrim.verdict.performance import PerformanceRow, PerformanceStatus
+from support.perf_runs import make_run
+from unit.cli.ci.github.test_regressions import FAST, SLOW, open_team
+from unit.cli.support import Shell
+from unit.evidence.support import (
+    BUNDLE,
+    CONTEST,
+    DAY,
+    bundle_contest,
+    contest,
+    device,
+    record,
+    scenario,
+    time_bundle,
+    write_evidence,
+    write_times,
+)
+from unit.nights.device_faults import DEVICE_FAULTS, HEALTHY, DeviceFault, Machine
+from unit.nights.evidence_faults import EVIDENCE_FAULTS, HARMLESS, OTHER
+from unit.nights.history_faults import (
+    FOLDER_FAULTS,
+    LAST_WEEK,
+    RACES,
+    SPOILED,
+    TONIGHT,
+    open_writers,
+)
+from unit.nights.issue_faults import ISSUE_FAULTS, Fault, heal, own
+from unit.report.test_comment_rendered import inert
+from unit.verdict.examples import passing
+
+_FEWEST_FAULTS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What a trial of a fault has at hand."""
+
+    folder: Path
+    bundle: Path
+    """With files of a contest, made once."""
+    env: pytest.MonkeyPatch
+    shell: Shell
+
+
+Trial = Callable[[Night], None]
+
+
+def tell_contest(asked: BundleContest) -> BundleContest:
+    """Return a contest whose command lines say that its processes are healthy."""
+
+    def tell(side: Contestant) -> Contestant:
+        commands = tuple(replace(each, argv=(*each.argv, HEALTHY)) for each in side.commands)
+        return replace(side, commands=commands)
+
+    held = asked.held
+    assert held.rival is not None
+    marked = replace(held, reference=tell(held.reference), rival=tell(held.rival))
+    return replace(asked, contest=marked)
+
+
+def make_bundle(folder: Path) -> Bundle:
+    """Return a bundle that asks for two contests; its files are in the folder."""
+    digests = {}
+    (folder / "files").mkdir(parents=True, exist_ok=True)
+    for name in ("plain", "model", "numbers"):
+        digests[name] = hashlib.sha256(name.encode()).hexdigest()
+        (folder / "files" / digests[name]).write_text(name, encoding="utf-8")
+    criterion = Criterion(threshold=0.05, other_load=0.5)
+    bad = bundle_contest(contest=contest(criterion=criterion))
+    inputs = (BundleInput(name="data", file=digests["numbers"], suffix=".npy"),)
+    made = time_bundle(
+        bad,
+        tell_contest(replace(bad, id=OTHER)),
+        scenarios=(scenario(model=digests["model"], inputs=inputs),),
+        programs=(("plain", digests["plain"]),),
+    )
+    assert made.times is not None
+    return replace(made, times=replace(made.times, engine=passing().engine.digest))
+
+
+def join_night(brought: Path, bundle: Bundle) -> Verdict:
+    """Return the verdict of what device jobs brought, which can be read again."""
+    judge = TimesJudge(
+        brought=read_times([brought]),
+        devices=(device(),),
+        pending=None,
+        today=date.fromisoformat(DAY),
+        bundle=BUNDLE,
+    )
+    found = join_times(passing(), bundle, judge)
+    assert parse_verdict(to_json(found), source="verdict.json") == found
+    return found
+
+
+def row_of(verdict: Verdict, id_: str) -> PerformanceRow:
+    """Return the row of a contest."""
+    assert verdict.performance is not None
+    name = id_.partition("#")[2]
+    return next(each for each in verdict.performance.rows if each.experiment == name)
+
+
+def expect_delivered(verdict: Verdict) -> None:
+    """Expect the other row, in the report and in the history, and nothing alive in the report."""
+    other = row_of(verdict, OTHER)
+    assert other.times
+    assert other.device == "pixel-6"
+    facts = NightFacts(commit=make_run().commit, measured_at="2027-01-31T02:00:00Z", job="1/1")
+    kept = [each for made in make_runs(verdict, facts) for each in made.rows if each.times]
+    assert other.experiment in {each.contestant for each in kept}
+    assert inert(comment.render(verdict)).links == []
+
+
+def hold_night(fault: DeviceFault, night: Night) -> Verdict:
+    """Hold both contests on a machine that fails in one of them, and join what it brought."""
+    bundle = make_bundle(night.bundle)
+    work = night.folder / "work"
+    work.mkdir()
+    job = DeviceJob(
+        bundle=bundle,
+        folder=night.bundle,
+        sha256=BUNDLE,
+        work=work,
+        scenarios=bundle.of_class("any"),
+        asked=device(),
+        today=date.fromisoformat(DAY),
+    )
+    found = run(job, lambda: Machine(fault), Console(io.StringIO()))
+    write_evidence(night.folder / "times", dump_set(found.evidence), dict(found.files))
+    return join_night(night.folder / "times", bundle)
+
+
+def try_device_fault(fault: DeviceFault, night: Night) -> None:
+    """Hold a night on a machine that fails."""
+    verdict = hold_night(fault, night)
+    row = row_of(verdict, CONTEST)
+
+    assert row.status is fault.status
+    assert fault.reason in row.reason
+    assert verdict.verdict is not VerdictKind.PASS
+    expect_delivered(verdict)
+    assert row_of(verdict, OTHER).status is PerformanceStatus.MEASURED
+
+
+def try_evidence_fault(fault: Callable[[Path], None], night: Night) -> None:
+    """Join a night whose evidence of one contest is spoiled."""
+    write_times(night.folder / "times" / "whole", record(contest=OTHER))
+    fault(night.folder / "times" / "bad")
+    made = time_bundle(bundle_contest(), bundle_contest(id=OTHER))
+    assert made.times is not None
+    bundle = replace(made, times=replace(made.times, engine=passing().engine.digest))
+    verdict = join_night(night.folder / "times", bundle)
+    row = row_of(verdict, CONTEST)
+
+    if fault in HARMLESS:
+        assert row.times
+    else:
+        assert row.status is PerformanceStatus.INFRASTRUCTURE
+        assert EVIDENCE_FAULTS[fault] in row.reason
+        assert verdict.verdict is not VerdictKind.PASS
+    expect_delivered(verdict)
+
+
+def try_folder_fault(fault: Callable[[Path], None], night: Night) -> None:
+    """Add tonight to a history of which one night is spoiled."""
+    history = night.folder / "history"
+    append_to_folder(history, [LAST_WEEK])
+    fault(history)
+    append_to_folder(history, [TONIGHT])
+    found = read_folder(history)
+
+    assert found.runs == (LAST_WEEK, TONIGHT)
+    assert {each.path for each in found.unreadable} <= {SPOILED}
+
+
+def try_race(name: str, night: Night) -> None:
+    """Push two runs to one branch, which moves between a look and a push."""
+    first, second = RACES[name]
+    one, two = open_writers(night.folder, first)
+    two.append([second])
+
+    expected = sorted({each.path: each for each in (LAST_WEEK, first, second)}.items())
+    found = one.read()
+    assert sorted((each.path, each) for each in found.runs) == expected
+    assert found.unreadable == ()
+
+
+def try_issue_fault(fault: Fault, night: Night) -> None:
+    """Publish a slow night and a repaired one, each with the fault and once more without."""
+    night.env.chdir(night.folder)
+    # Pauses are not waited for.
+    night.env.setitem(Api.__init__.__kwdefaults__ or {}, "pause", lambda _: None)
+    with open_team(night.shell, night.env) as team:
+        for number, rows, allowed in ((1, SLOW, ([], ["open"])), (2, FAST, (["open"], ["closed"]))):
+            team.write(rows, run=number)
+            fault(team)
+            assert team.publish().status in (0, 2, 3)
+            assert own(team) in allowed
+            heal(team)
+            assert team(rows, run=number).status == 0
+            assert own(team) == allowed[1]
+
+
+FAULTS: dict[str, Trial] = {
+    **{f"device: {name}": partial(try_device_fault, each) for name, each in DEVICE_FAULTS.items()},
+    **{
+        f"evidence: {each.__doc__}": partial(try_evidence_fault, each)
+        for each in (*EVIDENCE_FAULTS, *HARMLESS)
+    },
+    **{f"history: {name}": partial(try_folder_fault, each) for name, each in FOLDER_FAULTS.items()},
+    **{f"history: {name}": partial(try_race, name) for name in RACES},
+    **{f"issues: {name}": partial(try_issue_fault, each) for name, each in ISSUE_FAULTS.items()},
+}
+"""Every fault of a night that is tried, by where it happens and what it is."""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a bundle, whose files do not change."""
+    return tmp_path_factory.mktemp("bundle")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_a_night_costs_itself_alone(
+    name: str,
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is not known is never called good or bad, and all else is delivered."""
+    shell = Shell(tmp_path, capsys)
+    FAULTS[name](Night(folder=tmp_path, bundle=bundle, env=monkeypatch, shell=shell))
+
+
+def test_there_are_many_faults() -> None:
+    """At least forty, and of every part of a night."""
+    assert len(FAULTS) >= _FEWEST_FAULTS
+    parts = {name.partition(":")[0] for name in FAULTS}
+    assert parts == {"device", "evidence", "history", "issues"}
+
+
+def test_a_night_without_a_fault_is_measured(
+    bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Else no fault would show anything."""
+    nothing = DeviceFault(change=lambda each: each, status=PerformanceStatus.MEASURED, reason="")
+    shell = Shell(tmp_path, capsys)
+    night = Night(folder=tmp_path, bundle=bundle, env=monkeypatch, shell=shell)
+    verdict = hold_night(nothing, night)
+
+    statuses = {row_of(verdict, each).status for each in (CONTEST, OTHER)}
+    assert statuses == {PerformanceStatus.MEASURED}
+    assert verdict.verdict is VerdictKind.PASS
