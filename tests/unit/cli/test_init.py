@@ -48,7 +48,7 @@ def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
         ("mobilenet-s.v2", "mobilenet-s.v2.mge", []),
         ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
     ]
-    assert config.models[0].scenarios[0].inputs == {"h2d[0]": Path("resnet18-s.h2d-0.npy")}
+    assert config.models[1].scenarios[0].inputs == {"h2d[0]": Path("resnet18-s.h2d-0.npy")}
 
 
 def test_inputs_are_not_constant(team: Shell) -> None:

@@ -102,7 +102,7 @@ def test_models_are_enough_for_a_first_trim(trim: Callable[..., Answer], shell: 
     assert (first.status, again.status) == (0, 0)
     assert first.err.splitlines() == [
         "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
-        "wrote trim.yaml, for the sample engine",
+        "wrote trim.yaml and megtrim/models, for the sample engine",
     ]
     assert again.err == ""
 

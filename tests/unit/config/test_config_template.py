@@ -21,7 +21,8 @@ MODEL = StarterModel(file="m.mge", strip_info="m.json", inputs=(("h2d[0]", "in p
 
 def _texts(kind: Literal["megengine", "sample"], toolchain: str = "auto") -> dict[str, str]:
     """Return the text of each file by its path."""
-    return {"megtrim.yaml": starter(kind, toolchain=toolchain), **model_files([MODEL])}
+    main = starter(kind, source=SOURCES[kind], toolchain=toolchain)
+    return {"megtrim.yaml": main, **model_files([MODEL])}
 
 
 def _load(folder: Path, texts: dict[str, str]) -> LoadedConfig:

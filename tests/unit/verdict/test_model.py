@@ -58,7 +58,7 @@ def test_the_keys_are_the_documented_ones() -> None:
         "version", "verdict", "headline", "checks", "project", "config", "invocation", "engine",
         "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
         "budgets", "baseline", "switches", "functions", "rebuild", "neighbours", "performance",
-        "warnings",
+        "unverified", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes",
