@@ -41,7 +41,7 @@ _VERBS = {
     ),
     "init": Member(
         "megtrim.cli.init:init",
-        "Write a commented starter configuration for MODELS.",
+        "Write a commented starter configuration for MODELS, and inputs next to them.",
     ),
     "plan": Member(
         "megtrim.cli.plan:plan",
