@@ -16,8 +16,7 @@ MAIN = "engine/src/load_and_run/main.cpp"
 OPTIONS = "engine/src/load_and_run/options.h"
 ALGORITHMS = "engine/src/kernels/conv/algorithms.cpp"
 SCENARIO_FILE = f"{MODEL}/default@desk.json"
-KEEP_SET = f"megtrim/keepset/{SCENARIO_FILE}"
-"""The file of the only scenario."""
+"""The file of the only scenario, in the keep set."""
 
 CONFIG = """\
 version: 1
@@ -62,10 +61,9 @@ def adopt(work: Path, kit_sha: str, config: str) -> None:
     trace(work)
 
 
-def trace(work: Path) -> str:
-    """Trace the model on this machine; return the keep set that is to be committed."""
+def trace(work: Path) -> None:
+    """Trace the model on this machine, and write the keep set that is to be committed."""
     _megtrim(work, "trim", "--accept", "--no-gate", "--out", str(work.parent / "stranger-out"))
-    return (work / KEEP_SET).read_text(encoding="utf-8")
 
 
 def with_table(size: int) -> str:

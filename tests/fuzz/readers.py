@@ -85,7 +85,7 @@ READERS = (
     FileReader("npy", _arrays(), _npy),
     FileReader(
         "keep set",
-        _files(_SAMPLE / "megtrim", "*.json"),
+        _files(_SAMPLE / "megtrim", "*/*/*.json"),
         _text(lambda text: parse_keep_set(text, source="k")),
     ),
     FileReader(

@@ -208,6 +208,10 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "BASE_NAME": {"${{ steps.base.outputs.name }}"},
         "BASELINE": {"${{ inputs.baseline }}"},
         "BRANCH": {"${{ inputs.branch }}"},
+        "BUNDLE": {
+            "${{ inputs.bundle-sha256 }}",
+            "${{ needs.build.outputs.bundle-sha256 }}",
+        },
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
         "HISTORY": {"${{ inputs.history }}"},

@@ -41,6 +41,7 @@ def team(
     config["perf"] = {
         "experiments": ["fast-run-cache"],
         "threshold": "50%",
+        "other_load": "any",
         "inconclusive": "warn",
     }
     project.write(config)
