@@ -22,11 +22,11 @@ import click
 import yaml
 
 from megtrim.build_spec import Switch
-from megtrim.cli.ci.schema import json_schema
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
+from megtrim.config.schema.strict import make_json_schema
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
 from virtual_phone.cli import main as phone_command_line
@@ -154,7 +154,7 @@ def _opening(module: Path) -> str:
 
 
 def _configuration() -> Iterator[str]:
-    schema = json_schema()
+    schema = make_json_schema()
     yield _WRITTEN
     yield _CONFIGURATION
     for path, section in _sections("", schema, schema["$defs"]):
@@ -235,17 +235,23 @@ def _kind(value: dict[str, Any]) -> str:
             return f"list of {_kind(value['items'])}"
         case "object":
             return "entries `name: value`"
-        case "integer" if "minimum" in value:
-            return f"whole number from {value['minimum']} to {value['maximum']}"
-        case "number":
-            return _number(value)
-        case str() as word:
-            return _WORDS[word]
-        case list() as words:
-            return " or ".join(_WORDS[word] for word in words)
+        case str() | [str(), *_]:
+            return _scalar(value)
         case other:
             msg = f"a key of megtrim.yaml takes {other!r}, which has no description"
             raise TypeError(msg)
+
+
+def _scalar(value: dict[str, Any]) -> str:
+    """Describe a text or a number, which may be written as text."""
+    kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
+    match kinds[0]:
+        case "integer":
+            return f"whole number from {value['minimum']} to {value['maximum']}"
+        case "number":
+            return _number(value)
+        case _:
+            return " or ".join(_WORDS[word] for word in kinds)
 
 
 def _number(value: dict[str, Any]) -> str:
@@ -262,7 +268,8 @@ def _default(value: dict[str, Any]) -> str:
         return ""
     if isinstance(default, float):
         # A number that may also be written as text is a duration.
-        return f"`{default:g}`" if value["type"] == "number" else f"`{_duration(default)}`"
+        is_number = "number" in value.get("anyOf", [value])[0]["type"]
+        return f"`{default:g}`" if is_number else f"`{_duration(default)}`"
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.load_and_run.environment import Variables
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.experiments.commands import StepCommand, StepFiles
@@ -98,6 +99,8 @@ class Contest:
     """Largest difference of the rival's outputs from the reference's."""
     threads: int = 1
     """That compute."""
+    environment: Variables = ()
+    """Variables that the scenario sets for all programs."""
     timeout_s: float = 600.0
     """For each process."""
     seed: int = 0

@@ -78,6 +78,7 @@ def measure(
             machine=lease.name,
             scratch=Path(scratch),
             timeout_s=contest.timeout_s,
+            environment=contest.environment,
         )
         session = _Measurement(contest, runs, cpus=directory.cpus(), began_s=began_s, say=say)
         return session.measure()

@@ -49,6 +49,7 @@ def open_runs(field: Field, lease: Lease, *, say: Callable[[str], None]) -> Iter
             machine=lease.name,
             scratch=Path(scratch),
             timeout_s=field.scenario.settings.timeout_s,
+            environment=field.scenario.settings.variables,
         )
         yield FieldRuns(field, runs, cpus=directory.cpus(), say=say)
 
