@@ -17,6 +17,7 @@ from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_resu
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
 from megtrim.pipeline.summary.sizes import budget_checks_of, switch_sizes
 from megtrim.plan.graph import (
+    REPORT,
     VERDICT,
     Stage,
     Task,
@@ -58,15 +59,17 @@ def execute(
     accept: bool = False,
     again: bool = False,
     by_verdict: bool = False,
+    form: str = "",
     scenario: str | None = None,
 ) -> int:
     """Run the stage and those it depends on; return the exit status.
 
     A chain exits with the status of its worst stage. ``by_verdict``: with that of the joined
-    verdict, if there is one, which decides what a failed device means.
+    verdict, if there is one, which decides what a failed device means. ``form``: a file of the
+    report, which is printed in place of a table.
     """
     session, codes = run_chain(
-        options, stage, as_json=as_json, accept=accept, again=again, scenario=scenario
+        options, stage, as_json=as_json, accept=accept, again=again, form=form, scenario=scenario
     )
     joined = session.results.done.get(VERDICT)
     if joined is not None and by_verdict:
@@ -81,6 +84,7 @@ def run_chain(
     as_json: bool,
     accept: bool,
     again: bool = False,
+    form: str = "",
     scenario: str | None = None,
 ) -> tuple[Session, list[int]]:
     """Run the stage, or its task for one scenario, and those it depends on; show the results."""
@@ -107,7 +111,10 @@ def run_chain(
         session.services.console.warn(line)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or run")
-    show_results(session, stage, wanted, as_json=as_json)
+    if form and REPORT in session.results.done:
+        show(session.results.done[REPORT].file(form).read_text(encoding="utf-8").rstrip("\n"))
+    else:
+        show_results(session, stage, wanted, as_json=as_json)
     return session, codes
 
 
