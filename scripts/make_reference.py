@@ -22,6 +22,7 @@ import click
 import yaml
 
 from megtrim.build_spec import Switch
+from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.config_template import StarterModel, model_files, starter
@@ -34,6 +35,7 @@ from virtual_phone.cli import main as phone_command_line
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "ci"
 FOLDER = "docs/reference"
+_SCHEMAS = "docs/schemas"
 
 _ARCHITECTURE = "docs/architecture.md"
 _ROOMS = re.compile(
@@ -104,6 +106,10 @@ def pages() -> dict[str, str]:
         f"{FOLDER}/experiments.md": f"{_WRITTEN}\n{_EXPERIMENTS}\n{render_reference()}",
         f"{FOLDER}/workflows.md": "\n".join(_workflows()),
         _ARCHITECTURE: _architecture(),
+        **{
+            f"{_SCHEMAS}/{name_file(name)}": json.dumps(make_schema(name), indent=1) + "\n"
+            for name in NAMES
+        },
     }
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_session
+from megtrim.cli.stage import results_json
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
-from megtrim.pipeline.session import Session, TaskResults, TrimRequest
+from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
@@ -28,7 +28,6 @@ from megtrim.plan.graph import (
     with_dependencies,
 )
 from megtrim.report import neighbours, switches, table
-from megtrim.stage_result import dump_result
 from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
@@ -120,7 +119,7 @@ def run_chain(
 
 def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
     """Print what was found, for a stage and those that it depends on."""
-    show(_as_json(session.results) if as_json else _as_text(session, stage, wanted))
+    show(results_json.render(session.results) if as_json else _as_text(session, stage, wanted))
 
 
 def clear_final(store: Store) -> None:
@@ -154,18 +153,6 @@ def _refuse_idle(
     reason, hint, command = _IDLE[stage]
     msg = f"{request.loaded.path}: {reason}"
     raise InputError(msg, hint=hint, command=command)
-
-
-def _as_json(results: TaskResults) -> str:
-    done = {
-        task: {"folder": str(folder.path), "result": dump_result(folder.result)}
-        for task, folder in results.done.items()
-    }
-    failed = {
-        task: {"exit": error.exit_code, "message": str(error)}
-        for task, error in results.failed.items()
-    }
-    return json.dumps({"done": done, "failed": failed}, indent=1, sort_keys=True)
 
 
 def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:

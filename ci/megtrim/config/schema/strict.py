@@ -17,8 +17,6 @@ from megtrim.config.checks.toolchain import CLANG, OF_NDK
 from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.config.model import Config
 
-ID = "urn:megtrim:megtrim.yaml:1"
-"""Name of the schema, by the version of the format."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
@@ -35,7 +33,7 @@ def make_json_schema() -> Schema:
             _close_mappings(section)
         if rules := list(_RULES.get(name, ())):
             section["allOf"] = rules
-    return {"$schema": DIALECT, "$id": ID} | schema
+    return schema
 
 
 def _allow_empty(section: Schema) -> None:
