@@ -25,9 +25,9 @@ from megtrim.build_spec import Switch
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
+from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
-from megtrim.config.schema.strict import make_json_schema
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
 from virtual_phone.cli import main as phone_command_line

@@ -126,7 +126,7 @@ def make_schemas(kinds: Iterable[type]) -> tuple[dict[type, Any], dict[str, Any]
     adapters = [(kind, "validation", TypeAdapter[Any](kind)) for kind in dict.fromkeys(kinds)]
     made, shared = TypeAdapter.json_schemas(adapters, by_alias=True)  # type: ignore[arg-type]
     known = _tighten(shared.get("$defs", {}))
-    return {kind: _tighten(schema) for (kind, _), schema in made.items()}, known  # type: ignore[misc]
+    return {kind: _tighten(schema) for (kind, _), schema in made.items()}, known
 
 
 def _tighten(schema: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import CoreSchema, core_schema
 
-from megtrim.config.schema.fragments import (
+from megtrim.config.base import (
     make_number,
     make_pattern,
     make_quantity,

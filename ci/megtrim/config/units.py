@@ -73,7 +73,7 @@ def _text_pattern(*alternatives: str) -> str:
 
 def _with_units(units: Iterable[str], number: str = f"{_WHOLE}(?:{_PART})?") -> str:
     """Return the expression of a number with one of these units; the empty one: with none."""
-    named = "|".join(sorted(filter(None, units), key=len, reverse=True))
+    named = "|".join(sorted(filter(None, units), key=lambda unit: (-len(unit), unit)))
     return rf"{number}[ ]?(?:{named}){'?' if '' in units else ''}"
 
 

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from megtrim.config.schema.fragments import LONGEST_NAME, make_pattern, strict_pattern
+from megtrim.config.base import LONGEST_NAME, make_pattern, strict_pattern
 from megtrim.load_and_run import environment
 
 EXPECTED = "expected"

@@ -10,7 +10,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.stage import results_json
-from megtrim.config.schema.strict import DIALECT, make_json_schema
+from megtrim.config.checks.json_schema import DIALECT, make_json_schema
 from megtrim.errors import EXIT_PASS
 from megtrim.size import baseline
 from megtrim.strict_json import make_schemas
@@ -20,7 +20,8 @@ from megtrim.verdict import model
 def _of_document(kind: type) -> dict[str, Any]:
     schemas, known = make_schemas([kind])
     name = schemas[kind]["$ref"].rpartition("/")[2] if "$ref" in schemas[kind] else ""
-    return known.pop(name, schemas[kind]) | {"$defs": known}
+    document: dict[str, Any] = known.pop(name, schemas[kind])
+    return document | {"$defs": known}
 
 
 _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {

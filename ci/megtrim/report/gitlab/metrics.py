@@ -25,11 +25,11 @@ Labels = tuple[tuple[str, str], ...]
 def render(verdict: Verdict) -> str:
     """Return the document. A number that is not known is left out."""
     lines: list[str] = []
-    told = ""
+    before = ""
     for name, labels, value in _list_numbers(verdict):
-        if name != told:
+        if name != before:
             lines += [f"# TYPE {name} gauge", f"# HELP {name} {_ABOUT[name]}."]
-            told = name
+            before = name
         lines.append(f"{name}{_show_labels(labels)} {value}")
     return "\n".join([*lines, "# EOF", ""])
 

@@ -9,15 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
-from megtrim.cli.stage import results_json
-from megtrim.errors import ProductFailure
-from megtrim.pipeline.session import TaskResults
-from megtrim.plan.graph import VERDICT, Stage
 from megtrim.size.baseline import dump_sizes
-from megtrim.stage_result import StageResult, dump_result
 from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
-from unit.stages.results import SAMPLES
 from unit.verdict import examples
 
 
@@ -92,24 +86,3 @@ def test_sizes_fit_their_schema() -> None:
     assert find_errors("sizes.json", full) == []
     assert find_errors("sizes.json", json.loads(dump_sizes({}, source="none", quick=True))) == []
     assert find_errors("sizes.json", full | {"artifacts": {"load_and_run": {"plain": -1}}})
-
-
-STAGES = {kind: stage for stage in Stage for kind in results_json.list_kinds(stage)}
-
-
-@pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
-def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
-    """Below the name of its task, with its folder; and not below that of another stage."""
-    found = {"folder": "f", "result": dump_result(SAMPLES[kind])}
-    own, other = STAGES[kind], Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
-    document = {"version": 1, "failed": {}, "done": {f"{own}/a": found}}
-
-    assert find_errors("results", document) == []
-    assert find_errors("results", document | {"done": {f"{other}/a": found}})
-
-
-def test_what_a_chain_prints_fits_the_schema() -> None:
-    """Of one that failed, too."""
-    failed = TaskResults(failed={VERDICT: ProductFailure("it does not compile")})
-
-    assert find_errors("results", json.loads(results_json.render(failed))) == []

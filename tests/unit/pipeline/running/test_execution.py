@@ -124,7 +124,7 @@ def test_a_run_that_was_killed_is_no_result(spec: RunSpec) -> None:
 
 
 def test_a_scenarios_variables_reach_the_program(spec: RunSpec) -> None:
-    """Next to what tells it where its trace goes, which is megtrim's."""
+    """Next to the one that says where its trace goes, which is megtrim's."""
     device = FakeDevice()
     run_on(device, replace(spec, environment={"OMP_NUM_THREADS": "2", TRACE_VARIABLE: "mine"}))
 

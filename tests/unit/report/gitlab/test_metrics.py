@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
 from megtrim.report.gitlab import metrics
 from megtrim.verdict.model import Verdict
@@ -18,7 +18,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 def read(verdict: Verdict) -> Samples:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(metrics.render(verdict))
+        for family in parse(metrics.render(verdict))  # type: ignore[no-untyped-call]
         for sample in family.samples
     }
 

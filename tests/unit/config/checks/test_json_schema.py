@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.lists.item_files import read_items
-from megtrim.config.schema.strict import make_json_schema
 from megtrim.config.yaml.document import parse_document
 from megtrim.config.yaml.problems import ConfigError
 from unit.config.support import load

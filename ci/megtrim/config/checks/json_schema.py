@@ -60,7 +60,7 @@ def _close_mappings(value: object) -> None:
             _close_mappings(each)
 
 
-def _given(key: str) -> Schema:
+def _has(key: str) -> Schema:
     """Return the schema of a section that holds a key with a value."""
     return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
 
@@ -84,17 +84,17 @@ def _without(*keys: str) -> Schema:
 def _device_rules() -> Iterator[Schema]:
     for key, kinds in KINDS_OF_KEY.items():
         anywhere = {"properties": {"kind": {"enum": [*kinds, None]}}}
-        yield _if(_given(key), anywhere if "auto" in kinds else _is("kind", *kinds))
-    yield _if(_is("kind", "adb"), {"oneOf": [_given("serial"), _given("match")]})
-    yield _if(_is("kind", "ssh"), _given("host"))
+        yield _if(_has(key), anywhere if "auto" in kinds else _is("kind", *kinds))
+    yield _if(_is("kind", "adb"), {"oneOf": [_has("serial"), _has("match")]})
+    yield _if(_is("kind", "ssh"), _has("host"))
     on_runner = {"pattern": "^(/|~/)"}
     yield _if(_is("runner", True), {"properties": dict.fromkeys(PATH_KEYS, on_runner)})
 
 
 def _toolchain_rules() -> Iterator[Schema]:
     for key in OF_NDK:
-        yield _if(_is(key, True) if key == "fp16" else _given(key), _is("kind", "ndk"))
-    yield _if(_given("clang"), _is("kind", CLANG))
+        yield _if(_is(key, True) if key == "fp16" else _has(key), _is("kind", "ndk"))
+    yield _if(_has("clang"), _is("kind", CLANG))
     first, *_ = LOWEST_API
     for abi, lowest in LOWEST_API.items():
         chosen = {"properties": {"abi": {"enum": [abi, None]}}} if abi == first else _is("abi", abi)
@@ -115,20 +115,20 @@ def _scenario_rules() -> Iterator[Schema]:
     own = f"^({'|'.join(map(re.escape, OWN_ARGUMENTS))})(=|$)"
     arguments = {"items": {"not": {"type": "string", "pattern": own}}}
     yield {
-        "if": _given("application"),
-        "then": _given("args"),
+        "if": _has("application"),
+        "then": _has("args"),
         "else": {"properties": {"args": arguments}},
     }
-    searching = {"allOf": [_given("application"), _is("fast_run", True)]}
-    yield _if(searching, _given("algo_cache"))
+    searching = {"allOf": [_has("application"), _is("fast_run", True)]}
+    yield _if(searching, _has("algo_cache"))
     yield _unique("classes")
 
 
 def _budget_rules() -> Iterator[Schema]:
-    yield {"anyOf": [_given(key) for key in LIMITS]}
-    yield _if(_given("warn"), _given("max"))
+    yield {"anyOf": [_has(key) for key in LIMITS]}
+    yield _if(_has("warn"), _has("max"))
     trimmed = {"properties": {"variant": {"enum": [str(Variant.REDUCED), None]}}}
-    yield _if(_given("neighbours"), trimmed)
+    yield _if(_has("neighbours"), trimmed)
 
 
 _RULES: Mapping[str, tuple[Schema, ...]] = {
@@ -136,7 +136,7 @@ _RULES: Mapping[str, tuple[Schema, ...]] = {
         _unique("artifacts"),
         {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}},
     ),
-    "Application": tuple(_if(_given(key), _given("source")) for key in ("library", "cmake")),
+    "Application": tuple(_if(_has(key), _has("source")) for key in ("library", "cmake")),
     "Budget": tuple(_budget_rules()),
     "DeviceConfig": tuple(_device_rules()),
     "PerfConfig": (_unique("experiments", "recipes", "scenarios", "classes"),),
