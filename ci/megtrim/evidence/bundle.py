@@ -34,7 +34,7 @@ from megtrim.midout.keepset import GENERATIONS
 from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.model import DeviceIdentity
 
-VERSION = 5
+VERSION = 6
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
