@@ -148,9 +148,9 @@ def _pipeline() -> Iterator[str]:
     reads = {stage: reads for stage, reads in _stage_reads().items() if stage is not Stage.PERF}
     order = list(Stage)
     behind: dict[Stage, set[Stage]] = {}
-    for stage in reads:
-        read = [each for each in reads[stage] if order.index(each) < order.index(stage)]
-        behind[stage] = {*read, *(each for one in read for each in behind[one])}
+    for stage, read in reads.items():
+        earlier = [each for each in read if order.index(each) < order.index(stage)]
+        behind[stage] = {*earlier, *(each for one in earlier for each in behind[one])}
     yield "flowchart LR"
     yield '  config(["megtrim.yaml, models, inputs"]) --> build'
     for stage in reads:

@@ -55,8 +55,8 @@ def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
                 named.setdefault(node.targets[0].id, []).append(read_text(node.value))
         for node in ast.walk(function):
             made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            if made and node.func.id in kinds:  # type: ignore[attr-defined,union-attr]
-                for argument in node.args:  # type: ignore[attr-defined,union-attr]
+            if made and node.func.id in kinds:  # type: ignore[attr-defined]
+                for argument in node.args:  # type: ignore[attr-defined]
                     own = named.get(argument.id, []) if isinstance(argument, ast.Name) else []
                     yield from filter(None, [read_text(argument), *own])
 
