@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Write the pages of docs/reference from what they describe, except results.md.
 
-It also writes the rooms of docs/architecture.md, from the layers that import-linter enforces.
+It also writes the rooms of docs/architecture.md, from the layers that import-linter enforces, the
+pipeline on top of docs/index.md, from the tasks of a trim, and docs/schemas.
 
 `nox -s docs` runs it; a test fails if the committed pages differ from its output. It must not
 contain facts of its own: what a key or an option does is described in the code.
@@ -22,9 +23,10 @@ import click
 import yaml
 
 from megtrim.build_spec import Switch
-from megtrim.cli.ci.schema import json_schema
+from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
+from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
 from megtrim.perf.experiments.listing import render_reference
@@ -34,6 +36,7 @@ from virtual_phone.cli import main as phone_command_line
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "ci"
 FOLDER = "docs/reference"
+_SCHEMAS = "docs/schemas"
 
 _ARCHITECTURE = "docs/architecture.md"
 _ROOMS = re.compile(
@@ -43,6 +46,11 @@ _ROOMS = re.compile(
 )
 _STAGES = re.compile(
     r"(<!-- stages: written by scripts/make_reference\.py -->\n).*?(<!-- end of stages -->)",
+    re.DOTALL,
+)
+_INDEX = "docs/index.md"
+_PIPELINE = re.compile(
+    r"(<!-- pipeline: written by scripts/make_reference\.py -->\n).*?(<!-- end of pipeline -->)",
     re.DOTALL,
 )
 _CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
@@ -104,6 +112,11 @@ def pages() -> dict[str, str]:
         f"{FOLDER}/experiments.md": f"{_WRITTEN}\n{_EXPERIMENTS}\n{render_reference()}",
         f"{FOLDER}/workflows.md": "\n".join(_workflows()),
         _ARCHITECTURE: _architecture(),
+        _INDEX: _index(),
+        **{
+            f"{_SCHEMAS}/{name_file(name)}": json.dumps(make_schema(name), indent=1) + "\n"
+            for name in NAMES
+        },
     }
 
 
@@ -118,19 +131,61 @@ def _block(before: str, lines: Iterable[str], after: str) -> str:
     return "\n".join((f"{before}```text", *lines, f"```\n{after}"))
 
 
+def _index() -> str:
+    """Return the first page with the current picture of the pipeline."""
+    page = (ROOT / _INDEX).read_text(encoding="utf-8")
+    return _PIPELINE.sub(
+        lambda found: "\n".join((f"{found[1]}```mermaid", *_pipeline(), f"```\n{found[2]}")), page
+    )
+
+
+def _pipeline() -> Iterator[str]:
+    """Yield a flowchart: each stage, and an arrow from each whose result it reads directly.
+
+    What a stage reads of one that another of them has read already has no arrow of its own. A
+    dotted one leads back: what a later stage found is used for one more build.
+    """
+    reads = {stage: reads for stage, reads in _stage_reads().items() if stage is not Stage.PERF}
+    order = list(Stage)
+    behind: dict[Stage, set[Stage]] = {}
+    for stage, read in reads.items():
+        earlier = [each for each in read if order.index(each) < order.index(stage)]
+        behind[stage] = {*earlier, *(each for one in earlier for each in behind[one])}
+    yield "flowchart LR"
+    yield '  config(["megtrim.yaml, models, inputs"]) --> build'
+    for stage in reads:
+        yield f'  {stage}["<b>{stage}</b><br>{_about(stage).rstrip(".")}"]'
+    for stage, read in reads.items():
+        farther = {each for one in read if one in behind[stage] for each in behind[one]}
+        for each in read:
+            if each not in farther:
+                yield f"  {each} {'-->' if each in behind[stage] else '-.->'} {stage}"
+    yield '  report --> people(["comment, JUnit, HTML, exit status"])'
+
+
 def _data_flow() -> Iterator[str]:
     """Yield each stage with the stages whose results its tasks read, and what it does."""
+    for stage, read in _stage_reads().items():
+        reads = ", ".join(read) if len(read) < _MANY else "all of these"
+        yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{_about(stage)}"
+
+
+def _stage_reads() -> dict[Stage, list[Stage]]:
+    """Return the stages whose results each stage's tasks read."""
     config = load_config(_CHAIN).config
     measuring = config.trim.model_copy(update={"measure": (Switch.RTTI,)})
     config = config.model_copy(update={"trim": measuring})
     every = tasks(config, neighbours=True)
+    found = {}
     for stage in Stage:
         own = (task for task in every if task.stage is stage)
         read = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
-        known = [each.value for each in Stage if each in read and each is not stage]
-        reads = ", ".join(known) if len(known) < _MANY else "all of these"
-        about = _opening(SOURCES / "megtrim" / "stages" / f"{stage}.py").partition(": ")[2]
-        yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
+        found[stage] = [each for each in Stage if each in read and each is not stage]
+    return found
+
+
+def _about(stage: Stage) -> str:
+    return _opening(SOURCES / "megtrim" / "stages" / f"{stage}.py").partition(": ")[2]
 
 
 def _layers(package: str) -> Iterator[str]:
@@ -154,7 +209,7 @@ def _opening(module: Path) -> str:
 
 
 def _configuration() -> Iterator[str]:
-    schema = json_schema()
+    schema = make_json_schema()
     yield _WRITTEN
     yield _CONFIGURATION
     for path, section in _sections("", schema, schema["$defs"]):
@@ -235,17 +290,23 @@ def _kind(value: dict[str, Any]) -> str:
             return f"list of {_kind(value['items'])}"
         case "object":
             return "entries `name: value`"
-        case "integer" if "minimum" in value:
-            return f"whole number from {value['minimum']} to {value['maximum']}"
-        case "number":
-            return _number(value)
-        case str() as word:
-            return _WORDS[word]
-        case list() as words:
-            return " or ".join(_WORDS[word] for word in words)
+        case str() | [str(), *_]:
+            return _scalar(value)
         case other:
             msg = f"a key of megtrim.yaml takes {other!r}, which has no description"
             raise TypeError(msg)
+
+
+def _scalar(value: dict[str, Any]) -> str:
+    """Describe a text or a number, which may be written as text."""
+    kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
+    match kinds[0]:
+        case "integer":
+            return f"whole number from {value['minimum']} to {value['maximum']}"
+        case "number":
+            return _number(value)
+        case _:
+            return " or ".join(_WORDS[word] for word in kinds)
 
 
 def _number(value: dict[str, Any]) -> str:
@@ -262,7 +323,8 @@ def _default(value: dict[str, Any]) -> str:
         return ""
     if isinstance(default, float):
         # A number that may also be written as text is a duration.
-        return f"`{default:g}`" if value["type"] == "number" else f"`{_duration(default)}`"
+        is_number = "number" in value.get("anyOf", [value])[0]["type"]
+        return f"`{default:g}`" if is_number else f"`{_duration(default)}`"
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"
 
 

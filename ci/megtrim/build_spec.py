@@ -256,7 +256,7 @@ class BuildSpec:
 
     def with_options(self, more: Mapping[str, str | bool | int]) -> BuildSpec:
         """Return this spec with further CMake options, which override its own."""
-        added = {name: _cmake_value(value) for name, value in more.items()}
+        added = {name: cmake_value(value) for name, value in more.items()}
         return replace(self, options=tuple((dict(self.options) | added).items()))
 
 
@@ -316,7 +316,8 @@ class BuildRecord:
     rebuilt: RebuiltSources
 
 
-def _cmake_value(value: str | bool | int) -> str:
+def cmake_value(value: str | bool | int) -> str:
+    """Return a value as CMake takes it."""
     if isinstance(value, bool):
         return "ON" if value else "OFF"
     return str(value)

@@ -15,7 +15,7 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -116,6 +116,32 @@ def decode(kind: Any, value: Any, path: str) -> Any:
         return _validator(kind).validate_python(value)
     except ValidationError as error:
         raise InputError(_message(error.errors(include_url=False)[0], path)) from None
+
+
+def make_schemas(kinds: Iterable[type]) -> tuple[dict[type, Any], dict[str, Any]]:
+    """Return a JSON Schema for each kind of document, and the definitions that they share.
+
+    It takes what :func:`decode` takes, but for the checks of a value's own.
+    """
+    adapters = [(kind, "validation", TypeAdapter[Any](kind)) for kind in dict.fromkeys(kinds)]
+    made, shared = TypeAdapter.json_schemas(adapters, by_alias=True)  # type: ignore[arg-type]
+    known = _tighten(shared.get("$defs", {}))
+    return {kind: _tighten(schema) for (kind, _), schema in made.items()}, known
+
+
+def _tighten(schema: Any) -> Any:
+    """Return pydantic's JSON Schema with the rules of this module, as :func:`_strict` does."""
+    if isinstance(schema, list):
+        return [_tighten(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changes: dict[str, Any] = {}
+    if "properties" in schema and "additionalProperties" not in schema:
+        changes = {"required": list(schema["properties"]), "additionalProperties": False}
+    if schema.get("type") in ("integer", "number"):
+        bounds = {"minimum": 0, "maximum": _LARGEST_NUMBER}
+        changes = {each: schema.get(each, bounds[each]) for each in bounds}
+    return {key: _tighten(value) for key, value in (schema | changes).items()}
 
 
 def show_path(path: tuple[str | int, ...], start: str = "") -> str:

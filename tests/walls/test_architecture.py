@@ -245,10 +245,10 @@ def test_few_small_modules_have_one_user() -> None:
 def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
     """This wall can fall, and another user counts."""
     (tmp_path / "one.py").write_text("from megtrim.toolchains import host\n", encoding="utf-8")
-    (tmp_path / "verb.py").write_text('X = "megtrim.cli.ci.schema:schema"\n', encoding="utf-8")
+    (tmp_path / "verb.py").write_text('X = "megtrim.cli.perf.append:append"\n', encoding="utf-8")
 
     found = _small_with_one_user([tmp_path / "one.py", tmp_path / "verb.py"])
-    assert found == {"toolchains/host.py", "cli/ci/schema.py"}
+    assert found == {"toolchains/host.py", "cli/perf/append.py"}
     assert _small_with_one_user([tmp_path / "one.py", tmp_path / "one.py"]) == set()
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.keepset_conversion import convert_keep_set
 from megtrim.cli.session.environment import read_git_ceilings
+from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
 from megtrim.cli.session.starter import write_starter
 from megtrim.cli.trim import trim

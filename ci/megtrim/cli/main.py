@@ -43,6 +43,10 @@ _VERBS = {
         "megtrim.cli.init:init",
         "Write a commented starter configuration for MODELS, and inputs next to them.",
     ),
+    "check": Member(
+        "megtrim.cli.check:check",
+        "Check the configuration and all files that it names: models, inputs, keep set, options.",
+    ),
     "plan": Member(
         "megtrim.cli.plan:plan",
         "Show which tasks would run and which are up to date.",
@@ -69,7 +73,7 @@ _VERBS = {
     ),
     "report": Member(
         "megtrim.cli.stage.commands:report",
-        "Write the verdict as JUnit, Markdown and HTML.",
+        "Write the verdict as JUnit, Markdown and HTML, and as GitLab reads it.",
     ),
     "perf": Member(
         "megtrim.cli.perf.group:perf",

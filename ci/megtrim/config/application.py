@@ -8,7 +8,7 @@ from pydantic import Field
 
 from megtrim.build_spec import Linkage
 from megtrim.config.base import ConfigSection
-from megtrim.config.value_types import FilePath, Name
+from megtrim.config.value_types import FilePath, Name, OptionName, OptionValue
 
 
 class Application(ConfigSection):
@@ -20,6 +20,8 @@ class Application(ConfigSection):
     """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
     """static: the engine is linked in. shared: with its shared object. Needs source."""
+    cmake: dict[OptionName, OptionValue] = Field(default={})
+    """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
     lto: Literal["none", "full"] = "none"
     """full: link-time optimisation of it and of the engine, except in the profile build."""
 

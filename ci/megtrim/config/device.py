@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool
 
 from megtrim.config.base import ConfigSection
+from megtrim.config.number_types import WaitS, Whole
 from megtrim.config.value_types import (
     CpuList,
     FilePath,
@@ -24,7 +25,6 @@ from megtrim.config.value_types import (
     PropertyValue,
     Serial,
     UserName,
-    WaitS,
 )
 
 Kind = Literal["auto", "local", "qemu", "adb", "ssh", "virtual-phone"]
@@ -55,7 +55,7 @@ class PowerPort(ConfigSection):
 
     hub: Hub
     """The hub as uhubctl names it, such as 1-1.4."""
-    port: Annotated[StrictInt, Field(ge=1, le=64)]
+    port: Annotated[int, Whole(1, 64)]
     """The hub's port that the device is attached to."""
 
 
@@ -82,7 +82,7 @@ class DeviceSettings(ConfigSection):
     """adb: which phone, by Android properties that it must have: PROPERTY: value."""
     host: HostName = ""
     """ssh: the board's name or address."""
-    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 22
+    port: Annotated[int, Whole(1, 65535)] = 22
     """ssh: the port that its sshd listens on."""
     user: UserName = ""
     """ssh: the user that runs programs; left out: ssh's own choice."""

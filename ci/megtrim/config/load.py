@@ -22,7 +22,8 @@ from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.checks.references import reference_problems
 from megtrim.config.checks.size_flags import means_problems
 from megtrim.config.checks.toolchain import toolchain_problems
-from megtrim.config.item_files import read_items
+from megtrim.config.lists.item_files import read_items
+from megtrim.config.lists.thread_lists import expand_threads
 from megtrim.config.model import Config
 from megtrim.config.scenarios import runners_alone, without_device
 from megtrim.config.switches import switch_problems
@@ -32,9 +33,11 @@ from megtrim.config.yaml.document import (
     nearest_item,
     nearest_line,
     parse_document,
+    written_path,
 )
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Place, Problem
 from megtrim.input_files import kind_at, read_bytes
+from megtrim.strict_json import show_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,8 @@ class LoadedConfig:
     """Lines such as ``FILE:LINE: what may surprise``."""
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     """Models and scenarios that are files of their own, relative to the folder."""
+    written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    """As in a document: where scenarios with a list of threads are written."""
 
     def resolve(self, path: Path) -> Path:
         """Return the absolute path of one that the configuration names."""
@@ -71,7 +76,12 @@ class LoadedConfig:
     def source(self, *path: str | int) -> tuple[Path, KeyPath]:
         """Return the file that a key is in, and where it is there."""
         item = nearest_item(self.files, path) or ()
-        return self.path.parent / self.place(*path).file, path[len(item) :]
+        within = written_path(self.written, path)
+        return self.path.parent / self.place(*path).file, within[len(item) :]
+
+    def show_key(self, *path: str | int) -> str:
+        """Return a key as messages name it."""
+        return show_path(written_path(self.written, path))
 
     def where(self, *path: str | int) -> str:
         """Return ``FILE:LINE`` of a key, for messages."""
@@ -89,6 +99,7 @@ def load_config(
     """
     folder = path.absolute().parent
     document = read_items(parse_document(_load_bytes(path), file=str(path)), folder)
+    document = expand_threads(document)
     problems = list(document.repeated)
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
@@ -118,6 +129,7 @@ def load_config(
         sha256=document.sha256,
         warnings=_warnings(config, document),
         files=document.files,
+        written=document.written,
     )
 
 

@@ -9,24 +9,31 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from megtrim.build_spec import Relocations, Switch, Variant
 from megtrim.config.application import Application
 from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
 from megtrim.config.neighbours import AskedNeighbours
+from megtrim.config.number_types import (
+    AbsoluteTolerance,
+    DurationS,
+    Growth,
+    RelativeTolerance,
+    SizeBytes,
+    Threads,
+    TimeoutS,
+    Whole,
+)
 from megtrim.config.performance import PerfConfig
 from megtrim.config.size_flags import SizeFlagsConfig
 from megtrim.config.value_types import (
-    AbsoluteTolerance,
     Argument,
     Day,
-    DurationS,
     EmulatedCpu,
     FilePath,
     FilePaths,
-    Growth,
     ImageName,
     InputName,
     Items,
@@ -35,11 +42,11 @@ from megtrim.config.value_types import (
     OptionName,
     OptionValue,
     Pattern,
-    RelativeTolerance,
-    SizeBytes,
     Text,
-    TimeoutS,
+    VariableName,
+    VariableValue,
 )
+from megtrim.load_and_run.environment import MOST_VARIABLES, Variables
 from megtrim.load_and_run.parity import Tolerance
 
 DAY_S = 86_400.0
@@ -68,16 +75,16 @@ class ToolchainConfig(ConfigSection):
     """ndk: the release that must be found, such as r21e; left out: any."""
     abi: Literal["arm64-v8a", "armeabi-v7a"] | None = None
     """ndk: Android's name of the architecture; left out: arm64-v8a."""
-    api: Annotated[StrictInt, Field(ge=16, le=99)] | None = None
+    api: Annotated[int, Whole(16, 99)] | None = None
     """ndk: API level of the oldest phone; left out: the lowest that the ABI has."""
     fp16: StrictBool = False
     """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; not on older phones."""
-    clang: Annotated[StrictInt, Field(ge=13, le=99)] | None = None
+    clang: Annotated[int, Whole(13, 99)] | None = None
     """clang-linux-arm64: the release of clang and lld, such as 16; left out: 14, or else 15, 16,
     13."""
     image: ImageName | None = None
     """Docker image to build in, best by digest; left out: this machine."""
-    jobs: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
+    jobs: Annotated[int, Whole(1, 1024)] | None = None
     """Compilers that run at the same time; left out: one per core."""
 
 
@@ -150,8 +157,13 @@ class ScenarioConfig(ConfigSection):
     """CPU classes to trace and verify for; left out: all."""
     dynamic_shape: StrictBool = False
     """Inputs may have other sizes than in the model file: a batch, a height, a width."""
-    threads: Annotated[StrictInt, Field(ge=1, le=256)] = 1
-    """Threads that the program may use."""
+    threads: Threads = 1
+    """Threads that the program may use; a list, such as [1, 4], stands for a scenario with each:
+    NAME-threads-1 and NAME-threads-4."""
+    environment: Annotated[dict[VariableName, VariableValue], Field(max_length=MOST_VARIABLES)] = (
+        Field(default={})
+    )
+    """Variables of the program's environment, NAME: value, for both trace and verification."""
     fast_run: StrictBool = False
     """Let the engine search for the fastest algorithms first, and run with those."""
     algo_cache: FilePath | None = None
@@ -167,6 +179,11 @@ class ScenarioConfig(ConfigSection):
     def allowed(self) -> Tolerance:
         """How far its outputs may differ from the plain build's."""
         return Tolerance(absolute=self.tolerance or 0.0, relative=self.relative_tolerance or 0.0)
+
+    @property
+    def variables(self) -> Variables:
+        """What its environment adds, sorted."""
+        return tuple(sorted(self.environment.items()))
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -214,6 +231,8 @@ class Budget(ConfigSection):
     """Build that is measured."""
     max_bytes: SizeBytes | None = Field(default=None, alias="max")
     """Largest size, such as 2.5 MiB."""
+    warn: Growth | None = None
+    """From which size on a report warns, such as 2.4 MiB, or 95% of max."""
     growth: Growth | None = None
     """Largest growth since the baseline, such as 16 KiB or 1%."""
     neighbours: AskedNeighbours | None = None

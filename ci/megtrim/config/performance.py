@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool
 
 from megtrim.config.base import ConfigSection
+from megtrim.config.number_types import Share, ShareOrAny, TimeMs, TimeoutS, Whole
 from megtrim.config.value_types import (
     BranchName,
     FilePath,
     Name,
-    Share,
-    ShareOrAny,
     Text,
-    TimeMs,
-    TimeoutS,
 )
 from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
 from megtrim.perf.criterion import Criterion
@@ -27,7 +24,7 @@ _RECIPE = "recipe-"
 class PerfBudgetConfig(ConfigSection):
     """What the comparison of one experiment with the baseline may take."""
 
-    rounds: Annotated[StrictInt, Field(ge=FEWEST_ROUNDS, le=MOST_ROUNDS)] | None = None
+    rounds: Annotated[int, Whole(FEWEST_ROUNDS, MOST_ROUNDS)] | None = None
     """Pairs of processes at most; left out: 40. A clear answer ends it earlier."""
     time_s: TimeoutS | None = Field(default=None, alias="time")
     """No pair begins after this time, such as 10 minutes; left out: no limit."""

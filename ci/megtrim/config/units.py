@@ -8,6 +8,7 @@ expected.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +23,8 @@ ANY = "any"
 SHARE_OR_ANY_EXPECTED = f"{SHARE_EXPECTED}, or {ANY}"
 MILLISECONDS_EXPECTED = "a short time such as 0.05 ms or 20 us"
 
+GROUPED = r"[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,3}(?:_[0-9]{3}){1,6}"
+"""A number with its thousands apart, as a regular expression."""
 LARGEST_BYTES = 2**60
 LARGEST_DURATION_S = 3660 * 86_400
 
@@ -58,10 +61,32 @@ _SECONDS = {
 
 _MILLISECONDS = {"us": Fraction(1, 1000), "ms": Fraction(1), "s": Fraction(1000)}
 
-_QUANTITY = re.compile(
-    r"(?P<number>[0-9]{1,3}(?:,[0-9]{3}){1,6}|[0-9]{1,20})(?P<part>\.[0-9]{1,9})?"
-    r"[ ]?(?P<unit>[A-Za-z%]*)"
+_WHOLE = rf"(?:{GROUPED}|[0-9]{{1,20}})"
+_PART = r"\.[0-9]{1,9}"
+_QUANTITY = re.compile(rf"(?P<number>{_WHOLE})(?P<part>{_PART})?[ ]?(?P<unit>[A-Za-z%]*)")
+_NOT_ZERO = r"(?=[^A-Za-z%]*[1-9])"
+
+
+def _text_pattern(*alternatives: str) -> str:
+    return rf"^\s*(?:{'|'.join(alternatives)})\s*$"
+
+
+def _with_units(units: Iterable[str], number: str = f"{_WHOLE}(?:{_PART})?") -> str:
+    """Return the expression of a number with one of these units; the empty one: with none."""
+    named = "|".join(sorted(filter(None, units), key=lambda unit: (-len(unit), unit)))
+    return rf"{number}[ ]?(?:{named}){'?' if '' in units else ''}"
+
+
+_SMALL_UNITS = tuple(unit for unit, factor in _BYTE_UNITS.items() if factor == 1)
+BYTES_PATTERN = _text_pattern(
+    _with_units(_SMALL_UNITS, rf"{_WHOLE}(?:\.0{{1,9}})?"),
+    _with_units(_BYTE_UNITS.keys() - _SMALL_UNITS),
 )
+"""What :func:`parse_bytes` reads, its largest value aside; so below."""
+DURATION_PATTERN = _text_pattern(_with_units((*_SECONDS, "")))
+POSITIVE_DURATION_PATTERN = _text_pattern(_NOT_ZERO + _with_units((*_SECONDS, "")))
+SHARE_PATTERN = _text_pattern(rf"{_NOT_ZERO}[0-9]{{1,2}}(?:{_PART})?[ ]?%")
+MILLISECONDS_PATTERN = _text_pattern(_with_units(_MILLISECONDS), r"0{1,20}(?:\.0{1,9})?")
 
 
 def _quantity(value: object, expected: str) -> tuple[Fraction, str]:
@@ -69,7 +94,7 @@ def _quantity(value: object, expected: str) -> tuple[Fraction, str]:
     match = _QUANTITY.fullmatch(text)
     if match is None or isinstance(value, bool):
         raise _unreadable(value, expected)
-    return Fraction(match["number"].replace(",", "") + (match["part"] or "")), match["unit"]
+    return Fraction(re.sub("[,_]", "", match["number"]) + (match["part"] or "")), match["unit"]
 
 
 def _unreadable(value: object, expected: str) -> InputError:

@@ -1,4 +1,4 @@
-"""The kinds of value a key of megtrim.yaml can hold: names, paths, sizes, durations, dates.
+"""The kinds of value a key of megtrim.yaml can hold: names, paths, arguments, dates.
 
 Pure: each kind converts what YAML holds, or raises ``make_value_error()``, whose text says to the
 user what was expected.
@@ -16,30 +16,14 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    PlainSerializer,
     PlainValidator,
     StrictStr,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
-from megtrim.config.units import (
-    ANY,
-    BYTES_EXPECTED,
-    DURATION_EXPECTED,
-    GROWTH_EXPECTED,
-    MILLISECONDS_EXPECTED,
-    SHARE_EXPECTED,
-    SHARE_OR_ANY_EXPECTED,
-    GrowthLimit,
-    format_duration,
-    parse_bytes,
-    parse_duration,
-    parse_growth,
-    parse_milliseconds,
-    parse_share,
-)
-from megtrim.errors import InputError
+from megtrim.config.base import LONGEST_NAME, make_pattern, strict_pattern
+from megtrim.load_and_run import environment
 
 EXPECTED = "expected"
 """Type of our own validation errors; their message is what was expected."""
@@ -50,14 +34,11 @@ _CPU_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._,=-]*$"
 _OPTION_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _INPUT_PATTERN = r"^[^\s:;]+$"
 _ARGUMENT_EXPECTED = "one argument as text (in quotes where it looks like something else)"
+_VARIABLE_EXPECTED = "one line of text (in quotes where it looks like something else)"
 _OPTION_EXPECTED = "text, true, false or a whole number (quotes make text of 1.0)"
-_TIMEOUT_EXPECTED = f"more than no time: {DURATION_EXPECTED}"
-_WAIT_EXPECTED = "a duration of at most a day, such as 90 s, 10 minutes or 2 hours"
-_NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,2})?")
+_DATE_PATTERN = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
 _DATE_EXPECTED = "a date such as 2027-01-31"
 _LONGEST_TEXT = 4096
-_LONGEST_SHORT = 200
-LONGEST_WAIT_S = 86_400.0
 MOST_ITEMS = 1000
 ITEMS_EXPECTED = f"a list, or a pattern that 1 to {MOST_ITEMS} files match"
 
@@ -103,7 +84,7 @@ def _matching(pattern: str, what: str) -> Callable[[str], str]:
     compiled = re.compile(pattern)
 
     def check(value: str) -> str:
-        if len(value) > _LONGEST_SHORT or compiled.fullmatch(value) is None:
+        if len(value) > LONGEST_NAME or compiled.fullmatch(value) is None:
             raise make_value_error(what)
         return value
 
@@ -128,9 +109,17 @@ def _argument(value: object) -> str:
     return value
 
 
+def _variable_value(value: object) -> str:
+    # As with arguments: only a whole number has one spelling.
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not environment.is_value(text):
+        raise make_value_error(_VARIABLE_EXPECTED)
+    return text
+
+
 def _property_value(value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text or "\n" in text or len(text) > _LONGEST_SHORT:
+    if not isinstance(text, str) or not text or "\n" in text or len(text) > LONGEST_NAME:
         raise make_value_error(VALUE_EXPECTED)
     return text
 
@@ -146,67 +135,6 @@ def _option_value(value: object) -> str | bool | int:
     return value
 
 
-def _size(value: object) -> int:
-    try:
-        return parse_bytes(value)
-    except InputError:
-        raise make_value_error(BYTES_EXPECTED) from None
-
-
-def _duration(value: object) -> float:
-    try:
-        return parse_duration(value)
-    except InputError:
-        raise make_value_error(DURATION_EXPECTED) from None
-
-
-def _share(value: object) -> float:
-    try:
-        return parse_share(value)
-    except InputError:
-        raise make_value_error(SHARE_EXPECTED) from None
-
-
-def _growth(value: object) -> GrowthLimit:
-    try:
-        return parse_growth(value)
-    except InputError:
-        raise make_value_error(GROWTH_EXPECTED) from None
-
-
-def _share_or_any(value: object) -> float:
-    if value == ANY:
-        return 1.0
-    try:
-        return parse_share(value)
-    except InputError:
-        raise make_value_error(SHARE_OR_ANY_EXPECTED) from None
-
-
-def _milliseconds(value: object) -> float:
-    try:
-        return parse_milliseconds(value)
-    except InputError:
-        raise make_value_error(MILLISECONDS_EXPECTED) from None
-
-
-def _timeout(value: float) -> float:
-    if value <= 0:
-        raise make_value_error(_TIMEOUT_EXPECTED)
-    return value
-
-
-def _wait(value: float) -> float:
-    if value > LONGEST_WAIT_S:
-        raise make_value_error(_WAIT_EXPECTED)
-    return value
-
-
-def _number(value: object) -> object:
-    """Read 1e-5 as a number: YAML treats one without a point as text."""
-    return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
-
-
 def _date(value: object) -> date:
     text = value if isinstance(value, str) else ""
     try:
@@ -217,135 +145,157 @@ def _date(value: object) -> date:
     raise make_value_error(_DATE_EXPECTED)
 
 
-def _schema_text(what: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": ["string", "integer"], "description": what})
-
-
-def _schema_pattern(pattern: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": pattern})
+_TEXT_SCHEMA = {"type": "string", "pattern": r"\S", "maxLength": _LONGEST_TEXT}
+_ONE_LINE_PATTERN = r"^[^\n]*$"
 
 
 Text = Annotated[
     str,
     PlainValidator(lambda value: _text(value, "text")),
-    WithJsonSchema({"type": "string", "minLength": 1}),
+    WithJsonSchema(_TEXT_SCHEMA),
 ]
 Name = Annotated[
-    StrictStr, AfterValidator(_matching(NAME_PATTERN, NAME_EXPECTED)), _schema_pattern(NAME_PATTERN)
+    StrictStr, AfterValidator(_matching(NAME_PATTERN, NAME_EXPECTED)), make_pattern(NAME_PATTERN)
 ]
 EmulatedCpu = Annotated[
     StrictStr,
     AfterValidator(_matching(_CPU_PATTERN, "a CPU as qemu's -cpu takes it, such as cortex-a76")),
-    _schema_pattern(_CPU_PATTERN),
+    make_pattern(_CPU_PATTERN),
 ]
 NdkRelease = Annotated[
     StrictStr,
     AfterValidator(_matching(NDK_PATTERN, "a release of the NDK, such as r21e")),
-    _schema_pattern(NDK_PATTERN),
+    make_pattern(NDK_PATTERN),
 ]
 ImageName = Annotated[
     StrictStr,
     AfterValidator(_matching(IMAGE_PATTERN, IMAGE_EXPECTED)),
-    _schema_pattern(IMAGE_PATTERN),
+    make_pattern(IMAGE_PATTERN),
 ]
 OptionName = Annotated[
     StrictStr,
     AfterValidator(_matching(_OPTION_PATTERN, "the name of a CMake option, such as MGE_WITH_TEST")),
-    _schema_pattern(_OPTION_PATTERN),
+    make_pattern(_OPTION_PATTERN),
 ]
 OptionValue = Annotated[
     str | bool | int,
     PlainValidator(_option_value),
-    WithJsonSchema({"type": ["string", "boolean", "integer"]}),
+    WithJsonSchema(
+        {
+            "type": ["string", "boolean", "integer"],
+            "pattern": strict_pattern(_ONE_LINE_PATTERN),
+        }
+    ),
 ]
 InputName = Annotated[
     StrictStr,
     AfterValidator(_matching(_INPUT_PATTERN, "the name of a model's input, without ':' or ';'")),
-    _schema_pattern(_INPUT_PATTERN),
+    make_pattern(_INPUT_PATTERN),
 ]
 Argument = Annotated[
-    str, PlainValidator(_argument), WithJsonSchema({"type": ["string", "integer"]})
+    str,
+    PlainValidator(_argument),
+    WithJsonSchema(
+        {
+            "type": ["string", "integer"],
+            "pattern": strict_pattern(_ONE_LINE_PATTERN),
+            "maxLength": _LONGEST_TEXT,
+        }
+    ),
+]
+VariableName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(environment.NAME_PATTERN, environment.NAME_EXPECTED)),
+    make_pattern(environment.NAME_PATTERN),
+]
+VariableValue = Annotated[
+    str,
+    PlainValidator(_variable_value),
+    WithJsonSchema(
+        {
+            "type": ["string", "integer"],
+            "pattern": r"^[^\x00-\x1f\x7f]*$(?!\n)",
+            "maxLength": environment.LONGEST_VALUE,
+        }
+    ),
 ]
 Pattern = Annotated[
     StrictStr,
     AfterValidator(_matching(FUNCTIONS_PATTERN, FUNCTIONS_EXPECTED)),
-    _schema_pattern(FUNCTIONS_PATTERN),
+    make_pattern(FUNCTIONS_PATTERN),
 ]
-FilePath = Annotated[Path, PlainValidator(_path), WithJsonSchema({"type": "string"})]
+FilePath = Annotated[Path, PlainValidator(_path), WithJsonSchema(_TEXT_SCHEMA)]
 FilePaths = Annotated[
     tuple[FilePath, ...],
     BeforeValidator(_paths),
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "string"},
-                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                _TEXT_SCHEMA,
+                {"type": "array", "items": _TEXT_SCHEMA, "minItems": 1},
             ]
         }
     ),
 ]
-SizeBytes = Annotated[int, PlainValidator(_size), _schema_text(BYTES_EXPECTED)]
-DurationS = Annotated[float, PlainValidator(_duration), _schema_text(DURATION_EXPECTED)]
-Share = Annotated[float, PlainValidator(_share), _schema_text(SHARE_EXPECTED)]
-Growth = Annotated[
-    GrowthLimit,
-    PlainValidator(_growth),
-    PlainSerializer(str, return_type=str),
-    _schema_text(GROWTH_EXPECTED),
-]
-ShareOrAny = Annotated[float, PlainValidator(_share_or_any), _schema_text(SHARE_OR_ANY_EXPECTED)]
-"""A share, or the word for one without limit, which is 1."""
-TimeMs = Annotated[float, PlainValidator(_milliseconds), _schema_text(MILLISECONDS_EXPECTED)]
-AbsoluteTolerance = Annotated[
-    float, Field(strict=True, ge=0, allow_inf_nan=False), BeforeValidator(_number)
-]
-RelativeTolerance = Annotated[float, Field(strict=True, ge=0, lt=1), BeforeValidator(_number)]
-TimeoutS = Annotated[DurationS, AfterValidator(_timeout)]
-WaitS = Annotated[
-    TimeoutS,
-    AfterValidator(_wait),
-    PlainSerializer(format_duration, return_type=str, when_used="json"),
-]
+_DAY_SCHEMA = WithJsonSchema(
+    {"type": "string", "format": "date", "pattern": strict_pattern(_DATE_PATTERN)}
+)
 # With a plain validator, pydantic would not know how to write a day.
-Day = Annotated[date, BeforeValidator(_date), WithJsonSchema({"type": "string", "format": "date"})]
+Day = Annotated[date, BeforeValidator(_date), _DAY_SCHEMA]
 
 HostName = Annotated[
-    StrictStr, AfterValidator(_matching(HOST_PATTERN, HOST_EXPECTED)), _schema_pattern(HOST_PATTERN)
+    StrictStr, AfterValidator(_matching(HOST_PATTERN, HOST_EXPECTED)), make_pattern(HOST_PATTERN)
 ]
 UserName = Annotated[
-    StrictStr, AfterValidator(_matching(USER_PATTERN, USER_EXPECTED)), _schema_pattern(USER_PATTERN)
+    StrictStr, AfterValidator(_matching(USER_PATTERN, USER_EXPECTED)), make_pattern(USER_PATTERN)
 ]
 Serial = Annotated[
     StrictStr,
     AfterValidator(_matching(SERIAL_PATTERN, SERIAL_EXPECTED)),
-    _schema_pattern(SERIAL_PATTERN),
+    make_pattern(SERIAL_PATTERN),
 ]
 PropertyName = Annotated[
     StrictStr,
     AfterValidator(_matching(PROPERTY_PATTERN, PROPERTY_EXPECTED)),
-    _schema_pattern(PROPERTY_PATTERN),
+    make_pattern(PROPERTY_PATTERN),
 ]
 PropertyValue = Annotated[
-    str, PlainValidator(_property_value), WithJsonSchema({"type": ["string", "integer"]})
+    str,
+    PlainValidator(_property_value),
+    WithJsonSchema(
+        {
+            "type": ["string", "integer"],
+            "minLength": 1,
+            "maxLength": LONGEST_NAME,
+            "pattern": strict_pattern(_ONE_LINE_PATTERN),
+        }
+    ),
 ]
 Hub = Annotated[
-    StrictStr, AfterValidator(_matching(HUB_PATTERN, HUB_EXPECTED)), _schema_pattern(HUB_PATTERN)
+    StrictStr, AfterValidator(_matching(HUB_PATTERN, HUB_EXPECTED)), make_pattern(HUB_PATTERN)
 ]
 Governor = Annotated[
     StrictStr,
     AfterValidator(_matching(GOVERNOR_PATTERN, GOVERNOR_EXPECTED)),
-    _schema_pattern(GOVERNOR_PATTERN),
+    make_pattern(GOVERNOR_PATTERN),
 ]
 BranchName = Annotated[
     StrictStr,
     AfterValidator(_matching(BRANCH_PATTERN, BRANCH_EXPECTED)),
-    _schema_pattern(BRANCH_PATTERN),
+    make_pattern(BRANCH_PATTERN),
 ]
 CpuList = Annotated[
     StrictStr,
     AfterValidator(_matching(CPUS_PATTERN, CPUS_EXPECTED)),
     BeforeValidator(_number_as_text),
-    WithJsonSchema({"type": ["string", "integer"], "pattern": CPUS_PATTERN}),
+    WithJsonSchema(
+        {
+            "type": ["string", "integer"],
+            "minimum": 0,
+            "maximum": 9999,
+            "pattern": strict_pattern(CPUS_PATTERN),
+        }
+    ),
 ]
 
 
@@ -368,4 +318,4 @@ Items = Annotated[
     Field(min_length=1, json_schema_extra=_or_pattern),
     BeforeValidator(_expect_items),
 ]
-"""A list that :mod:`megtrim.config.item_files` may have read from files, one for each item."""
+"""A list whose items :mod:`megtrim.config.lists.item_files` may have read from files."""

@@ -385,6 +385,7 @@ def _scenario(
         search=searches,
         binding=bound_to,
         application=settings.application or "",
+        environment=settings.variables,
         link=_link(scenario, session) if purpose is JobPurpose.RECORD else None,
     )
 

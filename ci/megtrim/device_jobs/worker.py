@@ -323,6 +323,7 @@ class _Worker:
             cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
             search=scenario.search,
             application=bool(scenario.application),
+            environment=dict(scenario.environment),
             companions=tuple(self.job.bundle.companion_files(variant, scenario.application)),
         )
 

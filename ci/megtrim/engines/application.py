@@ -34,6 +34,8 @@ class ApplicationSpec:
     library: EngineLibrary
     lto: bool
     """Compile it for link-time optimisation."""
+    options: tuple[tuple[str, str], ...] = ()
+    """CMake options of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,7 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
         *build_env.launcher,
         *_rpath(spec.library),
         *entries(spec, engine),
+        *spec.options,
     )
     # A link line may pass the library as a flag, whose changes Ninja does not see.
     linked = digest_of(_library(spec, engine)) or ""

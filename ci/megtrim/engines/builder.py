@@ -163,7 +163,9 @@ class Builder:
         return up_to_date.holds(tree, self._token(spec, applications), built, self._processes)
 
     def _token(self, spec: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
-        settings = (f"{each.name} {each.lto} {each.library}" for each in applications)
+        settings = (
+            f"{each.name} {each.lto} {each.library} {each.options}" for each in applications
+        )
         sources = (each.checkout.digest for each in applications)
         digests = (self._checkout.digest, str(self._launcher()), *settings, *sources)
         return up_to_date.token(spec, self._toolchain, digests)

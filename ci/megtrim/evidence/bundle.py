@@ -28,12 +28,13 @@ from megtrim.evidence.device import BundleDevice
 from megtrim.input_files import decode
 from megtrim.load_and_run import application as command
 from megtrim.load_and_run.arguments import check_reserved
+from megtrim.load_and_run.environment import Variables
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import GENERATIONS
 from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.model import DeviceIdentity
 
-VERSION = 5
+VERSION = 6
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
@@ -102,6 +103,8 @@ class BundleScenario:
     """What a proof or a trace of it is bound to, see :func:`binding`."""
     application: str = ""
     """Name of the application that runs; empty: the engine's own program."""
+    environment: Variables = ()
+    """Variables that it sets for its program."""
     link: str | None = None
     """Identity of the link whose functions are recorded, None where none are."""
 
@@ -121,6 +124,7 @@ class BundleScenario:
         allowed = self.tolerance
         fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
         limits.require(fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds")
+        limits.check_variables(f"{self.id}: environment", self.environment)
         if self.cache is not None:
             limits.check_digest(f"{self.id}: cache", self.cache)
             expected = "none, since a cache is recorded"

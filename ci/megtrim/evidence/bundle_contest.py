@@ -135,6 +135,7 @@ def _check_effort(contest: Contest, where: str) -> None:
     for what, time_s in (("timeout_s", contest.timeout_s), ("limit_s", contest.budget.limit_s)):
         fits = time_s is None or 0 < time_s <= LARGEST_DURATION_S
         limits.require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
+    limits.check_variables(f"{where}: environment", contest.environment)
     allowed = contest.tolerance
     fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
     limits.require(fits, f"{where}: tolerance", str(allowed), "one that a difference exceeds")

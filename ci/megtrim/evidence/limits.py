@@ -15,6 +15,8 @@ from pathlib import Path
 from megtrim import input_files
 from megtrim.config.value_types import NAME_PATTERN
 from megtrim.errors import InputError
+from megtrim.load_and_run import environment
+from megtrim.load_and_run.environment import Variables
 from megtrim.strict_json import LARGEST_DOCUMENT
 
 FILES = "files"
@@ -83,6 +85,15 @@ def check_line(where: str, value: str) -> None:
     if len(value) > LONGEST_LINE or _CONTROL.search(value):
         expected = f"one line of at most {LONGEST_LINE} characters, none a control character"
         raise wrong(where, value, expected)
+
+
+def check_variables(where: str, variables: Variables) -> None:
+    """Expect variables that a scenario may set, each once."""
+    check_count(where, variables, environment.MOST_VARIABLES)
+    check_unique(where, [name for name, _ in variables])
+    for name, value in variables:
+        require(environment.is_name(name), where, name, environment.NAME_EXPECTED)
+        require(environment.is_value(value), f"{where}: {name}", value, "one line of text")
 
 
 def check_log(where: str, value: str) -> None:

@@ -21,7 +21,7 @@ have a hash. Pure: text in, values out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 from megtrim.elf.symbol_names import is_linkable
 from megtrim.errors import ACCEPT, InputError
 from megtrim.input_files import read_text
+from megtrim.load_and_run.environment import Variables
 from megtrim.midout.json_lines import MAX_TEXT, Entries, LineReader, dump_entries
 from megtrim.midout.operator_lines import (
     OPERATOR_KINDS,
@@ -55,6 +56,7 @@ _SCENARIO_FIELDS = (
     *("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256"),
 )
 _LINK = "link_sha256"
+_ENVIRONMENT = "environment"
 HINT = "restore the committed file, or write it again"
 
 
@@ -70,6 +72,8 @@ class ScenarioRecord:
     """Input name and sha256, sorted."""
     algo_cache_sha256: str | None
     threads: int
+    environment: Variables = ()
+    """Name and value of what it set for its program, sorted."""
     trace_sha256: str
     regions: tuple[Region, ...]
     """Sorted and unique; empty if only functions are trimmed."""
@@ -197,7 +201,7 @@ def _same(
 
 def _get_binding(record: ScenarioRecord) -> tuple[object, ...]:
     what = record.model_sha256, record.arguments, record.inputs
-    return (*what, record.algo_cache_sha256, record.threads)
+    return (*what, record.algo_cache_sha256, record.threads, record.environment)
 
 
 def bindings(keep: KeepSet) -> tuple[tuple[object, ...], ...]:
@@ -288,7 +292,9 @@ def _dump_record(record: ScenarioRecord) -> dict[str, object]:
         "threads": record.threads,
         "trace_sha256": record.trace_sha256,
     }
-    # If only regions are trimmed, the file has no such key.
+    # A file has no key for what its scenario does not have.
+    if record.environment:
+        fields[_ENVIRONMENT] = dict(record.environment)
     return fields if record.link_sha256 is None else fields | {_LINK: record.link_sha256}
 
 
@@ -328,7 +334,7 @@ def _record(
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():
         reader.fail(f"found the scenario {name!r}, expected MODEL/SCENARIO@CLASS", *keys)
-    fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=(_LINK,))
+    fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=(_LINK, _ENVIRONMENT))
     if _LINK in fields and not functions:
         reader.fail(f"the list of functions of {name} is empty, though it has a {_LINK}", *keys)
     if functions and _LINK not in fields:
@@ -344,8 +350,16 @@ def _record(
         if cache is None
         else reader.sha256(cache, *keys, "algo_cache_sha256"),
         threads=reader.number(fields["threads"], 0, _MAX_THREADS, *keys, "threads"),
+        environment=_variables(reader, fields, *keys),
         trace_sha256=reader.sha256(fields["trace_sha256"], *keys, "trace_sha256"),
         regions=regions,
         functions=functions,
         link_sha256=reader.sha256(fields[_LINK], *keys, _LINK) if _LINK in fields else None,
     )
+
+
+def _variables(reader: LineReader, fields: Mapping[str, Any], *keys: str) -> Variables:
+    found = fields.get(_ENVIRONMENT, Entries())
+    given = reader.mapping(found, *keys, _ENVIRONMENT)
+    reader.texts([*given.values()], *keys, _ENVIRONMENT)
+    return tuple(sorted(given.items()))

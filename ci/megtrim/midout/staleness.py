@@ -21,6 +21,7 @@ _BOUND = {
     "inputs": "an input",
     "algo_cache_sha256": "the algorithm cache",
     "threads": "the number of threads",
+    "environment": "the environment",
 }
 
 

@@ -158,6 +158,7 @@ def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     for name, path in sorted(settings.inputs.items()):
         # A program sees by its name of what kind a file is.
         named[f"input {name}"] = f"{sha256_file(session.request.path(path))} {path.suffix}".rstrip()
+    named |= {f"environment {name}": value for name, value in settings.variables}
     if settings.algo_cache is not None:
         named["algorithm cache"] = sha256_file(session.request.path(settings.algo_cache))
     device = session.services.device(scenario).identity()

@@ -26,7 +26,7 @@ _LONGEST_SOURCE = 500
 _Bytes = Annotated[int, Field(ge=0, le=2**62)]
 
 
-class _Document(BaseModel):
+class SizesDocument(BaseModel):
     """The file. A key that holds its default is left out."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -52,13 +52,13 @@ def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    return dump(_Document(artifacts=artifacts, quick=quick, source=source, version=VERSION))
+    return dump(SizesDocument(artifacts=artifacts, quick=quick, source=source, version=VERSION))
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
     """Parse the file's text; ``source`` names it in messages. Raises InputError."""
     expect_merged(text, shown=source, hint=_MERGE_HINT)
-    found = load(_Document, text, source=source, version=VERSION, hint=_HINT)
+    found = load(SizesDocument, text, source=source, version=VERSION, hint=_HINT)
     return Baseline(
         source=found.source or source,
         sizes={

@@ -79,6 +79,8 @@ class BudgetResult:
     variant: str
     size_bytes: int
     max_bytes: int | None
+    warn_bytes: int | None = None
+    """Size from which on a warning is given; None: without one."""
     growth_bytes: SignedInt | None
     """None without a baseline."""
     growth_max_bytes: int | None
@@ -145,6 +147,23 @@ def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
     )
 
 
+def warn_early(results: Sequence[BudgetResult]) -> tuple[str, ...]:
+    """Return a line for each file that is near its largest size, and not above it."""
+    return tuple(
+        f"{each.budget} ({format_bytes(each.size_bytes)}) is {format_bytes(left)} below its limit "
+        f"of {format_bytes(each.max_bytes)}; its budget warns from {format_bytes(each.warn_bytes)}"
+        for each in results
+        if each.max_bytes is not None and each.warn_bytes is not None
+        if (left := each.max_bytes - each.size_bytes) >= 0 and each.size_bytes >= each.warn_bytes
+    )
+
+
+def _warn_bytes(budget: Budget) -> int | None:
+    if budget.warn is None or budget.max_bytes is None:
+        return None
+    return budget.warn.limit_bytes(budget.max_bytes)
+
+
 def _within(left: timedelta) -> str:
     match left.days:
         case 0:
@@ -188,6 +207,7 @@ def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Lea
         variant=key[1],
         size_bytes=size_bytes,
         max_bytes=budget.max_bytes,
+        warn_bytes=_warn_bytes(budget),
         growth_bytes=growth_bytes,
         growth_max_bytes=growth_max_bytes,
         baseline=baseline.source if baseline and growth_bytes is not None else "",

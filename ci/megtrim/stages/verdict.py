@@ -36,7 +36,13 @@ from megtrim.pipeline.summary.last_proof import LastProof, find_expired, last_pr
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.pipeline.summary.performance import list_measuring_devices, summarize_performance
 from megtrim.pipeline.summary.scenario_results import scenario_results
-from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text, budget_rows, switch_sizes
+from megtrim.pipeline.summary.sizes import (
+    artifact_sizes,
+    baseline_text,
+    budget_rows,
+    early_warnings,
+    switch_sizes,
+)
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
@@ -255,5 +261,6 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
         *(header.result_as(HeaderResult).warnings if header else ()),
         *warn_unweighed(session),
+        *early_warnings(session.results),
         *ending(session.request.config.waivers, session.request.today),
     )

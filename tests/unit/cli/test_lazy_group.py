@@ -19,7 +19,7 @@ MOVED = {
     **{name: f"ci {name}" for name in ("gate", "evidence", "github", "schema")},
     **{f"stage {name}": name for name in ("verify", "size", "report")},
     "publish": "ci github publish",
-    "check": "devices check",
+    "recover": "devices recover",
 }
 
 

@@ -37,7 +37,18 @@ VERBS = tuple(commands(main))
 def test_the_first_page_lists_what_people_use() -> None:
     """Single stages, and what workflows call, are in groups of their own."""
     assert main.list_commands(click.Context(main)) == [
-        *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
+        *(
+            "doctor",
+            "init",
+            "check",
+            "plan",
+            "trim",
+            "verify",
+            "probe",
+            "explain",
+            "size",
+            "report",
+        ),
         *("perf", "devices", "model", "dump", "images", "stage", "ci"),
     ]
 

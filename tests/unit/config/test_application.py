@@ -36,9 +36,15 @@ def test_what_is_left_out_is_the_recipe(tmp_path: Path) -> None:
     found = config(tmp_path, APPLICATIONS + MODEL).applications
 
     assert [each.model_dump() for each in found] == [
-        {"name": "classify", "source": Path("app"), "library": "static", "lto": "none"},
-        {"name": "served", "source": Path("app"), "library": "shared", "lto": "full"},
-        {"name": "intree", "source": None, "library": "static", "lto": "none"},
+        {
+            "name": "classify",
+            "source": Path("app"),
+            "library": "static",
+            "cmake": {},
+            "lto": "none",
+        },
+        {"name": "served", "source": Path("app"), "library": "shared", "cmake": {}, "lto": "full"},
+        {"name": "intree", "source": None, "library": "static", "cmake": {}, "lto": "none"},
     ]
     assert [each.is_shared for each in found] == [False, True, False]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pydantic import Field, ValidationError
 
-from megtrim.config.base import ConfigSection
+from megtrim.config.base import ConfigSection, strict_pattern
 
 
 class Inner(ConfigSection):
@@ -47,3 +49,11 @@ def test_a_section_does_not_change() -> None:
     """It is the key of what is built."""
     with pytest.raises(ValidationError, match="frozen"):
         Inner().name = "other"  # type: ignore[misc]
+
+
+def test_the_pattern_of_a_schema_ends_where_the_text_does() -> None:
+    """``$`` alone is also before a line break at the end, which the parser refuses."""
+    pattern = strict_pattern("^[a-z]+$")
+
+    assert re.search(pattern, "name")
+    assert not re.search(pattern, "name\n")

@@ -93,6 +93,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                         "classes": ("any",),
                         "dynamic_shape": False,
                         "threads": 1,
+                        "environment": {},
                         "fast_run": False,
                         "algo_cache": None,
                         "timeout_s": 600.0,

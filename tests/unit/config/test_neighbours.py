@@ -39,7 +39,7 @@ def test_what_is_asked_is_written_as_it_is(asked: object, written: str) -> None:
     budget = Budget.model_validate({"artifact": "a", "max": "1 KiB", "neighbours": asked})
 
     assert budget.model_dump_json() == (
-        '{"artifact":"a","variant":"reduced","max_bytes":1024,"growth":null,'
+        '{"artifact":"a","variant":"reduced","max_bytes":1024,"warn":null,"growth":null,'
         f'"neighbours":{written}}}'
     )
 

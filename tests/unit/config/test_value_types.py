@@ -11,7 +11,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from megtrim.config import value_types
-from megtrim.config.value_types import EXPECTED, LONGEST_WAIT_S
+from megtrim.config.value_types import EXPECTED
+from megtrim.load_and_run import environment
+
+ONE_LINE = "one line of text (in quotes where it looks like something else)"
 
 
 def read(kind: str, value: object) -> Any:
@@ -39,14 +42,13 @@ def expected(kind: str, value: object) -> str:
         ("OptionValue", 3, 3),
         ("Argument", 10, "10"),
         ("Argument", "", ""),
+        ("VariableName", "OMP_NUM_THREADS", "OMP_NUM_THREADS"),
+        ("VariableValue", 2, "2"),
+        ("VariableValue", "", ""),
         ("Pattern", "my::log::*", "my::log::*"),
         ("FilePath", "models/m.mge", Path("models/m.mge")),
         ("FilePaths", "one", (Path("one"),)),
         ("FilePaths", ["one", "two"], (Path("one"), Path("two"))),
-        ("SizeBytes", "1 KiB", 1024),
-        ("DurationS", "2 minutes", 120.0),
-        ("AbsoluteTolerance", "1e-5", 1e-5),
-        ("RelativeTolerance", 0.5, 0.5),
         ("Day", "2027-01-31", date(2027, 1, 31)),
         ("HostName", "board-1.lab", "board-1.lab"),
         ("HostName", "::1", "::1"),
@@ -79,6 +81,10 @@ def test_a_value_is_read(kind: str, value: object, result: object) -> None:
         ("Argument", 0.1, "one argument as text (in quotes where it looks like something else)"),
         ("Argument", True, "one argument as text (in quotes where it looks like something else)"),
         ("Argument", "a\nb", "one argument as text (in quotes where it looks like something else)"),
+        ("VariableName", "LD_PRELOAD", environment.NAME_EXPECTED),
+        ("VariableName", "A=B", environment.NAME_EXPECTED),
+        ("VariableValue", True, ONE_LINE),
+        ("VariableValue", "a\nb", ONE_LINE),
         ("Text", "  ", "text"),
         ("Text", "a" * 4097, "text"),
         ("FilePath", "", "a path"),
@@ -102,42 +108,7 @@ def test_another_value_is_refused_with_what_was_expected(
     assert expected(kind, value) == what
 
 
-@pytest.mark.parametrize("value", [0, "0 s", -1])
-def test_a_timeout_is_more_than_no_time(value: object) -> None:
-    """A run that may take no time at all has failed before it starts."""
-    assert expected("TimeoutS", value)
-    assert read("DurationS", "0 s") == 0.0
-
-
-def test_a_wait_is_a_day_at_most() -> None:
-    """Its text in a document can be read again."""
-    adapter: TypeAdapter[float] = TypeAdapter(value_types.WaitS)
-
-    assert read("WaitS", "24 hours") == LONGEST_WAIT_S
-    assert expected("WaitS", "25 hours").startswith("a duration of at most a day")
-    written = json.loads(adapter.dump_json(90.0))
-    assert isinstance(written, str)
-    assert read("WaitS", written) == 90.0
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ("AbsoluteTolerance", -1.0),
-        ("AbsoluteTolerance", float("inf")),
-        ("AbsoluteTolerance", "1e-5x"),
-        ("AbsoluteTolerance", "nan"),
-        ("RelativeTolerance", 1.0),
-        ("RelativeTolerance", True),
-    ],
-)
-def test_a_tolerance_is_a_number_that_can_be_kept(kind: str, value: object) -> None:
-    """One that allows everything would prove nothing."""
-    with pytest.raises(ValidationError):
-        read(kind, value)
-
-
-@pytest.mark.parametrize("kind", ["Name", "Hub", "FilePaths", "SizeBytes", "Day", "CpuList"])
+@pytest.mark.parametrize("kind", ["Name", "Hub", "FilePaths", "Day", "CpuList"])
 def test_every_kind_has_a_json_schema(kind: str) -> None:
     """For editors, which check while one types."""
     assert "type" in json.dumps(TypeAdapter(getattr(value_types, kind)).json_schema())

@@ -525,3 +525,13 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_keep_set(folder, shown="megtrim")
     assert caught.value.message == "megtrim: found a folder, expected a keep set"
+
+
+def test_an_environment_is_written_and_read() -> None:
+    """And a scenario without one has no such key, as before there was any."""
+    plain, given_ = scenario("m/s@c", A), scenario("m/s@c", A, environment=(("A", "b c"),))
+
+    assert parse_keep_set(dump_keep_set(keep(given_)), source="k") == keep(given_)
+    assert "environment" not in dump_keep_set(keep(plain))
+    with pytest.raises(InputError, match="expected a list of texts"):
+        parse_keep_set(dump_keep_set(keep(given_)).replace('"b c"', "1"), source="k")

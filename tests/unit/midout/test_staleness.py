@@ -43,10 +43,14 @@ def test_regions_that_no_scenario_lists_are_named() -> None:
 def test_a_scenario_that_is_new_or_another_is_named() -> None:
     """A build from the file would refuse to verify it."""
     before = keep(record(1))
-    now = keep(record(1, arguments=("--x",), threads=2), record(1, id="n/s@any"))
+    changes = {"arguments": ("--x",), "threads": 2, "environment": (("A", "b"),)}
+    now = keep(record(1, **changes), record(1, id="n/s@any"))
 
     assert find_gaps(before, now) == (
-        "m/s@any is not what was traced: the arguments, the number of threads changed",
+        (
+            "m/s@any is not what was traced: the arguments, the number of threads, the environment "
+            "changed"
+        ),
         "n/s@any is not in it",
     )
     assert differing(record(1), record(2)) == ""

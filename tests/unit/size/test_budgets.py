@@ -16,6 +16,7 @@ from megtrim.size.budgets import (
     LimitStatus,
     check,
     ending,
+    warn_early,
 )
 
 TODAY = date(2027, 1, 31)
@@ -48,6 +49,25 @@ def measure(
 def only(result: BudgetResult) -> BudgetLimit:
     (limit,) = result.limits
     return limit
+
+
+@pytest.mark.parametrize("warn", ["90%", "1.8 MiB"])
+def test_a_file_near_its_limit_is_announced(warn: str) -> None:
+    """It passes; above the limit it fails, and no one needs a warning."""
+    one = budget(max="2 MiB", warn=warn)
+    results = [measure(one, int(size * MIB)) for size in (1.7, 1.9, 2.1)]
+    early, near, above = map(warn_early, ([each] for each in results))
+
+    assert (early, above) == ((), ())
+    assert near == (
+        (
+            "load_and_run (1.9 MiB) is 102.4 KiB below its limit of 2 MiB; its budget warns from "
+            "1.8 MiB"
+        ),
+    )
+    assert [each.status for each in results] == [
+        *(LimitStatus.PASS, LimitStatus.PASS, LimitStatus.FAIL),
+    ]
 
 
 def test_size_within_its_budget() -> None:

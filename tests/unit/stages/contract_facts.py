@@ -171,6 +171,7 @@ CONFIG: tuple[Fact, ...] = (
     ),
     key("applications.0.source", None, BUILDS),
     key("applications.1.library", Linkage.STATIC, f"{BUILDS} {VIEWS}"),
+    key("applications.0.cmake", {"WITH_CAMERA": False}, BUILDS),
     key("applications.0.lto", "full", f"build/plain {TRIMS}"),
     key("models.0.file", Path("another-m.mge"), runs("m/*"), traced=KEPT),
     key(
@@ -187,6 +188,7 @@ CONFIG: tuple[Fact, ...] = (
     key(f"{_S}.inputs", {"data": Path("d.raw")}, runs("m/s@*"), TRIMS_ALONE),
     key(f"{_S}.classes", ("any",), "header/keepset", traced=KEPT),
     key(f"{_S}.threads", 4, runs("m/s@*"), traced=KEPT),
+    key(f"{_S}.environment", {"MALLOC_ARENA_MAX": "1"}, runs("m/s@*"), traced=KEPT),
     key(f"{_S}.fast_run", True, f"{_RUNS_OF_S} {times('trimming-*', 'm/s@*')}" + KEPT, TRACED),
     key(
         "models.0.scenarios.1.algo_cache", Path("another-a.cache"), runs("m/cached@*"), traced=KEPT
@@ -226,6 +228,7 @@ CONFIG: tuple[Fact, ...] = (
         tuple(name for name in ALL if name not in (*PLAIN, *COMMITTED)),
     ),
     key("budgets.0.max_bytes", 7, "size/artifacts"),
+    key("budgets.0.warn", GrowthLimit(size_bytes=5), "size/artifacts"),
     key("budgets.0.growth", GrowthLimit(size_bytes=7), "size/artifacts"),
     key("budgets.0.neighbours", 2, "size/artifacts neighbours/*"),
     *(

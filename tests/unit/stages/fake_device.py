@@ -30,6 +30,7 @@ class FakeDevice:
     kind: str = "fake"
     reported: dict[str, str] = field(default_factory=lambda: {"model": "Pixel 6"})
     runs: list[tuple[str, ...]] = field(default_factory=list)
+    environments: list[dict[str, str]] = field(default_factory=list)
     put: list[dict[str, bytes]] = field(default_factory=list)
     interrupt: bool = False
     retries: int = 0
@@ -95,6 +96,7 @@ class FakeDirectory:
         cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         self.device.runs.append(tuple(argv))
+        self.device.environments.append(dict(env or {}))
         stderr = ""
         said: dict[str, str] = {}
         text = self.files[argv[0]].decode() if self.plays is None else self.plays.pop(0)

@@ -25,7 +25,7 @@ from megtrim.cli.lazy_group import LazyGroup, Member
         ),
         "schema": Member(
             "megtrim.cli.ci.schema:schema",
-            "Print the JSON Schema of megtrim.yaml, for editors and linters.",
+            "Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.",
         ),
     },
     epilog="""\b

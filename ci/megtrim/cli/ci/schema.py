@@ -1,37 +1,63 @@
-"""``megtrim ci schema``: the keys of megtrim.yaml, for editors and linters."""
+"""``megtrim ci schema``: the JSON Schema of megtrim.yaml, and of what megtrim writes."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.config.model import Config
+from megtrim.cli.stage import results_json
+from megtrim.config.checks.json_schema import DIALECT, make_json_schema
 from megtrim.errors import EXIT_PASS
+from megtrim.size import baseline
+from megtrim.strict_json import make_schemas
+from megtrim.verdict import model
 
-ID = "urn:megtrim:megtrim.yaml:1"
-"""Name of the schema, by the version of the format: it is published nowhere else."""
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+def _of_document(kind: type) -> dict[str, Any]:
+    schemas, known = make_schemas([kind])
+    name = schemas[kind]["$ref"].rpartition("/")[2] if "$ref" in schemas[kind] else ""
+    document: dict[str, Any] = known.pop(name, schemas[kind])
+    return document | {"$defs": known}
+
+
+_MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
+    "megtrim.yaml": (1, make_json_schema),
+    "verdict.json": (model.VERSION, lambda: _of_document(model.Verdict)),
+    "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
+    "results": (results_json.VERSION, results_json.make_schema),
+}
+NAMES = tuple(_MADE)
+
+
+def make_schema(name: str) -> dict[str, Any]:
+    """Return the schema of a kind of document, named by the version of its form."""
+    version, make = _MADE[name]
+    document = make()
+    document["properties"]["version"] = {"const": version}
+    return {"$schema": DIALECT, "$id": f"urn:megtrim:{name}:{version}"} | document
+
+
+def name_file(name: str) -> str:
+    """Return the name of the file that a schema is published in."""
+    return f"{name.removesuffix('.json')}-{_MADE[name][0]}.schema.json"
 
 
 @click.command(
     epilog="""\b
-Example:
+Examples:
   megtrim ci schema > megtrim.schema.json
+  megtrim ci schema verdict.json
 """
 )
-def schema() -> int:
-    """Print the JSON Schema of megtrim.yaml, for editors and linters."""
-    show(json.dumps(json_schema(), indent=1))
-    return EXIT_PASS
+@click.argument("name", type=click.Choice(NAMES), default=NAMES[0])
+def schema(name: str) -> int:
+    """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.
 
-
-def json_schema() -> dict[str, Any]:
-    """Return the schema as plain data, made from the model.
-
-    What a schema cannot express (names that must exist, files that must be there) is checked when
-    the file is loaded.
+    NAME may be megtrim.yaml, verdict.json, sizes.json, or results: what --json of a stage prints.
     """
-    return {"$schema": DIALECT, "$id": ID} | Config.model_json_schema(by_alias=True)
+    show(json.dumps(make_schema(name), indent=1))
+    return EXIT_PASS

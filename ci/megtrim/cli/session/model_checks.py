@@ -20,7 +20,6 @@ from megtrim.models.needs import load_needs
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe_variable
 from megtrim.plan.graph import trims_plain_build
-from megtrim.strict_json import show_path
 
 _HINT = "`megtrim model show FILE` prints what a model takes"
 
@@ -117,7 +116,7 @@ def _problem(
     return Problem(
         file=str(loaded.path.parent / place.file),
         line=place.line,
-        key=show_path(keys),
+        key=loaded.show_key(*keys),
         found=found,
         expected=expected,
         suggestion=suggestion,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from megtrim.config.load import LoadedConfig
@@ -11,7 +11,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest
 from megtrim.engines import Engine
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake.options import SET_BY_MEGTRIM
+from megtrim.engines.cmake.options import SET_BY_MEGTRIM, TreeOptions
 from megtrim.errors import InputError
 from megtrim.input_files import open_plain_file
 from megtrim.load_and_run.arguments import check_arguments
@@ -36,22 +36,48 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
 
 
 def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
-    options = engine.options()
     for name in loaded.config.engine.cmake:
-        found, expected, suggestion = "an option that megtrim sets", SET_BY_MEGTRIM.get(name), ""
-        if expected is None:
-            if options.knows(name):
-                continue
-            found = "an option that no CMake file of this engine asks for"
-            expected, suggestion = "one of its options", options.closest(name)
-        yield Problem(
-            file=str(loaded.path),
-            line=loaded.line("engine", "cmake", name),
-            key=f"engine.cmake.{name}",
-            found=found,
-            expected=expected,
-            suggestion=suggestion,
-        )
+        keys = ("engine", "cmake", name)
+        if expected := SET_BY_MEGTRIM.get(name):
+            yield _option_problem(loaded, keys, "an option that megtrim sets", expected, "")
+        elif not engine.options().knows(name):
+            yield _unknown_option(loaded, keys, engine.options(), "this engine")
+
+
+def _unknown_option(
+    loaded: LoadedConfig, keys: KeyPath, options: TreeOptions, whose: str
+) -> Problem:
+    found = f"an option that no CMake file of {whose} asks for"
+    suggestion = options.closest(str(keys[-1]))
+    return _option_problem(loaded, keys, found, "one of its options", suggestion)
+
+
+def _option_problem(
+    loaded: LoadedConfig, keys: KeyPath, found: str, expected: str, suggestion: str
+) -> Problem:
+    return Problem(
+        file=str(loaded.path),
+        line=loaded.line(*keys),
+        key=show_path(keys),
+        found=found,
+        expected=expected,
+        suggestion=suggestion,
+    )
+
+
+def expect_known_application_options(loaded: LoadedConfig, trees: Mapping[str, Checkout]) -> None:
+    """Refuse CMake options that an application's own files do not ask for; ``trees``: by name."""
+    problems = []
+    for at, each in enumerate(loaded.config.applications):
+        if each.cmake and each.name in trees:
+            options = TreeOptions(trees[each.name])
+            unknown = (name for name in each.cmake if not options.knows(name))
+            problems += [
+                _unknown_option(loaded, ("applications", at, "cmake", name), options, each.name)
+                for name in unknown
+            ]
+    if problems:
+        raise ConfigError(problems, hint="its CMakeLists.txt declares its options")
 
 
 def expect_usable_files(loaded: LoadedConfig) -> None:

@@ -31,6 +31,7 @@ from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
+    expect_known_application_options,
     expect_known_folders,
     expect_known_options,
     expect_usable_files,
@@ -44,6 +45,7 @@ from megtrim.devices import Device, qemu, relocation_support
 from megtrim.engines import Engine, checkout
 from megtrim.engines.build_paths import expect_plain
 from megtrim.engines.builder import Builder
+from megtrim.engines.checkout import Checkout
 from megtrim.engines.sample import find_embedded_source
 from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.bundle import JobPurpose
@@ -278,17 +280,14 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
         devices=_devices(loaded, toolchain, (processes, place), options, console),
         store=Store(out, say=console.say, warn=console.warn),
         console=console,
-        applications={
-            each.name: checkout.take(loaded.resolve(each.source), processes)
-            for each in loaded.config.applications
-            if each.source is not None
-        },
+        applications=open_applications(loaded, processes),
     )
     results = TaskResults(done={BASE: base} if base else {})
     if base:
         request = replace(request, base=options.base_name or str(options.base))
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
+    expect_known_application_options(loaded, session.services.applications)
     programs.expect_buildable(session)
     programs.expect_trimmable(session.request)
     for warning in (*warnings, *programs.warn_unweighed(session)):
@@ -374,6 +373,15 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     config = loaded.config.engine
     source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
     return engines.KINDS[config.kind](source, processes)
+
+
+def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:
+    """Return the sources of applications that have a folder of their own, by name."""
+    return {
+        each.name: checkout.take(loaded.resolve(each.source), processes)
+        for each in loaded.config.applications
+        if each.source is not None
+    }
 
 
 def describe(session: Session) -> None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, describe, open_session
+from megtrim.cli.stage import results_json
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
-from megtrim.pipeline.session import Session, TaskResults, TrimRequest
+from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
 from megtrim.pipeline.summary.sizes import budget_checks_of, switch_sizes
 from megtrim.plan.graph import (
+    REPORT,
     VERDICT,
     Stage,
     Task,
@@ -27,7 +28,6 @@ from megtrim.plan.graph import (
     with_dependencies,
 )
 from megtrim.report import neighbours, switches, table
-from megtrim.stage_result import dump_result
 from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
@@ -58,15 +58,17 @@ def execute(
     accept: bool = False,
     again: bool = False,
     by_verdict: bool = False,
+    form: str = "",
     scenario: str | None = None,
 ) -> int:
     """Run the stage and those it depends on; return the exit status.
 
     A chain exits with the status of its worst stage. ``by_verdict``: with that of the joined
-    verdict, if there is one, which decides what a failed device means.
+    verdict, if there is one, which decides what a failed device means. ``form``: a file of the
+    report, which is printed in place of a table.
     """
     session, codes = run_chain(
-        options, stage, as_json=as_json, accept=accept, again=again, scenario=scenario
+        options, stage, as_json=as_json, accept=accept, again=again, form=form, scenario=scenario
     )
     joined = session.results.done.get(VERDICT)
     if joined is not None and by_verdict:
@@ -81,6 +83,7 @@ def run_chain(
     as_json: bool,
     accept: bool,
     again: bool = False,
+    form: str = "",
     scenario: str | None = None,
 ) -> tuple[Session, list[int]]:
     """Run the stage, or its task for one scenario, and those it depends on; show the results."""
@@ -107,13 +110,16 @@ def run_chain(
         session.services.console.warn(line)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or run")
-    show_results(session, stage, wanted, as_json=as_json)
+    if form and REPORT in session.results.done:
+        show(session.results.done[REPORT].file(form).read_text(encoding="utf-8").rstrip("\n"))
+    else:
+        show_results(session, stage, wanted, as_json=as_json)
     return session, codes
 
 
 def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
     """Print what was found, for a stage and those that it depends on."""
-    show(_as_json(session.results) if as_json else _as_text(session, stage, wanted))
+    show(results_json.render(session.results) if as_json else _as_text(session, stage, wanted))
 
 
 def clear_final(store: Store) -> None:
@@ -147,18 +153,6 @@ def _refuse_idle(
     reason, hint, command = _IDLE[stage]
     msg = f"{request.loaded.path}: {reason}"
     raise InputError(msg, hint=hint, command=command)
-
-
-def _as_json(results: TaskResults) -> str:
-    done = {
-        task: {"folder": str(folder.path), "result": dump_result(folder.result)}
-        for task, folder in results.done.items()
-    }
-    failed = {
-        task: {"exit": error.exit_code, "message": str(error)}
-        for task, error in results.failed.items()
-    }
-    return json.dumps({"done": done, "failed": failed}, indent=1, sort_keys=True)
 
 
 def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:

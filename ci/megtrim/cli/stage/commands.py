@@ -19,6 +19,15 @@ Examples:
   megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
 """
 
+FORMS = {
+    "junit": "junit.xml",
+    "markdown": "report.md",
+    "html": "index.html",
+    "gitlab-code-quality": "gitlab-code-quality.json",
+    "gitlab-metrics": "gitlab-metrics.txt",
+}
+"""Files of the stage `report`, by the name of their form."""
+
 accept_option = click.option(
     "--accept", is_flag=True, help="Write the committed keep set, even if a trace shrank."
 )
@@ -34,7 +43,7 @@ def _command(stage: Stage, about: str) -> click.Command:
     @json_option
     @again_option
     def command(as_json: bool, again: bool, **options: Any) -> int:
-        judges = stage in (Stage.VERDICT, Stage.REPORT)
+        judges = stage is Stage.VERDICT
         return execute(Options(**options), stage, as_json=as_json, again=again, by_verdict=judges)
 
     return command
@@ -68,4 +77,21 @@ switches = _command(
     Stage.SWITCHES, "Measure by reduced builds what each engine switch in trim.measure saves."
 )
 verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verdict.")
-report = _command(Stage.REPORT, "Write the verdict as JUnit, Markdown and HTML.")
+
+
+@click.command(
+    "report",
+    help="Write the verdict as JUnit, Markdown and HTML, and as GitLab reads it.",
+    epilog=EXAMPLE.format(verb="report")
+    + "  megtrim report --format gitlab-metrics > metrics.txt\n",
+)
+@trimming
+@json_option
+@again_option
+@click.option("--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form.")
+def report(as_json: bool, again: bool, form: str | None, **options: Any) -> int:
+    """Show the table, or one form of the report."""
+    file = FORMS[form] if form else ""
+    return execute(
+        Options(**options), Stage.REPORT, as_json=as_json, again=again, by_verdict=True, form=file
+    )

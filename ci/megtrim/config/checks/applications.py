@@ -17,6 +17,9 @@ from megtrim.load_and_run import application as command
 
 _OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
 """Names of files in a program's folder while it runs."""
+SET_PREFIX = "MEGTRIM_ENGINE_"
+SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
+"""CMake options that the build of an application sets."""
 _INPUT = re.compile(r"input\d+(\..*)?")
 _ARCHIVE_EXPECTED = "the application that links it: what an archive weighs is no program's size"
 
@@ -69,6 +72,21 @@ def _one(document: Document, path: KeyPath, each: Section) -> Iterator[Problem]:
     if each.get("source") is None and each.get("library") is not None:
         found = "library without source, on a target of the engine's tree"
         yield document.problem((*path, "library"), found, "source, or no such key")
+    yield from _options(document, path, each)
+
+
+def _options(document: Document, path: KeyPath, each: Section) -> Iterator[Problem]:
+    """Yield CMake options that its CMakeLists.txt cannot be given."""
+    options = each.get("cmake")
+    if not isinstance(options, dict):
+        return
+    if each.get("source") is None:
+        found = "cmake without source, on a target of the engine's tree"
+        yield document.problem((*path, "cmake"), found, "source, or the key engine.cmake")
+    for name in options:
+        if name in SET_OPTIONS or name.startswith(SET_PREFIX):
+            found = "an option that megtrim sets"
+            yield document.problem((*path, "cmake", name), found, "one of the application's own")
 
 
 def _scenario(

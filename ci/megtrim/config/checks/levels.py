@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import Problem
 
-_KEYS = ("base", "keep")
+FUNCTION_KEYS = ("base", "keep")
 COMPILED = ("layout", "minimum_size", "switches", "measure")
 """Keys that only a reduced build obeys."""
 
@@ -21,7 +21,7 @@ def level_problems(document: Document) -> Iterator[Problem]:
         if trim.get("base") == "plain":
             yield from _check_compiled_keys(document, trim)
         return
-    for key in _KEYS:
+    for key in FUNCTION_KEYS:
         if key in trim:
             found = "a key that has no effect unless functions are trimmed"
             yield document.problem(("trim", key), found, "level: function")

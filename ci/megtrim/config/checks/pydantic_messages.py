@@ -25,7 +25,6 @@ _MAPPING = "a mapping (key: value)"
 _EXPECTED: Mapping[str, str] = {
     "string_type": "text (in quotes where it looks like something else)",
     "bool_type": "true or false",
-    "int_type": "a whole number",
     "float_type": "a number",
     "greater_than_equal": "{ge:g} or more",
     "less_than": "less than {lt:g}",

@@ -7,15 +7,18 @@ together with all others; the model reports values of the wrong type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from megtrim.build_spec import Variant
 from megtrim.config.checks.applications import application_names, engine_target, runs_engine
 from megtrim.config.model import ANY_CLASS
+from megtrim.config.units import parse_bytes, parse_growth
 from megtrim.config.yaml.document import Document, nearest_line
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
 from megtrim.config.yaml.sections import Placed, Section, items, sections
+from megtrim.errors import InputError
 
-_OWN_ARGUMENTS: Mapping[str, str] = {
+OWN_ARGUMENTS: Mapping[str, str] = {
     "--input": "the key inputs in its place",
     "--fast-run": "the key fast_run in its place",
     "--fast-run-algo-policy": "the key algo_cache in its place",
@@ -23,7 +26,7 @@ _OWN_ARGUMENTS: Mapping[str, str] = {
     "--bin-out-dump": "no such argument: verification adds it",
 }
 """Arguments that megtrim adds itself, from keys whose files it identifies by digest."""
-_LIMITS = ("max", "growth", "neighbours")
+LIMITS = ("max", "growth", "neighbours")
 
 
 def reference_problems(document: Document) -> Iterator[Problem]:
@@ -84,7 +87,7 @@ def _unknown(
 def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[Problem]:
     for path, argument in arguments:
         if isinstance(argument, str):
-            expected = _OWN_ARGUMENTS.get(argument.partition("=")[0])
+            expected = OWN_ARGUMENTS.get(argument.partition("=")[0])
             if expected is not None:
                 yield document.problem(path, show(argument), expected)
 
@@ -101,9 +104,21 @@ def _budgets(document: Document) -> Iterator[Problem]:
     named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
     yield from _find_duplicates(document, named)
     for path, budget in budgets:
-        if all(budget.get(key) is None for key in _LIMITS):
+        if all(budget.get(key) is None for key in LIMITS):
             yield document.problem(path, "a budget without a limit", "max, growth or neighbours")
+        if budget.get("warn") is not None and budget.get("max") is None:
+            expected = "max, the size that it warns of"
+            yield document.problem((*path, "warn"), "a warning without a limit", expected)
+        yield from _late_warning(document, path, budget)
     yield from _unknown(document, _at(sections(data, "waivers"), "budget"), _texts(named))
+
+
+def _late_warning(document: Document, path: KeyPath, budget: Section) -> Iterator[Problem]:
+    with suppress(InputError):  # no sizes: the model reports it
+        limit_bytes = parse_bytes(budget.get("max"))
+        if parse_growth(budget.get("warn")).limit_bytes(limit_bytes) >= limit_bytes:
+            found = f"{show(budget.get('warn'))}, which is not below max"
+            yield document.problem((*path, "warn"), found, "a size below max, or a share of it")
 
 
 def _budget_id(budget: Section) -> object:

@@ -11,8 +11,8 @@ from megtrim.build_spec import LOADED_FROM, LOWEST_API, Relocations
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import Problem, show
 
-_OF_NDK = ("ndk", "abi", "api", "fp16")
-_CLANG = "clang-linux-arm64"
+OF_NDK = ("ndk", "abi", "api", "fp16")
+CLANG = "clang-linux-arm64"
 
 
 def toolchain_problems(document: Document) -> Iterator[Problem]:
@@ -22,20 +22,20 @@ def toolchain_problems(document: Document) -> Iterator[Problem]:
     toolchain = document.data.get("toolchain")
     keys = toolchain if isinstance(toolchain, dict) else {}
     kind = keys.get("kind") or "auto"
-    if kind != _CLANG and keys.get("clang"):
-        found = f"a key of kind {_CLANG} on a toolchain of kind {kind}"
-        yield document.problem(("toolchain", "clang"), found, f"kind: {_CLANG}, or no such key")
+    if kind != CLANG and keys.get("clang"):
+        found = f"a key of kind {CLANG} on a toolchain of kind {kind}"
+        yield document.problem(("toolchain", "clang"), found, f"kind: {CLANG}, or no such key")
     if kind == "ndk":
         yield from _android(document, keys)
         return
-    for key in _OF_NDK:
+    for key in OF_NDK:
         if keys.get(key):
             found = f"a key of kind ndk on a toolchain of kind {kind}"
             yield document.problem(("toolchain", key), found, "kind: ndk, or no such key")
     packing = _packing(document)
-    if packing in LOADED_FROM and (kind, packing) != (_CLANG, Relocations.RELR):
+    if packing in LOADED_FROM and (kind, packing) != (CLANG, Relocations.RELR):
         found = f"{show(packing)} with a toolchain of kind {kind}"
-        expected = f"kind: ndk, or relr with kind: {_CLANG}, or none"
+        expected = f"kind: ndk, or relr with kind: {CLANG}, or none"
         yield document.problem(("trim", "relocations"), found, expected)
 
 

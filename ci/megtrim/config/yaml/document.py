@@ -34,6 +34,8 @@ class Document:
     """Of the bytes of the file, or of all files."""
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     """Items that are files of their own, with their names relative to the folder of this one."""
+    written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    """Of scenarios that were written as one with a list of threads: where that is in its file."""
 
     def file_of(self, path: KeyPath) -> str:
         """Return the file that a key is in, as messages name it."""
@@ -49,7 +51,7 @@ class Document:
         return Problem(
             file=self.file_of(path),
             line=nearest_line(self.lines, path),
-            key=show_path(path),
+            key=show_path(written_path(self.written, path)),
             found=found,
             expected=expected,
             suggestion=suggestion,
@@ -63,11 +65,17 @@ def nearest_line(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
     return lines[path]
 
 
-def nearest_item(files: Mapping[KeyPath, str], path: KeyPath) -> KeyPath | None:
+def nearest_item(files: Mapping[KeyPath, object], path: KeyPath) -> KeyPath | None:
     """Return the item with a file of its own that a key is in; None: the key is in the main one."""
     while path and path not in files:
         path = path[:-1]
     return path or None
+
+
+def written_path(written: Mapping[KeyPath, KeyPath], path: KeyPath) -> KeyPath:
+    """Return the path that a key has in its file, before lists of threads are read."""
+    scenario = nearest_item(written, path)
+    return path if scenario is None else (*written[scenario], *path[len(scenario) :])
 
 
 def parse_document(raw: bytes, *, file: str) -> Document:

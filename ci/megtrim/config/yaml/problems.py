@@ -53,7 +53,9 @@ class ConfigError(InputError):
     """A configuration that cannot be used: all its problems, by file and line."""
 
     def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
-        self.problems = tuple(sorted(problems, key=lambda each: (each.file, each.line)))
+        # Scenarios that differ only in threads have one place, and their mistakes are one.
+        unique = dict.fromkeys(problems)
+        self.problems = tuple(sorted(unique, key=lambda each: (each.file, each.line)))
         lines = [str(each) for each in self.problems[:MOST_SHOWN]]
         if len(self.problems) > MOST_SHOWN:
             lines.append(f"and {len(self.problems) - MOST_SHOWN} more problems")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from megtrim.build_spec import Linkage, Variant
+from megtrim.build_spec import Linkage, Variant, cmake_value
 from megtrim.config.application import Application
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.engines.application import FULL_LTO, ApplicationSpec, expect_possible
@@ -89,6 +89,7 @@ def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...
             checkout=session.services.applications[each.name],
             library=session.services.engine.library(each.library, session.services.toolchain),
             lto=bool(lto_flags(session.request, variant)) and each.lto == "full",
+            options=tuple((name, cmake_value(value)) for name, value in each.cmake.items()),
         )
         for each in _with_source(session.request)
     )

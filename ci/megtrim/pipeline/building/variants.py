@@ -88,7 +88,10 @@ def _beyond(wanted: BuildSpec) -> dict[str, str]:
 def _applications(session: Session, variant: Variant) -> dict[str, str]:
     return {
         f"application {each.name}": " ".join(
-            (each.checkout.digest, each.library.file, "lto" if each.lto else "")
+            (
+                *(each.checkout.digest, each.library.file, "lto" if each.lto else ""),
+                *(shlex.quote(f"{name}={value}") for name, value in each.options),
+            )
         )
         for each in programs.list_specs(session, variant)
     }

@@ -237,6 +237,7 @@ def _make_contest(
         budget=budget,
         tolerance=tolerance,
         threads=scenario.settings.threads,
+        environment=scenario.settings.variables,
         timeout_s=scenario.settings.timeout_s,
         seed=derive_seed(f"{scenario.id} {(rival or reference).name}"),
     )

@@ -46,8 +46,8 @@ class RunSpec:
     """The model is named and not there."""
     prefix: str = ""
     """Begins the names that the program gets: of model, inputs, cache and dump."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Further environment of the program."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the scenario sets for the program."""
 
     def with_program(self, program: Path) -> RunSpec:
         """Return the same run of another build."""
@@ -94,7 +94,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             directory.put(spec.cache, spec.prefix + CACHE)
         directory.make(spec.prefix + DUMP)
         argv = _command(spec, program, inputs)
-        env = {TRACE_VARIABLE: TRACE, **spec.env}
+        env = {**spec.environment, TRACE_VARIABLE: TRACE}
         run = directory.run(argv, timeout_s=spec.timeout_s, env=env)
         relocation_support.expect_loaded(lease.name, run)
         expect_not_killed(lease.name, run)

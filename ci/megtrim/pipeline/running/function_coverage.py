@@ -6,9 +6,8 @@ has nothing but a bundle, share it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from megtrim.build_spec import Link
 from megtrim.devices import Lease
@@ -25,8 +24,8 @@ from megtrim.pipeline.running.tracing import Note
 
 EMULATED = "qemu"
 """Kind of the devices whose emulator logs what it translated."""
-_LOGGED: Mapping[str, Any] = {"recorded": qemu_log.LOG_FILE, "env": qemu_log.ENVIRONMENT}
-_PROBED: Mapping[str, Any] = {"recorded": probes.RECORD_FILE, "env": probes.ENVIRONMENT}
+_LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
+_PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
 _UNKNOWN_FLAG = "--no-such-flag"
 _LONG = "a-name-that-no-short-string-holds-"
 FORM = "3"
@@ -55,7 +54,8 @@ def ran(
     fails, InfrastructureFailure where nothing was recorded.
     """
     emulated = lease.kind == EMULATED
-    wanted = replace(spec, **(_LOGGED if emulated else _PROBED))
+    record, variables = _LOGGED if emulated else _PROBED
+    wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
     read = qemu_log.ran_in_log if emulated else probes.parse_record
     table = read_table(spec.program)
     asked = _run_checked(scenario, wanted, lease, note)

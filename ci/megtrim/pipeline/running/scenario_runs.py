@@ -58,6 +58,7 @@ def make_run_spec(
         timeout_s=settings.timeout_s,
         cache=cache,
         search=search,
+        environment=dict(settings.variables),
     )
 
 
@@ -75,6 +76,7 @@ def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRec
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,
         threads=settings.threads,
+        environment=settings.variables,
         trace_sha256=trace.sha256,
         regions=trace.regions,
     )

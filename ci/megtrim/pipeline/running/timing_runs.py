@@ -18,6 +18,7 @@ from megtrim.devices import RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
 from megtrim.errors import ProductFailure
 from megtrim.evidence.limits import clean_log
+from megtrim.load_and_run.environment import Variables
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.load_and_run.logs import error_message
 from megtrim.perf.contest import Contestant, ContestStatus, Side, name_files
@@ -88,12 +89,14 @@ class ContestRuns:
         machine: str,
         scratch: Path,
         timeout_s: float,
+        environment: Variables = (),
     ) -> None:
         self._files = files
         self._directory = directory
         self._machine = machine
         self._scratch = scratch
         self._timeout_s = timeout_s
+        self._environment = dict(environment)
         self._caches: dict[str, Path] = dict.fromkeys(sides, files.cache) if files.cache else {}
         self._dumps = 0
         self.program_time_s = 0.0
@@ -195,7 +198,8 @@ class ContestRuns:
         env: Mapping[str, str] | None = None,
         cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
-        run = self._directory.run(argv, timeout_s=self._timeout_s, env=env, cpus=cpus)
+        given = {**self._environment, **(env or {})}
+        run = self._directory.run(argv, timeout_s=self._timeout_s, env=given, cpus=cpus)
         self.program_time_s += run.wall_s
         relocation_support.expect_loaded(self._machine, run)
         expect_not_killed(self._machine, run)

@@ -8,6 +8,7 @@ from megtrim.build_spec import Variant
 from megtrim.pipeline.results import SizeResult, SwitchTableResult
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import SIZE, SWITCHES
+from megtrim.size.budgets import warn_early
 from megtrim.verdict.checks import budget_checks
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -62,6 +63,13 @@ def budget_rows(results: TaskResults) -> tuple[BudgetRow, ...]:
             status=BudgetStatus(row.status),
         )
         for row in results.done[SIZE].result_as(SizeResult).budgets
+    )
+
+
+def early_warnings(results: TaskResults) -> tuple[str, ...]:
+    """Return a line for each file that is near the limit of its budget."""
+    return (
+        warn_early(results.done[SIZE].result_as(SizeResult).budgets) if SIZE in results.done else ()
     )
 
 

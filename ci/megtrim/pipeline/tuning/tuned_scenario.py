@@ -72,6 +72,8 @@ def make_tuned(
         **({"fast_run": True, "algo_cache": str(cache)} if cache else {}),
         **{key: value for key, value in before.items() if key not in _REPLACED},
     }
+    if "threads" in item:  # there may be a list, of which this is one
+        item["threads"] = scenario.settings.threads
     sibling = scenario.path
     if model is not None:
         # Its operators are read from the file itself.

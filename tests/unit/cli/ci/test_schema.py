@@ -1,47 +1,51 @@
-"""``megtrim ci schema``: the JSON Schema of megtrim.yaml."""
+"""``megtrim ci schema``: the JSON Schemas of megtrim.yaml, and of what megtrim writes."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from megtrim.cli.ci.schema import DIALECT, json_schema
+import pytest
+from jsonschema import Draft202012Validator
+
+from megtrim.cli.ci.schema import NAMES, make_schema, name_file
+from megtrim.size.baseline import dump_sizes
+from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
+from unit.verdict import examples
 
 
-def test_schema_prints_the_schema(shell: Shell) -> None:
-    """Of the configuration, for editors."""
+def find_errors(name: str, document: Any) -> list[str]:
+    """Return what a schema finds wrong."""
+    return [each.message for each in Draft202012Validator(make_schema(name)).iter_errors(document)]
+
+
+def test_the_schema_of_the_configuration_is_printed(shell: Shell) -> None:
+    """Of the configuration, for editors; any other by its name."""
     schema = json.loads(shell("ci", "schema").out)
 
-    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert schema == make_schema("megtrim.yaml")
+    assert schema["required"] == ["version", "engine", "models"]
     assert "keep_set" in schema["properties"]
+    assert json.loads(shell("ci", "schema", "sizes.json").out) == make_schema("sizes.json")
+    assert shell("ci", "schema", "nonsense").status == 2
 
 
 def test_the_schema_knows_the_keys_as_they_are_written() -> None:
     """``class`` and ``timeout``, not the names that Python has for them; nothing else passes."""
-    schema = json_schema()
-    definitions = schema["$defs"]
+    definitions = make_schema("megtrim.yaml")["$defs"]
 
-    assert (schema["$schema"], schema["$id"]) == (DIALECT, "urn:megtrim:megtrim.yaml:1")
-    assert schema["required"] == ["version", "engine", "models"]
-    assert schema["additionalProperties"] is False
     assert list(definitions["DeviceConfig"]["properties"]) == [
         *("name", "kind", "class", "runner", "sysroot", "serial", "match"),
         *("host", "port", "user", "key", "known_hosts", "power", "cool_down", "governor", "cpus"),
     ]
     assert "timeout" in definitions["ScenarioConfig"]["properties"]
     assert definitions["EngineConfig"]["properties"]["kind"]["enum"] == ["megengine", "sample"]
-    assert definitions["ToolchainConfig"]["properties"]["kind"]["enum"] == [
-        "auto",
-        "zig",
-        "clang-linux-arm64",
-        "ndk",
-        "host",
-    ]
 
 
 def test_an_editor_can_say_what_a_key_is_for() -> None:
     """The docstrings of the model are its descriptions."""
-    engine = json_schema()["$defs"]["EngineConfig"]["properties"]
+    engine = make_schema("megtrim.yaml")["$defs"]["EngineConfig"]["properties"]
 
     assert engine["target"]["description"] == (
         "Program that is built, trimmed, and run with the models."
@@ -49,6 +53,36 @@ def test_an_editor_can_say_what_a_key_is_for() -> None:
     assert engine["target"]["default"] == "load_and_run"
 
 
-def test_the_schema_is_the_same_every_time() -> None:
-    """So that a committed copy can be compared."""
-    assert json.dumps(json_schema()) == json.dumps(json_schema())
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_says_its_version(name: str) -> None:
+    """In its id, in the name of its file, and of each document."""
+    schema = make_schema(name)
+    Draft202012Validator.check_schema(schema)
+
+    version = schema["properties"]["version"]["const"]
+    assert schema["$id"] == f"urn:megtrim:{name}:{version}"
+    assert name_file(name).endswith(f"-{version}.schema.json")
+    assert find_errors(name, {"version": version + 1})
+
+
+@pytest.mark.parametrize(
+    "make", [examples.passing, examples.failing, examples.near, examples.compared, examples.hostile]
+)
+def test_a_verdict_fits_its_schema(make: Any) -> None:
+    """Whatever it holds; another key, another type and a missing key do not fit."""
+    document = json.loads(to_json(make()))
+
+    assert find_errors("verdict.json", document) == []
+    assert find_errors("verdict.json", document | {"more": 1})
+    assert find_errors("verdict.json", document | {"checks": "none"})
+    assert find_errors("verdict.json", {k: v for k, v in document.items() if k != "headline"})
+
+
+def test_sizes_fit_their_schema() -> None:
+    """A key that holds its default is left out."""
+    sizes = {("load_and_run", "reduced"): 5, ("load_and_run", "plain"): 9}
+    full = json.loads(dump_sizes(sizes))
+
+    assert find_errors("sizes.json", full) == []
+    assert find_errors("sizes.json", json.loads(dump_sizes({}, source="none", quick=True))) == []
+    assert find_errors("sizes.json", full | {"artifacts": {"load_and_run": {"plain": -1}}})

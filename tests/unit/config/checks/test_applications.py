@@ -150,3 +150,27 @@ def test_the_engines_program_runs_where_a_scenario_names_no_other(
 ) -> None:
     """One such scenario is enough."""
     assert runs_engine(document(f"models: [{{scenarios: {scenarios}}}]")) is runs
+
+
+@pytest.mark.parametrize(
+    ("keys", "found", "what"),
+    [
+        ("cmake: {WITH_X: 1}", "cmake: found cmake without source", "the key engine.cmake"),
+        (
+            "source: app, cmake: {CMAKE_TOOLCHAIN_FILE: x}",
+            "cmake.CMAKE_TOOLCHAIN_FILE: found an option that megtrim sets",
+            "one of the application's own",
+        ),
+        (
+            "source: app, cmake: {MEGTRIM_ENGINE_SOURCE: x}",
+            "cmake.MEGTRIM_ENGINE_SOURCE: found an option that megtrim sets",
+            "one of the application's own",
+        ),
+    ],
+)
+def test_options_are_of_a_build_of_its_own(keys: str, found: str, what: str) -> None:
+    """What megtrim passes itself is not overridden."""
+    [problem] = found_by(application_problems, f"applications: [{{name: app, {keys}}}]\n")
+
+    assert problem.startswith(f"f:1: applications[0].{found}")
+    assert problem.endswith(what)

@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.devices.retry import ProgramKilled
 from megtrim.load_and_run.app_outputs import PRINTED
-from megtrim.pipeline.running.execution import RunSpec, run_on
+from megtrim.pipeline.running.execution import TRACE, TRACE_VARIABLE, RunSpec, run_on
 from unit.stages.fake_device import FakeDevice
 from unit.stages.support import floats, trace
 
@@ -121,3 +121,11 @@ def test_a_run_that_was_killed_is_no_result(spec: RunSpec) -> None:
     """Something outside ended it: it says nothing of the program."""
     with pytest.raises(ProgramKilled):
         run_on(FakeDevice(), says(spec, "exit 137\n"))
+
+
+def test_a_scenarios_variables_reach_the_program(spec: RunSpec) -> None:
+    """Next to the one that says where its trace goes, which is megtrim's."""
+    device = FakeDevice()
+    run_on(device, replace(spec, environment={"OMP_NUM_THREADS": "2", TRACE_VARIABLE: "mine"}))
+
+    assert device.environments == [{"OMP_NUM_THREADS": "2", TRACE_VARIABLE: TRACE}]

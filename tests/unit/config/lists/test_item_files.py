@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config import item_files
+from megtrim.config.lists import item_files
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError, Place

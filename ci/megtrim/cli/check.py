@@ -1,0 +1,100 @@
+"""``megtrim check``: what is wrong with a configuration and all that it names, without a build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.model_checks import expect_runnable_models
+from megtrim.cli.session.preflight import (
+    expect_known_application_options,
+    expect_known_folders,
+    expect_known_options,
+    expect_usable_files,
+)
+from megtrim.cli.session.setup import open_applications, open_console, open_engine
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.scenarios import all_scenarios
+from megtrim.engines import Engine
+from megtrim.engines.checkout import Checkout
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.pipeline import committed_keepset
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim check
+  megtrim check --config android.yaml --engine ../MegEngine
+"""
+)
+@click.option(
+    *("--config", "-c"),
+    type=click.Path(path_type=Path),
+    default=Path("megtrim.yaml"),
+    show_default=True,
+    help="The configuration.",
+)
+@click.option(
+    "--engine",
+    type=click.Path(path_type=Path),
+    help="Engine checkout to use instead of engine.source.",
+)
+def check(config: Path, engine: Path | None) -> int:
+    """Check the configuration and all files that it names: models, inputs, keep set, options.
+
+    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong.
+    """
+    console = open_console(quiet=False)
+    loaded = load_config(config, engine_source=engine)
+    console.note("reading the engine's files")
+    processes = open_processes()
+    opened = open_engine(loaded, processes)
+    applications = open_applications(loaded, processes)
+    warnings = [*loaded.warnings]
+    wrong = list(_find_mistakes(loaded, opened, applications, warnings))
+    for warning in warnings:
+        console.warn(warning)
+    if wrong:
+        hints = dict.fromkeys(each.hint for each in wrong if each.hint)
+        raise InputError("\n".join(each.message for each in wrong), hint="; ".join(hints))
+    scenarios = len(list(all_scenarios(loaded.config)))
+    models = len(loaded.config.models)
+    show(f"{config}: fine, {_count(models, 'model')} and {_count(scenarios, 'scenario')}")
+    return EXIT_PASS
+
+
+def _find_mistakes(
+    loaded: LoadedConfig, engine: Engine, applications: dict[str, Checkout], warnings: list[str]
+) -> Iterator[InputError]:
+    """Yield what is wrong; warnings are added to ``warnings``."""
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: expect_usable_files(loaded),
+        lambda: committed_keepset.expect_readable(loaded, accept=False),
+        lambda: expect_known_options(loaded, engine),
+        lambda: expect_known_application_options(loaded, applications),
+        lambda: expect_known_folders(loaded, (engine.checkout, *applications.values())),
+    )
+    found = [error for each in checks if (error := _try(each))]
+    yield from found
+    # What is wrong with a model's file has been said; its inputs cannot be compared with it.
+    if not found and (
+        error := _try(lambda: warnings.extend(expect_runnable_models(loaded, engine)))
+    ):
+        yield error
+
+
+def _try(check_one: Callable[[], object]) -> InputError | None:
+    try:
+        check_one()
+    except InputError as error:
+        return error
+    return None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

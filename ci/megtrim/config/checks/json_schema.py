@@ -1,0 +1,148 @@
+"""The JSON Schema of megtrim.yaml, made from the model, with what the parser checks across keys.
+
+What no schema can say is checked when the file is loaded: names that must exist, files that must be
+there, a size that is too large when its unit is counted. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
+from megtrim.config.checks.levels import COMPILED, FUNCTION_KEYS
+from megtrim.config.checks.references import LIMITS, OWN_ARGUMENTS
+from megtrim.config.checks.toolchain import CLANG, OF_NDK
+from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
+from megtrim.config.model import Config
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Schema = dict[str, Any]
+_ABOUT = ("title", "default", "description")
+"""What a key says of itself, whatever it holds."""
+
+
+def make_json_schema() -> Schema:
+    """Return the schema as plain data."""
+    schema = Config.model_json_schema(by_alias=True)
+    for name, section in (("Config", schema), *schema["$defs"].items()):
+        if "properties" in section:
+            _allow_empty(section)
+            _close_mappings(section)
+        if rules := list(_RULES.get(name, ())):
+            section["allOf"] = rules
+    return schema
+
+
+def _allow_empty(section: Schema) -> None:
+    """Let a key that may be left out stand without a value, its entries commented out."""
+    for key, value in section["properties"].items():
+        if key in section.get("required", ()):
+            continue
+        about = {word: value.pop(word) for word in _ABOUT if word in value}
+        choices = value["anyOf"] if set(value) == {"anyOf"} else [value]
+        if {"type": "null"} not in choices:
+            choices = [*choices, {"type": "null"}]
+        section["properties"][key] = {**about, "anyOf": choices}
+
+
+def _close_mappings(value: object) -> None:
+    """Refuse names that match no pattern."""
+    if isinstance(value, dict):
+        if "patternProperties" in value:
+            value["additionalProperties"] = False
+        for each in value.values():
+            _close_mappings(each)
+    elif isinstance(value, list):
+        for each in value:
+            _close_mappings(each)
+
+
+def _has(key: str) -> Schema:
+    """Return the schema of a section that holds a key with a value."""
+    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
+
+
+def _is(key: str, *values: object) -> Schema:
+    return {"required": [key], "properties": {key: {"enum": list(values)}}}
+
+
+def _if(condition: Schema, then: Schema) -> Schema:
+    return {"if": condition, "then": then}
+
+
+def _unique(*keys: str) -> Schema:
+    return {"properties": {key: {"uniqueItems": True} for key in keys}}
+
+
+def _without(*keys: str) -> Schema:
+    return {"not": {"anyOf": [{"required": [key]} for key in keys]}}
+
+
+def _device_rules() -> Iterator[Schema]:
+    for key, kinds in KINDS_OF_KEY.items():
+        anywhere = {"properties": {"kind": {"enum": [*kinds, None]}}}
+        yield _if(_has(key), anywhere if "auto" in kinds else _is("kind", *kinds))
+    yield _if(_is("kind", "adb"), {"oneOf": [_has("serial"), _has("match")]})
+    yield _if(_is("kind", "ssh"), _has("host"))
+    on_runner = {"pattern": "^(/|~/)"}
+    yield _if(_is("runner", True), {"properties": dict.fromkeys(PATH_KEYS, on_runner)})
+
+
+def _toolchain_rules() -> Iterator[Schema]:
+    for key in OF_NDK:
+        yield _if(_is(key, True) if key == "fp16" else _has(key), _is("kind", "ndk"))
+    yield _if(_has("clang"), _is("kind", CLANG))
+    first, *_ = LOWEST_API
+    for abi, lowest in LOWEST_API.items():
+        chosen = {"properties": {"abi": {"enum": [abi, None]}}} if abi == first else _is("abi", abi)
+        yield _if(chosen, {"properties": {"api": {"minimum": lowest}}})
+    yield _if(_is("fp16", True), {"properties": {"abi": {"enum": [first, None]}}})
+
+
+def _trim_rules() -> Iterator[Schema]:
+    for key in FUNCTION_KEYS:
+        yield _if({"required": [key]}, _is("level", "function"))
+    yield _if(_is("base", "plain"), _without(*COMPILED))
+    off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
+    yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
+    yield _unique("measure")
+
+
+def _scenario_rules() -> Iterator[Schema]:
+    own = f"^({'|'.join(map(re.escape, OWN_ARGUMENTS))})(=|$)"
+    arguments = {"items": {"not": {"type": "string", "pattern": own}}}
+    yield {
+        "if": _has("application"),
+        "then": _has("args"),
+        "else": {"properties": {"args": arguments}},
+    }
+    searching = {"allOf": [_has("application"), _is("fast_run", True)]}
+    yield _if(searching, _has("algo_cache"))
+    yield _unique("classes")
+
+
+def _budget_rules() -> Iterator[Schema]:
+    yield {"anyOf": [_has(key) for key in LIMITS]}
+    yield _if(_has("warn"), _has("max"))
+    trimmed = {"properties": {"variant": {"enum": [str(Variant.REDUCED), None]}}}
+    yield _if(_has("neighbours"), trimmed)
+
+
+_RULES: Mapping[str, tuple[Schema, ...]] = {
+    "Config": (
+        _unique("artifacts"),
+        {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}},
+    ),
+    "Application": tuple(_if(_has(key), _has("source")) for key in ("library", "cmake")),
+    "Budget": tuple(_budget_rules()),
+    "DeviceConfig": tuple(_device_rules()),
+    "PerfConfig": (_unique("experiments", "recipes", "scenarios", "classes"),),
+    "PerfHistoryConfig": ({"not": {"required": ["folder", "branch"]}},),
+    "ScenarioConfig": tuple(_scenario_rules()),
+    "ToolchainConfig": tuple(_toolchain_rules()),
+    "TrimConfig": tuple(_trim_rules()),
+}
+"""What the parser checks across the keys of a section."""
