@@ -10,7 +10,10 @@ from workflows.documents import Document, action, actions, workflow, workflows
 
 KIT = "kit/.venv/bin/megtrim"
 CHECK = [
-    ("build", f"{KIT} ci github baseline find --out out --artifact $BASELINE $WAY"),
+    (
+        "build",
+        f"{KIT} ci github baseline find --config $CONFIG --out out --artifact $BASELINE $WAY",
+    ),
     ("build", f"{KIT} ci github baseline rebuild --config base/$CONFIG --out out"),
     (
         "build",
@@ -34,7 +37,10 @@ CHECK = [
             " --proofs ../out/baseline/evidence.json --to ../bundle"
         ),
     ),
-    ("verdict", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+    (
+        "verdict",
+        f"{KIT} ci github wait --config $CONFIG --jobs $JOBS --pickup $PICKUP --run $RUN",
+    ),
 ]
 REFRESH = [
     ("build", f"../{KIT} stage build --config $CONFIG --out ../out"),
@@ -61,14 +67,14 @@ REFRESH = [
     (
         "propose",
         (
-            f"{KIT} ci github propose --report report --project proposal"
+            f"{KIT} ci github propose --config $CONFIG --report report --project proposal"
             " --keep-set proposal/$KEEP_SET --branch $BRANCH --workflow $SIZE_CHECK"
         ),
     ),
     (
         "propose",
         (
-            f"{KIT} ci github propose --report report --project proposal"
+            f"{KIT} ci github propose --config $CONFIG --report report --project proposal"
             " --keep-set proposal/$KEEP_SET --branch $BRANCH --token-starts-checks"
         ),
     ),
@@ -93,28 +99,31 @@ NIGHT = [
             " --base-name $BASE_NAME --config $CONFIG --out ../out --to ../bundle"
         ),
     ),
-    ("report", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+    (
+        "report",
+        f"{KIT} ci github wait --config $CONFIG --jobs $JOBS --pickup $PICKUP --run $RUN",
+    ),
     (
         "report",
         (
-            f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --sha256 $BUNDLE --evidence evidence --pending $PENDING --to report"
+            f"{KIT} ci evidence join --config $CONFIG --verdict results/verdict.json"
+            " --bundle bundle --sha256 $BUNDLE --evidence evidence --pending $PENDING --to report"
         ),
     ),
     (
         "report",
-        f"{KIT} ci github history add report --history history --artifact megtrim-performance",
+        f"{KIT} ci github history add report --history history --artifact $ARTIFACT",
     ),
     (
         "report",
-        f"{KIT} ci github publish report --config $CONFIG --artifact megtrim-performance",
+        f"{KIT} ci github publish report --config $CONFIG --artifact $ARTIFACT",
     ),
     ("history", f"{KIT} ci github history push report --branch $HISTORY --repository kit"),
     (
         "issues",
         (
             f"{KIT} ci github regression-issues report --config $CONFIG --base $BASE"
-            " --history history --artifact megtrim-performance"
+            " --history history --artifact $ARTIFACT"
         ),
     ),
     ("issues", f"{KIT} ci gate report"),
@@ -123,8 +132,8 @@ CONCLUDE = [
     (
         "runs",
         (
-            f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
+            f"{KIT} ci evidence join --config $CONFIG --verdict results/verdict.json"
+            " --bundle bundle --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
             " --pending $PENDING --to report"
         ),
     ),
@@ -132,7 +141,7 @@ CONCLUDE = [
         "runs",
         (
             f"{KIT} ci github publish report --pull-request $PULL_REQUEST"
-            " --config $CONFIG --artifact megtrim-report"
+            " --config $CONFIG --artifact $ARTIFACT"
         ),
     ),
     ("runs", f"{KIT} ci gate report"),
@@ -142,6 +151,10 @@ IMAGE = [
         "runs",
         f"{KIT} ci github image --config $CONFIG --image $IMAGE --recipe $RECIPE --kept image",
     ),
+]
+SET_UP = [
+    ("runs", "python3 kit/scripts/kit.py --apt $PACKAGES"),
+    ("runs", f"{KIT} ci github names --config $CONFIG"),
 ]
 EVIDENCE_RUN = (
     f"{KIT} ci evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
@@ -183,7 +196,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
-        (action("set-up"), [("runs", "python3 kit/scripts/kit.py --apt $PACKAGES")]),
+        (action("set-up"), SET_UP),
     ],
     ids=lambda value: value.name if isinstance(value, Document) else "",
 )
@@ -203,18 +216,23 @@ def test_every_variable_is_set_where_it_is_used() -> None:
             for name in used:
                 sources.setdefault(name, set()).add(given[name])
 
+    suffix = "steps.set-up.outputs.suffix"
     assert sources == {
+        "ARTIFACT": {
+            "megtrim-report${{ inputs.suffix }}",
+            f"megtrim-performance${{{{ {suffix} }}}}",
+        },
         "BASE": {"${{ needs.build.outputs.base }}"},
         "BASE_NAME": {"${{ steps.base.outputs.name }}"},
-        "BASELINE": {"${{ inputs.baseline }}"},
-        "BRANCH": {"${{ inputs.branch }}"},
+        "BASELINE": {f"${{{{ inputs.baseline || format('megtrim-baseline{{0}}', {suffix}) }}}}"},
+        "BRANCH": {f"${{{{ inputs.branch || format('megtrim/keepset{{0}}', {suffix}) }}}}"},
         "BUNDLE": {
             "${{ inputs.bundle-sha256 }}",
             "${{ needs.build.outputs.bundle-sha256 }}",
         },
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
-        "HISTORY": {"${{ inputs.history }}"},
+        "HISTORY": {f"${{{{ inputs.history || format('perf-history{{0}}', {suffix}) }}}}"},
         "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},

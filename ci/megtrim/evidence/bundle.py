@@ -33,7 +33,7 @@ from megtrim.midout.keepset import GENERATIONS
 from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
 from megtrim.verdict.model import DeviceIdentity
 
-VERSION = 5
+VERSION = 6
 BUNDLE_FILE = "bundle.json"
 
 DEVICE_LABEL = "device "
@@ -185,6 +185,8 @@ class Bundle:
     """Everything that device jobs are requested to do."""
 
     version: int = VERSION
+    config: str
+    """The configuration, as the build job was given it."""
     purpose: JobPurpose
     target: str
     """Name of the program."""
@@ -212,6 +214,7 @@ class Bundle:
     """If times are taken: of what; None for any other purpose."""
 
     def __post_init__(self) -> None:
+        limits.check_line("config", self.config)
         limits.check_name("target", self.target)
         limits.check_name("machine", self.machine)
         limits.check_line("sysroot", self.sysroot)

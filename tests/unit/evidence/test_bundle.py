@@ -147,7 +147,7 @@ def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest
         ),
         (put("tolerance", value=0), "tolerance: found 0, expected no such key"),
         (put("more", value=1), "more: found 1, expected no such key"),
-        (put("version", value=1), "version: found 1, expected 5"),
+        (put("version", value=1), "version: found 1, expected 6"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
