@@ -178,6 +178,10 @@ BASE = "${{ steps.base-build.outcome == 'success' && steps.base.outputs.commit |
 """A base that was not built is none."""
 
 
+HISTORY = "${{ inputs.history || format('perf-history{0}', steps.set-up.outputs.suffix) }}"
+"""Each configuration has a branch of its own."""
+
+
 def commands(document: Document) -> list[tuple[str, str]]:
     """Return what is run, without quotes and without each job's question for its kit."""
     return [
@@ -232,7 +236,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         },
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
-        "HISTORY": {f"${{{{ inputs.history || format('perf-history{{0}}', {suffix}) }}}}"},
+        "HISTORY": {HISTORY},
         "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},
@@ -308,7 +312,7 @@ def test_which_commits_are_checked_out() -> None:
         ("trace-refresh.yml", "project", None),
         ("nightly-performance.yml", "project", None),
         ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
-        ("nightly-performance.yml", "history", "refs/heads/${{ inputs.history }}"),
+        ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
     }
 
 
@@ -327,7 +331,7 @@ def test_a_verdict_is_made_from_what_this_build_kept(name: str) -> None:
         if step.get("with", {}).get("artifact-ids") == f"${{{{ inputs.{name} }}}}"
     )
 
-    assert kept["with"]["name"] == f"megtrim-{name}"
+    assert kept["with"]["name"] == f"megtrim-{name}${{{{ steps.set-up.outputs.suffix }}}}"
     reported = size_check.jobs["build"]["outputs"][name]
     assert reported == f"${{{{ steps.{name}.outputs.artifact-id }}}}"
     assert taken["if"] == f"inputs.{name} != ''"
@@ -346,30 +350,44 @@ def test_where_artifacts_come_from_and_go_to() -> None:
     }
 
     assert found == {
-        ("megtrim-results", "out/final"),
+        *(
+            (f"megtrim-{what}${{{{ steps.set-up.outputs.suffix }}}}", folder)
+            for what, folder in (
+                ("results", "out/final"),
+                ("proofs", "out/baseline/evidence.json"),
+                ("bundle", "bundle"),
+                ("bundle-functions", "bundle"),
+                ("report", "out/final"),
+                ("build-logs", "logs"),
+                ("build-logs-keep-set", "logs"),
+                ("build-logs-link", "logs"),
+                ("proposal", "project/${{ inputs.keep-set }}"),
+                ("performance", "report"),
+            )
+        ),
+        *(
+            (f"megtrim-{what}${{{{ steps.set-up.outputs.infix }}}}*", folder)
+            for what, folder in (
+                ("traces", "traces"),
+                ("functions", "functions"),
+                ("times", "evidence"),
+            )
+        ),
         ("${{ inputs.results }}", "results"),
-        ("megtrim-proofs", "out/baseline/evidence.json"),
         ("${{ inputs.proofs }}", "proofs"),
-        ("megtrim-bundle", "bundle"),
-        ("megtrim-bundle-functions", "bundle"),
         ("${{ inputs.bundle }}", "bundle"),
-        ("megtrim-evidence-*", "evidence"),
-        ("megtrim-traces-*", "traces"),
-        ("megtrim-functions-*", "functions"),
-        ("megtrim-report", "report"),
-        ("megtrim-report", "out/final"),
-        ("megtrim-build-logs", "logs"),
-        ("megtrim-build-logs-keep-set", "logs"),
-        ("megtrim-build-logs-link", "logs"),
-        ("megtrim-proposal", "project/${{ inputs.keep-set }}"),
-        ("megtrim-proposal", "proposal/${{ inputs.keep-set }}"),
+        ("megtrim-evidence${{ inputs.infix }}*", "evidence"),
+        ("megtrim-report${{ inputs.suffix }}", "report"),
+        ("${{ needs.keep-set.outputs.proposal }}", "proposal/${{ inputs.keep-set }}"),
+        ("${{ needs.keep-set.outputs.report }}", "report"),
         ("${{ needs.build.outputs.results }}", "results"),
         ("${{ needs.build.outputs.bundle }}", "bundle"),
-        ("megtrim-times-*", "evidence"),
-        ("megtrim-performance", "report"),
         ("${{ needs.report.outputs.report }}", "report"),
         ("${{ inputs.artifact }}", "evidence"),
-        ("${{ inputs.baseline }}", "report/sizes.json\nreport/evidence.json"),
+        (
+            "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
+            "report/sizes.json\nreport/evidence.json",
+        ),
     }
 
 
@@ -426,8 +444,8 @@ def test_both_rounds_ask_alike() -> None:
     jobs = workflow("trace-refresh").jobs
     for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
         one, other = jobs[first]["steps"][-1]["with"], jobs[second]["steps"][-1]["with"]
-        assert other.pop("bundle") == "megtrim-bundle-functions"
-        assert other.pop("sha256") == one.pop("sha256").replace("build", "link")
+        for given in ("bundle", "sha256"):
+            assert other.pop(given) == one.pop(given).replace("build", "link")
         assert one == other
         assert jobs[first]["steps"][:-1] == jobs[second]["steps"][:-1]
         assert jobs[first]["concurrency"] == jobs[second]["concurrency"]
@@ -498,6 +516,6 @@ def test_evidence_is_emulated_or_not() -> None:
 
 def test_a_team_s_machine_keeps_its_python() -> None:
     """GitHub's machines get the one that the kit is tested with."""
-    first, _ = (step for _, step in action("set-up").steps())
+    first, *_ = (step for _, step in action("set-up").steps())
 
     assert first["if"] == "runner.environment == 'github-hosted'"

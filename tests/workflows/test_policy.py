@@ -440,7 +440,9 @@ def test_one_job_writes_the_history() -> None:
         *("Know which kit this is", "Check out the kit", "Set up", "Download the report"),
         "Append to the history",
     ]
-    assert jobs["history"]["concurrency"]["group"] == "megtrim-night-history-${{ inputs.history }}"
+    assert jobs["history"]["concurrency"]["group"] == (
+        "megtrim-night-history-${{ inputs.history || inputs.config }}"
+    )
 
 
 def test_one_job_writes_issues() -> None:
@@ -609,5 +611,6 @@ def test_a_fork_brings_no_evidence() -> None:
         s for _, s in action("conclude").steps() if s["name"] == "Download the evidence"
     )
 
-    assert evidence["with"] == {"pattern": "megtrim-evidence-*", "path": "evidence"}
+    pattern = "megtrim-evidence${{ inputs.infix }}*"
+    assert evidence["with"] == {"pattern": pattern, "path": "evidence"}
     assert evidence["if"] == "inputs.pending != 'fork'"
