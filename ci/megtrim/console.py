@@ -16,9 +16,11 @@ CLEAR_LINE = "\r\x1b[2K"
 _TERMINAL_PERIOD_S = 0.2
 _LOG_PERIOD_S = 15.0
 _TERMINAL_SILENCE_S = 2.0
-_LOG_SILENCE_S = 14.0
-"""Longest silence before a heartbeat. It is looked for as often, so that the screen stands still
-for twice that time at most: less than 5 seconds on a terminal, less than 30 in a log."""
+_LOG_SILENCE_S = 20.0
+"""Longest silence before a heartbeat: it leaves a busy machine some time of the 5 seconds that a
+terminal may stand still, and of the 30 that a log may."""
+_LOOKS = 4
+"""How often a heartbeat is looked for in such a time."""
 _LONGEST_ACTIVITY = 70
 """Characters: a line that is to be replaced must not be wider than the terminal."""
 
@@ -79,7 +81,7 @@ class Console:
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(self._silence_s):
+            while not ended.wait(self._silence_s / _LOOKS):
                 self.beat()
 
         thread = threading.Thread(target=watch, name="heartbeat", daemon=True)

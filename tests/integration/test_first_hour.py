@@ -19,6 +19,10 @@ from unit.cli.support import SAMPLE_MODELS
 
 pytestmark = [pytest.mark.chain]
 
+_LONGEST_SILENCE_S = 15
+"""Five on a machine that has nothing else to do; without a heartbeat, a compiler is silent for
+a minute."""
+
 
 def at_a_terminal(*words: str, cwd: Path) -> tuple[int, str, float]:
     """Run megtrim on a terminal: exit status, what it wrote, and its longest silence in seconds."""
@@ -52,7 +56,7 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
     assert status == 0, written
     verdict = json.loads((tmp_path / "megtrim-out/final/verdict.json").read_text("utf-8"))
     assert (verdict["verdict"], len(verdict["scenarios"])) == ("pass", 1)
-    assert silence_s <= 5
+    assert silence_s <= _LONGEST_SILENCE_S
 
     planned = run_megtrim("plan", "--out", "elsewhere", cwd=tmp_path)
     assert re.search("^time: about .*, as former runs here took$", planned.stdout, re.MULTILINE)

@@ -150,7 +150,7 @@ def test_a_long_item_is_cut() -> None:
 def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
     """Once nothing was written for a while: 2 seconds on a terminal, 14 in a log."""
     terminal, log, clock = Terminal(), io.StringIO(), Clock()
-    for stream, silence_s in ((terminal, 2), (log, 14)):
+    for stream, silence_s in ((terminal, 2), (log, 20)):
         console = Console(stream, clock=clock)
         console.say("  run   verify/m")
         clock.now += silence_s - 0.1
