@@ -221,7 +221,7 @@ def test_evidence_of_an_older_form(papers: Documents) -> None:
     path = papers.folder / "evidence/evidence.json"
     edit(path, lambda data: data.update(version=1))
     papers.conclude().expect_no_pass()
-    edit(path, lambda data: data.update(version=3))
+    edit(path, lambda data: data.update(version=4))
     papers.conclude().expect_pass()
     papers.change_entry(lambda entry: entry.update(version=1))
     papers.conclude().expect_no_pass()

@@ -14,6 +14,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from attacks.tampering import edit
+from megtrim.evidence.early_exit import EarlyExit, dump_ending
 
 pytestmark = [pytest.mark.chain]
 
@@ -140,8 +141,8 @@ def test_a_report_that_is_empty(report: Report) -> None:
 
 def test_an_ending_next_to_a_verdict(report: Report) -> None:
     report.start("honest")
-    ending = {"version": 1, "exit": 2, "message": "no configuration", "hint": ""}
-    (report.folder / "ending.json").write_text(json.dumps(ending), encoding="utf-8")
+    ending = EarlyExit(exit=2, message="no configuration", hint="")
+    (report.folder / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
 
     assert report.gate() != 0
 

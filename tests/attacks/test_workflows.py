@@ -54,7 +54,7 @@ class Runner:
 
     def _run(self, script: str, pending: str) -> int:
         argv = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
-        env = {"PENDING": pending}
+        env = {"CONFIG": "megtrim.yaml", "PENDING": pending}
         command = Command(argv=argv, timeout_s=120, cwd=self.folder, env=env)
         return ProcessRunner(os.environ).run(command).rc
 
@@ -75,7 +75,13 @@ def test_the_build_left_nothing(runner: Runner) -> None:
 def test_the_build_ended_early(runner: Runner) -> None:
     """Before it had a verdict."""
     (runner.folder / "results/verdict.json").unlink()
-    ending = {"version": 1, "exit": 2, "message": "megtrim.yaml: no such key", "hint": ""}
+    ending = {
+        "version": 2,
+        "config": "megtrim.yaml",
+        "exit": 2,
+        "message": "megtrim.yaml: no such key",
+        "hint": "",
+    }
     (runner.folder / "results/ending.json").write_text(json.dumps(ending), encoding="utf-8")
 
     assert runner.conclude() == ("", 2)
@@ -143,7 +149,7 @@ def test_artifacts_by_name(runner: Runner) -> None:
 
     assert names == [
         *(f"${{{{ inputs.{name} }}}}" for name in ("results", "proofs", "bundle")),
-        "megtrim-evidence-*",
+        "megtrim-evidence${{ inputs.infix }}*",
     ]
     for name in ("results", "proofs", "bundle"):
         assert given[name] == f"${{{{ needs.build.outputs.{name} }}}}"

@@ -292,7 +292,7 @@ def test_functions_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) 
     other = listed.read_text("utf-8").replace(str(link), "0" * 64).encode()
     result["functions"] = hashlib.sha256(other).hexdigest()
     (listed.parent / result["functions"]).write_bytes(other)
-    document = {"version": 3, "entries": [evidence]}
+    document = {"version": 4, "entries": [evidence]}
     (listed.parents[1] / "evidence.json").write_text(json.dumps(document), encoding="utf-8")
     ended = it.project.run("trim", "--traces", "brought")
     assert ended.rc == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from megtrim.config.workflow_templates import (
@@ -18,8 +20,8 @@ from workflows.rules import RULES, Rule
 CALLERS = Callers(
     kit=Kit(repository="megtrim/kit", sha="0123456789" * 4, version="v1.2.3"),
     branch="main",
-    config="trim/megtrim.yaml",
-    keep_set="trim/megtrim/keepset",
+    config="megtrim.yaml",
+    keep_set="megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
 )
 CALLED = {SIZE_CHECK: "size-check", REFRESH: "trace-refresh", NIGHT: "nightly-performance"}
@@ -100,6 +102,22 @@ def test_the_refresh_starts_the_caller_of_the_size_check() -> None:
     inputs = workflow("trace-refresh").events["workflow_call"]["inputs"]
 
     assert inputs["size-check"]["default"] == SIZE_CHECK.rpartition("/")[2]
+
+
+@pytest.mark.parametrize("path", CALLED)
+def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) -> None:
+    """What they may do and what starts them stays."""
+    android = replace(CALLERS, config="android/megtrim.yaml", keep_set="android/megtrim/keepset")
+    own = path.replace(".yml", ".android.yml")
+    first = caller(path)
+    second = parse(workflows(android)[own], name=own)
+    (one,), (other,) = first.jobs.values(), second.jobs.values()
+
+    assert second.events == first.events
+    assert (other["uses"], other["permissions"]) == (one["uses"], one["permissions"])
+    assert other["name"] == f"{one['name']} android"
+    inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
+    assert set(other["with"]) <= set(inputs)
 
 
 def test_a_team_writes_few_lines() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ CALLERS = Callers(
         repository="megtrim/megtrim", sha="0123456789abcdef" * 2 + "01234567", version="v1.2.3"
     ),
     branch="main",
-    config="trim/megtrim.yaml",
-    keep_set="trim/megtrim/keepset",
+    config="megtrim.yaml",
+    keep_set="megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
 )
 
@@ -40,9 +41,11 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    """A repository that holds nothing but the callers."""
+    """A repository that holds nothing but the callers, of two configurations."""
     (tmp_path / ".git").mkdir()
     _write(tmp_path, workflows(CALLERS))
+    android = {"config": "android/megtrim.yaml", "keep_set": "android/megtrim/keepset"}
+    _write(tmp_path, workflows(replace(CALLERS, **android)))  # type: ignore[arg-type]
     return tmp_path
 
 

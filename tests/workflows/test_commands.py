@@ -78,7 +78,7 @@ def test_steps_were_found() -> None:
 
     assert verbs == {
         *("ci github baseline", "ci github wait", "ci github publish", "ci github propose"),
-        *("ci github image", "ci github logs"),
+        *("ci github image", "ci github logs", "ci github names"),
         *("trim", "plan", "stage build", "ci gate report"),
         *("ci evidence pack", "ci evidence run", "ci evidence join"),
         *("ci github base", "ci github history", "ci github regression-issues"),

@@ -10,7 +10,10 @@ from workflows.documents import Document, action, actions, workflow, workflows
 
 KIT = "kit/.venv/bin/megtrim"
 CHECK = [
-    ("build", f"{KIT} ci github baseline find --out out --artifact $BASELINE $WAY"),
+    (
+        "build",
+        f"{KIT} ci github baseline find --config $CONFIG --out out --artifact $BASELINE $WAY",
+    ),
     ("build", f"{KIT} ci github baseline rebuild --config base/$CONFIG --out out"),
     (
         "build",
@@ -34,7 +37,10 @@ CHECK = [
             " --proofs ../out/baseline/evidence.json --to ../bundle"
         ),
     ),
-    ("verdict", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+    (
+        "verdict",
+        f"{KIT} ci github wait --config $CONFIG --jobs $JOBS --pickup $PICKUP --run $RUN",
+    ),
 ]
 REFRESH = [
     ("build", f"../{KIT} stage build --config $CONFIG --out ../out"),
@@ -61,14 +67,14 @@ REFRESH = [
     (
         "propose",
         (
-            f"{KIT} ci github propose --report report --project proposal"
+            f"{KIT} ci github propose --config $CONFIG --report report --project proposal"
             " --keep-set proposal/$KEEP_SET --branch $BRANCH --workflow $SIZE_CHECK"
         ),
     ),
     (
         "propose",
         (
-            f"{KIT} ci github propose --report report --project proposal"
+            f"{KIT} ci github propose --config $CONFIG --report report --project proposal"
             " --keep-set proposal/$KEEP_SET --branch $BRANCH --token-starts-checks"
         ),
     ),
@@ -93,28 +99,31 @@ NIGHT = [
             " --base-name $BASE_NAME --config $CONFIG --out ../out --to ../bundle"
         ),
     ),
-    ("report", f"{KIT} ci github wait --jobs $JOBS --pickup $PICKUP --run $RUN"),
+    (
+        "report",
+        f"{KIT} ci github wait --config $CONFIG --jobs $JOBS --pickup $PICKUP --run $RUN",
+    ),
     (
         "report",
         (
-            f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --sha256 $BUNDLE --evidence evidence --pending $PENDING --to report"
+            f"{KIT} ci evidence join --config $CONFIG --verdict results/verdict.json"
+            " --bundle bundle --sha256 $BUNDLE --evidence evidence --pending $PENDING --to report"
         ),
     ),
     (
         "report",
-        f"{KIT} ci github history add report --history history --artifact megtrim-performance",
+        f"{KIT} ci github history add report --history history --artifact $ARTIFACT",
     ),
     (
         "report",
-        f"{KIT} ci github publish report --config $CONFIG --artifact megtrim-performance",
+        f"{KIT} ci github publish report --config $CONFIG --artifact $ARTIFACT",
     ),
     ("history", f"{KIT} ci github history push report --branch $HISTORY --repository kit"),
     (
         "issues",
         (
             f"{KIT} ci github regression-issues report --config $CONFIG --base $BASE"
-            " --history history --artifact megtrim-performance"
+            " --history history --artifact $ARTIFACT"
         ),
     ),
     ("issues", f"{KIT} ci gate report"),
@@ -123,8 +132,8 @@ CONCLUDE = [
     (
         "runs",
         (
-            f"{KIT} ci evidence join --verdict results/verdict.json --bundle bundle"
-            " --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
+            f"{KIT} ci evidence join --config $CONFIG --verdict results/verdict.json"
+            " --bundle bundle --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
             " --pending $PENDING --to report"
         ),
     ),
@@ -132,7 +141,7 @@ CONCLUDE = [
         "runs",
         (
             f"{KIT} ci github publish report --pull-request $PULL_REQUEST"
-            " --config $CONFIG --artifact megtrim-report"
+            " --config $CONFIG --artifact $ARTIFACT"
         ),
     ),
     ("runs", f"{KIT} ci gate report"),
@@ -142,6 +151,10 @@ IMAGE = [
         "runs",
         f"{KIT} ci github image --config $CONFIG --image $IMAGE --recipe $RECIPE --kept image",
     ),
+]
+SET_UP = [
+    ("runs", "python3 kit/scripts/kit.py --apt $PACKAGES"),
+    ("runs", f"{KIT} ci github names --config $CONFIG"),
 ]
 EVIDENCE_RUN = (
     f"{KIT} ci evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
@@ -165,6 +178,10 @@ BASE = "${{ steps.base-build.outcome == 'success' && steps.base.outputs.commit |
 """A base that was not built is none."""
 
 
+HISTORY = "${{ inputs.history || format('perf-history{0}', steps.set-up.outputs.suffix) }}"
+"""Each configuration has a branch of its own."""
+
+
 def commands(document: Document) -> list[tuple[str, str]]:
     """Return what is run, without quotes and without each job's question for its kit."""
     return [
@@ -183,7 +200,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
-        (action("set-up"), [("runs", "python3 kit/scripts/kit.py --apt $PACKAGES")]),
+        (action("set-up"), SET_UP),
     ],
     ids=lambda value: value.name if isinstance(value, Document) else "",
 )
@@ -203,18 +220,23 @@ def test_every_variable_is_set_where_it_is_used() -> None:
             for name in used:
                 sources.setdefault(name, set()).add(given[name])
 
+    suffix = "steps.set-up.outputs.suffix"
     assert sources == {
+        "ARTIFACT": {
+            "megtrim-report${{ inputs.suffix }}",
+            f"megtrim-performance${{{{ {suffix} }}}}",
+        },
         "BASE": {"${{ needs.build.outputs.base }}"},
         "BASE_NAME": {"${{ steps.base.outputs.name }}"},
-        "BASELINE": {"${{ inputs.baseline }}"},
-        "BRANCH": {"${{ inputs.branch }}"},
+        "BASELINE": {f"${{{{ inputs.baseline || format('megtrim-baseline{{0}}', {suffix}) }}}}"},
+        "BRANCH": {f"${{{{ inputs.branch || format('megtrim/keepset{{0}}', {suffix}) }}}}"},
         "BUNDLE": {
             "${{ inputs.bundle-sha256 }}",
             "${{ needs.build.outputs.bundle-sha256 }}",
         },
         "CLASS": {"${{ inputs.class }}"},
         "CONFIG": {"${{ inputs.config }}"},
-        "HISTORY": {"${{ inputs.history }}"},
+        "HISTORY": {HISTORY},
         "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},
@@ -290,7 +312,7 @@ def test_which_commits_are_checked_out() -> None:
         ("trace-refresh.yml", "project", None),
         ("nightly-performance.yml", "project", None),
         ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
-        ("nightly-performance.yml", "history", "refs/heads/${{ inputs.history }}"),
+        ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
     }
 
 
@@ -309,7 +331,7 @@ def test_a_verdict_is_made_from_what_this_build_kept(name: str) -> None:
         if step.get("with", {}).get("artifact-ids") == f"${{{{ inputs.{name} }}}}"
     )
 
-    assert kept["with"]["name"] == f"megtrim-{name}"
+    assert kept["with"]["name"] == f"megtrim-{name}${{{{ steps.set-up.outputs.suffix }}}}"
     reported = size_check.jobs["build"]["outputs"][name]
     assert reported == f"${{{{ steps.{name}.outputs.artifact-id }}}}"
     assert taken["if"] == f"inputs.{name} != ''"
@@ -328,30 +350,44 @@ def test_where_artifacts_come_from_and_go_to() -> None:
     }
 
     assert found == {
-        ("megtrim-results", "out/final"),
+        *(
+            (f"megtrim-{what}${{{{ steps.set-up.outputs.suffix }}}}", folder)
+            for what, folder in (
+                ("results", "out/final"),
+                ("proofs", "out/baseline/evidence.json"),
+                ("bundle", "bundle"),
+                ("bundle-functions", "bundle"),
+                ("report", "out/final"),
+                ("build-logs", "logs"),
+                ("build-logs-keep-set", "logs"),
+                ("build-logs-link", "logs"),
+                ("proposal", "project/${{ inputs.keep-set }}"),
+                ("performance", "report"),
+            )
+        ),
+        *(
+            (f"megtrim-{what}${{{{ steps.set-up.outputs.infix }}}}*", folder)
+            for what, folder in (
+                ("traces", "traces"),
+                ("functions", "functions"),
+                ("times", "evidence"),
+            )
+        ),
         ("${{ inputs.results }}", "results"),
-        ("megtrim-proofs", "out/baseline/evidence.json"),
         ("${{ inputs.proofs }}", "proofs"),
-        ("megtrim-bundle", "bundle"),
-        ("megtrim-bundle-functions", "bundle"),
         ("${{ inputs.bundle }}", "bundle"),
-        ("megtrim-evidence-*", "evidence"),
-        ("megtrim-traces-*", "traces"),
-        ("megtrim-functions-*", "functions"),
-        ("megtrim-report", "report"),
-        ("megtrim-report", "out/final"),
-        ("megtrim-build-logs", "logs"),
-        ("megtrim-build-logs-keep-set", "logs"),
-        ("megtrim-build-logs-link", "logs"),
-        ("megtrim-proposal", "project/${{ inputs.keep-set }}"),
-        ("megtrim-proposal", "proposal/${{ inputs.keep-set }}"),
+        ("megtrim-evidence${{ inputs.infix }}*", "evidence"),
+        ("megtrim-report${{ inputs.suffix }}", "report"),
+        ("${{ needs.keep-set.outputs.proposal }}", "proposal/${{ inputs.keep-set }}"),
+        ("${{ needs.keep-set.outputs.report }}", "report"),
         ("${{ needs.build.outputs.results }}", "results"),
         ("${{ needs.build.outputs.bundle }}", "bundle"),
-        ("megtrim-times-*", "evidence"),
-        ("megtrim-performance", "report"),
         ("${{ needs.report.outputs.report }}", "report"),
         ("${{ inputs.artifact }}", "evidence"),
-        ("${{ inputs.baseline }}", "report/sizes.json\nreport/evidence.json"),
+        (
+            "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
+            "report/sizes.json\nreport/evidence.json",
+        ),
     }
 
 
@@ -408,8 +444,8 @@ def test_both_rounds_ask_alike() -> None:
     jobs = workflow("trace-refresh").jobs
     for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
         one, other = jobs[first]["steps"][-1]["with"], jobs[second]["steps"][-1]["with"]
-        assert other.pop("bundle") == "megtrim-bundle-functions"
-        assert other.pop("sha256") == one.pop("sha256").replace("build", "link")
+        for given in ("bundle", "sha256"):
+            assert other.pop(given) == one.pop(given).replace("build", "link")
         assert one == other
         assert jobs[first]["steps"][:-1] == jobs[second]["steps"][:-1]
         assert jobs[first]["concurrency"] == jobs[second]["concurrency"]
@@ -480,6 +516,6 @@ def test_evidence_is_emulated_or_not() -> None:
 
 def test_a_team_s_machine_keeps_its_python() -> None:
     """GitHub's machines get the one that the kit is tested with."""
-    first, _ = (step for _, step in action("set-up").steps())
+    first, *_ = (step for _, step in action("set-up").steps())
 
     assert first["if"] == "runner.environment == 'github-hosted'"

@@ -106,33 +106,67 @@ def test_names_of_artifacts_are_stable() -> None:
         if step.get("uses", "").startswith("actions/upload-artifact@")
     }
 
+    suffix = "${{ steps.set-up.outputs.suffix }}"
     assert found == {
-        *("megtrim-results", "megtrim-proofs", "megtrim-bundle", "megtrim-report"),
-        *("megtrim-build-logs", "megtrim-build-logs-keep-set", "megtrim-build-logs-link"),
-        *("megtrim-bundle-functions", "megtrim-performance"),
-        *("megtrim-proposal", "${{ inputs.artifact }}", "${{ inputs.baseline }}"),
+        *(
+            f"megtrim-{what}{suffix}"
+            for what in (
+                *("results", "proofs", "bundle", "bundle-functions", "proposal", "report"),
+                *("build-logs", "build-logs-keep-set", "build-logs-link", "performance"),
+            )
+        ),
+        "megtrim-report${{ inputs.suffix }}",
+        "${{ inputs.artifact }}",
+        "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
     }
-    assert workflow("size-check").events["workflow_call"]["inputs"]["baseline"]["default"] == (
-        "megtrim-baseline"
-    )
 
 
 def test_what_is_downloaded_was_uploaded() -> None:
-    """By name, or by a pattern that an upload's name fits."""
-    wanted = {
-        step["with"].get("name") or step["with"]["pattern"]
+    """By its id, or by a pattern that fits the uploads of one configuration alone."""
+    given = [
+        step["with"]
         for document in (*workflows(), *actions())
         for _, step in document.steps()
         if step.get("uses", "").startswith("actions/download-artifact@")
-        and "artifact-ids" not in step["with"]
-    }
+    ]
 
-    assert wanted == {
-        *("${{ inputs.bundle }}", "megtrim-report"),
-        *("megtrim-proposal", "megtrim-evidence-*", "megtrim-traces-*", "megtrim-functions-*"),
-        "megtrim-times-*",
+    infix = "${{ steps.set-up.outputs.infix }}"
+    assert {each["pattern"] for each in given if "artifact-ids" not in each} == {
+        *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times")),
+        "megtrim-evidence${{ inputs.infix }}*",
     }
-    assert action("evidence").data["inputs"]["bundle"]["default"] == "megtrim-bundle"
+    assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
+
+
+@pytest.mark.parametrize("document", workflows(), ids=lambda document: document.name)
+def test_names_are_asked_for_where_they_are_used(document: Document) -> None:
+    """Without the configuration, `set-up` knows none: the names would be the default one's."""
+    for job_id, job in document.jobs.items():
+        if "steps.set-up.outputs." not in _text(job):
+            continue
+        set_up = [step for step in job["steps"] if step.get("id") == "set-up"]
+        assert [step["with"]["config"] for step in set_up] == ["${{ inputs.config }}"], job_id
+        before = job["steps"][: job["steps"].index(set_up[0])]
+        assert "steps.set-up." not in _text(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "default"),
+    [
+        ("size-check", "baseline", "megtrim-baseline{0}"),
+        ("trace-refresh", "branch", "megtrim/keepset{0}"),
+        ("nightly-performance", "history", "perf-history{0}"),
+    ],
+)
+def test_what_stays_after_a_run_follows_the_configuration(
+    name: str, given: str, default: str
+) -> None:
+    """Unless the caller names it: a baseline, a branch of proposals, a history."""
+    document = workflow(name)
+    wanted = f"${{{{ inputs.{given} || format('{default}', steps.set-up.outputs.suffix) }}}}"
+
+    assert document.events["workflow_call"]["inputs"][given]["default"] == ""
+    assert wanted in document.text
 
 
 def test_the_verdict_reports_always() -> None:
@@ -195,7 +229,9 @@ def test_refreshes_of_two_branches_do_not_meet() -> None:
     jobs = workflow("trace-refresh").jobs
     groups = {job_id: job["concurrency"]["group"] for job_id, job in jobs.items()}
 
-    assert groups.pop("propose") == "megtrim-refresh-propose-${{ inputs.branch }}"
+    assert groups.pop("propose") == (
+        "megtrim-refresh-propose-${{ inputs.branch || inputs.config }}"
+    )
     for group in groups.values():
         assert group.endswith("-${{ inputs.config }}-${{ github.ref }}")
 
@@ -209,7 +245,7 @@ def test_a_keep_set_in_a_hidden_folder_is_proposed() -> None:
         if "include-hidden-files" in step.get("with", {})
     ]
 
-    assert [step["with"]["name"] for step in steps] == ["megtrim-proposal"]
+    assert [step["id"] for step in steps] == ["proposal"]
     assert steps[0]["with"]["include-hidden-files"] == "true"
 
 
@@ -306,8 +342,7 @@ class TestDeviceJobs:
         assert job["steps"][2]["uses"] == "./kit/.github/actions/evidence"
         given = job["steps"][2]["with"]
         assert given["sha256"] == f"${{{{ needs.{job['needs']}.outputs.bundle-sha256 }}}}"
-        bundles = {"build": None, "link": "megtrim-bundle-functions"}
-        assert given.get("bundle") == bundles[job["needs"]]
+        assert given["bundle"] == f"${{{{ needs.{job['needs']}.outputs.bundle }}}}"
 
     def test_no_secrets(self, name: str, job: dict[str, Any]) -> None:
         """Neither by name, nor the job's token."""
@@ -405,7 +440,9 @@ def test_one_job_writes_the_history() -> None:
         *("Know which kit this is", "Check out the kit", "Set up", "Download the report"),
         "Append to the history",
     ]
-    assert jobs["history"]["concurrency"]["group"] == "megtrim-night-history-${{ inputs.history }}"
+    assert jobs["history"]["concurrency"]["group"] == (
+        "megtrim-night-history-${{ inputs.history || inputs.config }}"
+    )
 
 
 def test_one_job_writes_issues() -> None:
@@ -539,7 +576,9 @@ def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
     assert save["if"] == f"inputs.save == 'true' && ({OF_DEFAULT_BRANCH})"
     assert restore["with"]["key"] == save["with"]["key"]
     assert "hashFiles('kit/requirements/kit.txt')" in save["with"]["key"]
-    assert "hashFiles(format('project/{0}', inputs.config))" in save["with"]["key"]
+    # Two configurations may have the same bytes: one is a link to the other.
+    own = "hashFiles(format('project/{0}', inputs.config)) }}${{ inputs.suffix }}"
+    assert own in save["with"]["key"]
 
 
 def test_the_baseline_is_kept_on_the_default_branch_alone() -> None:
@@ -572,5 +611,6 @@ def test_a_fork_brings_no_evidence() -> None:
         s for _, s in action("conclude").steps() if s["name"] == "Download the evidence"
     )
 
-    assert evidence["with"] == {"pattern": "megtrim-evidence-*", "path": "evidence"}
+    pattern = "megtrim-evidence${{ inputs.infix }}*"
+    assert evidence["with"] == {"pattern": pattern, "path": "evidence"}
     assert evidence["if"] == "inputs.pending != 'fork'"

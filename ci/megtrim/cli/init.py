@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -15,14 +16,17 @@ from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
 from megtrim.cli.session.starter import write_starter
 from megtrim.cli.trim import trim
-from megtrim.config.load import load_config
+from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.workflow_templates import Callers, Kit, workflows
+from megtrim.config.workflow_templates import CALLED, Callers, Kit, name_check, workflows
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
+from megtrim.input_files import read_text
 from megtrim.plan.estimate import estimate_first_trim
 from megtrim.store import write_atomically
 
+_LARGEST_WORKFLOW_BYTES = 1024 * 1024
 _PACKAGES = {
     "clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
     "host": "g++",
@@ -99,9 +103,14 @@ def init(
             show(line)
     if released is None:
         return _go_on(config)
-    for written in _write_callers(config, released, branch):
+    loaded = load_config(config)
+    top = _top(loaded.folder)
+    callers = _make_callers(loaded, top, released, branch)
+    for written in _write_callers(callers, top):
         show(f"wrote {written}")
-    show('next: megtrim trim, commit, and require the check "size / verdict"')
+    given = "" if str(config) == DEFAULT_CONFIG else f" --config {config}"
+    required = name_check(callers.config)
+    show(f'next: megtrim trim{given}, commit, and require the check "{required}"')
     return EXIT_PASS
 
 
@@ -125,12 +134,10 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
     raise InputError(msg, hint="name a release of the kit that you have reviewed")
 
 
-def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
-    """Write the files that the repository needs, and yield their paths; nothing is overwritten."""
-    loaded = load_config(config)
-    top = _top(loaded.folder)
+def _make_callers(loaded: LoadedConfig, top: Path, kit: Kit, branch: str) -> Callers:
+    """Return what the callers of a configuration name."""
     wanted = loaded.config.toolchain
-    callers = Callers(
+    return Callers(
         kit=kit,
         branch=branch,
         config=_inside(loaded.path.absolute(), top),
@@ -138,11 +145,26 @@ def _write_callers(config: Path, kit: Kit, branch: str) -> Iterator[Path]:
         packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""),
         recipe=_recipe(wanted),
     )
+
+
+def _write_callers(callers: Callers, top: Path) -> Iterator[Path]:
+    """Write the files that the repository needs, and yield their paths; nothing is overwritten."""
     texts = {top / path: text for path, text in workflows(callers).items()}
+    _expect_only_callers(callers.config, [*texts])
     hint = "edit it, or remove it and run this again"
     for path, text in find_missing(texts, hint=hint).items():
         write_atomically(path, text)
         yield path
+
+
+def _expect_only_callers(config: str, own: Sequence[Path]) -> None:
+    """Refuse a second set of workflows for one configuration: both would write its comment."""
+    given = re.compile(rf"\bconfig: {re.escape(config)}[,}}\s]")
+    for path in sorted({*own[0].parent.glob("*.y*ml")} - {*own}):
+        text = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
+        if given.search(text) and any(f"/{name}@" in text for name in CALLED):
+            msg = f"{path} calls the kit for {config} already"
+            raise InputError(msg, hint="keep it, or remove it and run this again")
 
 
 def _in_image(toolchain: ToolchainConfig) -> bool:

@@ -85,13 +85,14 @@ def trim(
             _leave_report(session)
     except MegtrimError as error:
         if no_gate:
-            error.complete(invocation_of(asdict(chosen), open_processes().env).place)
-            _leave_ending(error, store)
+            invocation = invocation_of(asdict(chosen), open_processes().env)
+            error.complete(invocation.place)
+            _leave_ending(error, store, invocation.config)
         raise
     if not no_gate:
         return worst_exit_code(codes)
     if failure is not None:
-        _leave_ending(failure, store)
+        _leave_ending(failure, store, session.request.invocation.config)
         return worst_exit_code(codes)
     return EXIT_PASS
 
@@ -126,8 +127,8 @@ def _leave_report(session: Session) -> None:
             write_atomically(session.services.store.root / FINAL_FOLDER / name, text)
 
 
-def _leave_ending(error: MegtrimError, store: Store) -> None:
+def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:
     """Leave for later steps what standard error shows."""
-    ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
+    ending = EarlyExit(config=config, exit=error.exit_code, message=error.message, hint=error.hint)
     with suppress(InfrastructureFailure):  # the error that ended the chain matters more
         leave_ending(ending, store.root / FINAL_FOLDER)

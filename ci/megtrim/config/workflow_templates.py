@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass
 
+from megtrim.config_id import id_of, suffix_of
 from megtrim.errors import InputError
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
 REFRESH = ".github/workflows/megtrim-refresh.yml"
 NIGHT = ".github/workflows/megtrim-night.yml"
+"""The files of the default configuration; those of others have their ids in their names."""
+CALLED = ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml")
+"""The workflows of the kit that they call."""
 
 _GRAMMAR = {
     "repository": (r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+", "OWNER/REPO of the kit"),
@@ -27,10 +31,10 @@ _GRAMMAR = {
 }
 
 _SIZE_CHECK = """\
-# What a pull request costs. Require the check "size / verdict", and nothing else of this file.
+# What a pull request costs. Require the check "{check}", and nothing else of this file.
 # No paths filter: a required check that is filtered out is waited for forever. No concurrency:
 # the called jobs have their own, and a run that is cut off as a whole would cut off a device.
-name: megtrim
+name: megtrim{of}
 on:
   pull_request:
   push: {{branches: ["{branch}"]}}
@@ -39,35 +43,35 @@ on:
 permissions: {{}}
 jobs:
   size:
-    name: size
+    name: size{of}
     permissions: {{actions: read, contents: read, pull-requests: write}} # baseline and comment
     uses: {repository}/.github/workflows/size-check.yml@{sha} # {version}
     with: {{{given}, pull-request: "${{{{ inputs.pull-request }}}}"}}
 """
 _REFRESH = """\
 # Traces every scenario again, and proposes the keep set when it changed. No concurrency: as there.
-name: megtrim refresh
+name: megtrim refresh{of}
 on:
   schedule: [{{cron: "17 3 * * 1"}}]
   workflow_dispatch:
 permissions: {{}}
 jobs:
   refresh:
-    name: refresh
+    name: refresh{of}
     permissions: {{actions: write, contents: write, pull-requests: write}} # the proposal
     uses: {repository}/.github/workflows/trace-refresh.yml@{sha} # {version}
-    with: {{{given}, keep-set: {keep_set}}}
+    with: {{{given}, keep-set: {keep_set}{starts}}}
 """
 _NIGHT = """\
 # Measures times, compares them with earlier nights, and opens issues. No concurrency: as there.
-name: megtrim night
+name: megtrim night{of}
 on:
   schedule: [{{cron: "43 1 * * *"}}]
   workflow_dispatch:
 permissions: {{}}
 jobs:
   night:
-    name: night
+    name: night{of}
     permissions: {{actions: read, contents: write, issues: write}} # the history's branch, issues
     uses: {repository}/.github/workflows/nightly-performance.yml@{sha} # {version}
     with: {{{given}}}
@@ -96,8 +100,13 @@ class Callers:
     """The kit's recipe of an image, where the configuration does not name one by digest."""
 
 
+def name_check(config: str) -> str:
+    """Return the check of a pull request that a team requires."""
+    return f"size{_of(config)} / verdict"
+
+
 def workflows(callers: Callers) -> dict[str, str]:
-    """Return the text of each workflow by its path.
+    """Return the text of each workflow by its path; both follow the configuration.
 
     A value that YAML or a shell could read otherwise than meant is an :class:`InputError`.
     """
@@ -111,5 +120,15 @@ def workflows(callers: Callers) -> dict[str, str]:
     packages = f", packages: {callers.packages}" if callers.packages else ""
     recipe = f", image-recipe: {callers.recipe}" if callers.recipe else ""
     values["given"] = f"config: {callers.config}{packages}{recipe}"
+    values["check"] = name_check(callers.config)
+    values["of"] = _of(callers.config)
+    end = f"{suffix_of(callers.config)}.yml"
+    own = {path: path.replace(".yml", end) for path in (SIZE_CHECK, REFRESH, NIGHT)}
+    started = own[SIZE_CHECK].rpartition("/")[2]
+    values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
     texts = {SIZE_CHECK: _SIZE_CHECK, REFRESH: _REFRESH, NIGHT: _NIGHT}
-    return {path: text.format_map(values) for path, text in texts.items()}
+    return {own[path]: text.format_map(values) for path, text in texts.items()}
+
+
+def _of(config: str) -> str:
+    return f" {id_}" if (id_ := id_of(config)) else ""

@@ -218,6 +218,7 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
     sysroot = session.services.toolchain.sysroot
     try:
         bundle = Bundle(
+            config=session.request.invocation.config,
             purpose=purpose,
             target=session.request.config.engine.target,
             machine=session.services.toolchain.machine,

@@ -15,6 +15,7 @@ from megtrim.config.yaml.problems import Place
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
+from megtrim.evidence.configuration import expect_configuration
 from megtrim.evidence.join import verdict_with
 from megtrim.evidence.times import AskedContest, TimesJudge
 from megtrim.pipeline.results import PerfResult
@@ -33,12 +34,14 @@ _HINT = "give the verdict and the bundle of one build job"
 def join_times(verdict: Verdict, bundle: Bundle, judge: TimesJudge) -> Verdict:
     """Return the verdict with the times that devices brought.
 
-    Raises InputError for a verdict of another build, and for one that has times already.
+    Raises InputError for a verdict of another build or configuration, and for one that has times
+    already.
     """
     times = bundle.times
     if times is None:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to time"
         raise InputError(msg, hint=_HINT)
+    expect_configuration("the bundle", bundle.config, verdict.invocation.config)
     _expect_of_one_run(verdict, times)
     outcomes = [
         replace(_find_outcome(each, verdict, judge), base=times.base) for each in times.contests

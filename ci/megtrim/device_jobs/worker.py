@@ -105,6 +105,7 @@ def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> 
         worker.work(device)
     entries = tuple(
         Evidence(
+            config=job.bundle.config,
             purpose=job.bundle.purpose,
             cpu_class=job.asked.cpu_class,
             device=worker.machines[name],

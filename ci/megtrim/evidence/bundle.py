@@ -189,6 +189,8 @@ class Bundle:
     """Everything that device jobs are requested to do."""
 
     version: int = VERSION
+    config: str
+    """The configuration, as the build job was given it."""
     purpose: JobPurpose
     target: str
     """Name of the program."""
@@ -216,6 +218,7 @@ class Bundle:
     """If times are taken: of what; None for any other purpose."""
 
     def __post_init__(self) -> None:
+        limits.check_line("config", self.config)
         limits.check_name("target", self.target)
         limits.check_name("machine", self.machine)
         limits.check_line("sysroot", self.sysroot)

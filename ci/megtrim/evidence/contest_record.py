@@ -103,10 +103,14 @@ def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
     )
 
 
-def make_evidence(record: ContestRecord, digest: str) -> Evidence:
-    """Return the evidence of a record alone; :class:`Evidence` checks what a device wrote."""
+def make_evidence(record: ContestRecord, digest: str, *, config: str) -> Evidence:
+    """Return the evidence of a record alone; :class:`Evidence` checks what a device wrote.
+
+    ``config`` is that of the bundle by which the record is judged.
+    """
     origin = record.origin
     return Evidence(
+        config=config,
         purpose=JobPurpose.TIME,
         cpu_class=origin.cpu_class,
         device=origin.device,

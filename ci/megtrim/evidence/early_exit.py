@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import SEVERITY
 from megtrim.evidence import limits
 from megtrim.strict_json import dump, load
 
-VERSION = 1
+VERSION = 2
 ENDING_FILE = "ending.json"
 
 
@@ -20,11 +21,14 @@ class EarlyExit:
     """What ended a run: its exit status, what was seen, and what to do."""
 
     version: int = VERSION
+    config: str = DEFAULT_CONFIG
+    """The configuration, as the run was given it."""
     exit: int
     message: str
     hint: str
 
     def __post_init__(self) -> None:
+        limits.check_line("config", self.config)
         limits.require(self.exit in SEVERITY, "exit", self.exit, f"one of {sorted(SEVERITY)}")
 
     def __str__(self) -> str:

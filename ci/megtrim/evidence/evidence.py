@@ -24,7 +24,7 @@ from megtrim.strict_json import dump, load
 from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
-VERSION = 3
+VERSION = 4
 EVIDENCE_FILE = "evidence.json"
 LARGEST_TRACE = 4 * 1024 * 1024
 LARGEST_CACHE = 16 * 1024 * 1024
@@ -90,6 +90,8 @@ class Evidence:
     """The results of one device job, on one machine, on one day."""
 
     version: int = VERSION
+    config: str
+    """That of the bundle."""
     purpose: JobPurpose
     cpu_class: Annotated[str, Field(alias="class")]
     device: DeviceIdentity
@@ -99,6 +101,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         limits.require(self.version == VERSION, "version", self.version, str(VERSION))
+        limits.check_line("config", self.config)
         limits.check_name("class", self.cpu_class)
         limits.check_name("device: name", self.device.name)
         limits.check_name("device: kind", self.device.kind)

@@ -13,6 +13,7 @@ from pathlib import Path
 from megtrim.errors import InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
+from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
     LARGEST_LIST,
@@ -80,11 +81,13 @@ class ImportedEvidence:
         return None if digest is None else self.folder / limits.FILES / digest
 
 
-def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, ImportedEvidence]]:
+def read_brought(
+    folders: Sequence[Path], *, config: str
+) -> dict[JobPurpose, Mapping[str, ImportedEvidence]]:
     """Return what device jobs brought, by what they were for and by scenario id, sorted.
 
     A scenario that was brought twice is refused unless both are equal: chance would decide which
-    one counts.
+    one counts. So is what was brought for another configuration than ``config``.
     """
     found: dict[JobPurpose, dict[str, ImportedEvidence]] = {purpose: {} for purpose in _WHAT}
     places = read_folders(folders)
@@ -93,7 +96,7 @@ def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, Impor
         msg = f"{named}: found no evidence.json there or one folder below"
         raise InputError(msg, hint=_HINT)
     for folder in places:
-        for purpose, given in _in_folder(folder):
+        for purpose, given in _in_folder(folder, config):
             before = found[purpose].setdefault(given.scenario, given)
             if _fingerprint_evidence(before) != _fingerprint_evidence(given):
                 differing = f"{before.folder} and {folder} bring different {_WHAT[purpose]}"
@@ -102,8 +105,10 @@ def read_brought(folders: Sequence[Path]) -> dict[JobPurpose, Mapping[str, Impor
     return {purpose: dict(sorted(every.items())) for purpose, every in found.items()}
 
 
-def _in_folder(folder: Path) -> Iterator[tuple[JobPurpose, ImportedEvidence]]:
-    for evidence in read_evidence(folder):
+def _in_folder(folder: Path, config: str) -> Iterator[tuple[JobPurpose, ImportedEvidence]]:
+    entries = read_evidence(folder)
+    expect_evidence_of(config, f"{folder}: the evidence", entries)
+    for evidence in entries:
         if evidence.purpose not in _WHAT:
             msg = f"{folder}: found evidence of a verification, expected traces or functions"
             raise InputError(msg, hint=_HINT)

@@ -13,6 +13,7 @@ from datetime import date
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.checks import Devices, PendingReason, ScenarioCheck
+from megtrim.evidence.configuration import expect_configuration, expect_evidence_of
 from megtrim.evidence.evidence import Evidence, EvidenceSet
 from megtrim.verdict.model import Check, DeviceIdentity, ScenarioResult, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus, decide
@@ -46,9 +47,12 @@ class JoinResult:
 def join(verdict: Verdict, seen: DeviceFindings) -> JoinResult:
     """Return the verdict on the build and its devices; checks are ordered by kind, then id.
 
-    Raises InputError for a verdict that was joined before, and for a bundle with scenarios that
-    the verdict does not hold.
+    Raises InputError for a verdict that was joined before, for a bundle with scenarios that the
+    verdict does not hold, and for what is of another configuration than the verdict.
     """
+    config = verdict.invocation.config
+    expect_evidence_of(config, "the evidence", seen.evidence)
+    expect_evidence_of(config, "the earlier proof", seen.proofs.entries)
     proofs = seen.proofs
     added: list[Check] = []
     if seen.bundle is not None:
@@ -89,6 +93,7 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
 
     The trap of a scenario without a check would be lost.
     """
+    expect_configuration("the bundle", bundle.config, verdict.invocation.config)
     hint = "give the verdict and the bundle of one build job"
     if bundle.purpose is not JobPurpose.VERIFY:
         msg = f"the bundle asks devices to {bundle.purpose}, expected one that asks to verify"

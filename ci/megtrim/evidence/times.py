@@ -17,6 +17,7 @@ from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.checks import PENDING, PendingReason
+from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.contest_record import (
     LARGEST_RECORD,
     SKIPPED,
@@ -92,10 +93,11 @@ class BroughtResult:
     """Of the evidence."""
 
 
-def read_times(folders: Sequence[Path]) -> TimesBrought:
+def read_times(folders: Sequence[Path], *, config: str) -> TimesBrought:
     """Return the results of contests in folders of evidence; damaged ones are problems.
 
-    Where ``evidence.json`` cannot be read, the records next to it count by themselves.
+    Where ``evidence.json`` cannot be read, the records next to it count by themselves. Raises
+    InputError for evidence of another configuration than ``config``.
     """
     found: dict[str, list[BroughtResult]] = {}
     problems = []
@@ -104,7 +106,8 @@ def read_times(folders: Sequence[Path]) -> TimesBrought:
             entries = read_evidence(folder)
         except InputError as error:
             problems.append(limits.clean_line(f"evidence that cannot be used: {error.message}"))
-            entries = tuple(_read_records(folder))
+            entries = tuple(_read_records(folder, config))
+        expect_evidence_of(config, f"{folder}: the evidence", entries)
         for evidence in entries:
             if evidence.purpose is not JobPurpose.TIME:
                 what = f"{folder} is to {evidence.purpose}, expected one to time"
@@ -118,7 +121,7 @@ def read_times(folders: Sequence[Path]) -> TimesBrought:
     )
 
 
-def _read_records(folder: Path) -> Iterator[Evidence]:
+def _read_records(folder: Path, config: str) -> Iterator[Evidence]:
     """Yield the evidence of each whole record in a folder, whatever else it holds."""
     files = folder / limits.FILES
     try:
@@ -127,7 +130,7 @@ def _read_records(folder: Path) -> Iterator[Evidence]:
         return
     for digest in names[: limits.MOST_RESULTS]:
         try:
-            yield make_evidence(_read_record(folder, digest), digest)
+            yield make_evidence(_read_record(folder, digest), digest, config=config)
         except (InputError, ValueError):
             continue  # damaged itself, or no record
 

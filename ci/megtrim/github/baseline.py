@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
@@ -101,7 +102,7 @@ class _Stored:
 
 
 def find(
-    api: Api, event: Event, *, artifact: str, now_s: float, quick: bool = False
+    api: Api, event: Event, *, config: str, artifact: str, now_s: float, quick: bool = False
 ) -> FoundBaseline:
     """Return the baseline of the commit that ``event`` is compared with, else the last known one.
 
@@ -113,7 +114,7 @@ def find(
         base = resolve_base(api, event)
     except InfrastructureFailure as failure:
         return _give_up(failure, None)
-    search = _Search(api, event, quick=quick)
+    search = _Search(api, event, config=config, quick=quick)
     try:
         stored = search.list_artifacts(artifact)
     except InfrastructureFailure as failure:
@@ -158,9 +159,10 @@ def resolve_base(api: Api, event: Event) -> Base:
 class _Search:
     """Lists artifacts, checks their runs, opens them, and collects warnings."""
 
-    def __init__(self, api: Api, event: Event, *, quick: bool) -> None:
+    def __init__(self, api: Api, event: Event, *, config: str, quick: bool) -> None:
         self._api = api
         self._event = event
+        self._config = config
         self._quick = quick
         self._root = f"/repos/{event.repository}"
         self.warnings: list[str] = []
@@ -225,7 +227,9 @@ class _Search:
         unpack(data, folder, source="its archive")
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
         sizes = expect_same_kind(stored_sizes, quick=self._quick, shown=SIZES_FILE).sizes
-        return sizes, self._evidence(folder / EVIDENCE_FILE, stored)
+        proofs = self._evidence(folder / EVIDENCE_FILE, stored)
+        expect_evidence_of(self._config, "its proof", proofs.entries)
+        return sizes, proofs
 
     def _evidence(self, path: Path, stored: _Stored) -> EvidenceSet:
         try:

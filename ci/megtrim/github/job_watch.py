@@ -30,6 +30,14 @@ class PollingLimits:
     pickup_s: float
     run_s: float
     prefix: str
+    """First word of the names of device jobs."""
+    config_id: str = ""
+    """Second word, if the configuration has an id; CPU class and shard follow."""
+
+    def is_own(self, name: str) -> bool:
+        """Tell whether a device job is one of those that are waited for."""
+        wanted = f"{self.prefix} {self.config_id}".rstrip()
+        return own_name(name).rsplit(" ", 2)[0] == wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +63,14 @@ class JobWatch:
         self.text = ""
 
     def judge(self, seen: Mapping[str, str]) -> WaitResult | None:
-        """Return the result, or None to keep waiting. ``seen`` maps names to statuses."""
+        """Return the result, or None to keep waiting.
+
+        ``seen`` maps names to statuses; jobs of other configurations only keep runners busy.
+        """
         now = self._clock()
-        ended = [name for name, status in seen.items() if status == _COMPLETED]
-        running = [name for name, status in seen.items() if status == _RUNNING]
-        self._note(ended, running, now)
+        self._note(_with_status(seen, _COMPLETED), _with_status(seen, _RUNNING), now)
+        seen = {name: status for name, status in seen.items() if self._limits.is_own(name)}
+        ended, running = _with_status(seen, _COMPLETED), _with_status(seen, _RUNNING)
         waiting = [name for name in seen if name not in ended and name not in running]
         # Jobs of a matrix appear when they are queued: missing ones are waiting, too.
         unseen = max(0, self._limits.jobs - len(seen))
@@ -104,9 +115,13 @@ def _reason(given_up: int, held: Sequence[str]) -> PendingReason:
     return PendingReason.NO_RUNNER if given_up else PendingReason.LATE
 
 
+def _with_status(seen: Mapping[str, str], wanted: str) -> list[str]:
+    return [name for name, status in seen.items() if status == wanted]
+
+
 def _class(name: str) -> str:
-    """Return the job's name without caller and shard: jobs of one class share runners."""
-    return own_name(name).rpartition(" ")[0]
+    """Return the CPU class in a job's name, before the shard: jobs of one class share runners."""
+    return own_name(name).rpartition(" ")[0].rpartition(" ")[2]
 
 
 def own_name(name: str) -> str:

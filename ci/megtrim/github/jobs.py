@@ -55,7 +55,7 @@ def wait(
 def _fetch_job_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
     """Return the status of each device job by its name.
 
-    If one run calls the workflow twice, the jobs of both calls are included.
+    If one run calls the workflow several times, the jobs of all calls are included.
     """
     path = (
         f"/repos/{event.repository}/actions/runs/{event.run_id}/attempts/{event.run_attempt}/jobs"

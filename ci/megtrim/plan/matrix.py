@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config.value_types import NAME_PATTERN
+from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of
 from megtrim.errors import InputError
 
 MOST_JOBS = 256
@@ -56,21 +57,26 @@ class MatrixEntry:
     shard: Shard
     artifact: str
     """Name of the artifact that the job uploads."""
+    config_id: str = ""
+    """Of the configuration; jobs of several may be in one run."""
 
     def as_json(self) -> dict[str, str]:
         """Return the entry in the form of GitHub's matrix."""
         return {
-            "name": f"{self.cpu_class} {self.shard}",
+            "name": " ".join(filter(None, (self.config_id, self.cpu_class, str(self.shard)))),
             "class": self.cpu_class,
             "shard": str(self.shard),
             "artifact": self.artifact,
         }
 
 
-def entries(counts: Mapping[str, int], *, per_job: int, artifact: str) -> tuple[MatrixEntry, ...]:
+def entries(
+    counts: Mapping[str, int], *, per_job: int, artifact: str, config: str = DEFAULT_CONFIG
+) -> tuple[MatrixEntry, ...]:
     """Return the jobs for the number of scenarios of each class, at most ``per_job`` each.
 
-    Classes are sorted; one without scenarios has no job. Artifact names start with ``artifact``.
+    Classes are sorted; one without scenarios has no job. Artifact names start with ``artifact``;
+    they and the names of the jobs follow ``config``, a path from the top of the repository.
     """
     for name in counts:
         if len(name) > 200 or _NAME.fullmatch(name) is None:
@@ -87,7 +93,8 @@ def entries(counts: Mapping[str, int], *, per_job: int, artifact: str) -> tuple[
         MatrixEntry(
             cpu_class=name,
             shard=Shard(index=index, count=_jobs(count, size)),
-            artifact=f"{artifact}-{name}-{index}",
+            artifact=f"{artifact}{infix_of(config)}{name}-{index}",
+            config_id=id_of(config),
         )
         for name, count in wanted.items()
         for index in range(1, _jobs(count, size) + 1)

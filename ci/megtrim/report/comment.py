@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from megtrim.config_id import id_of
 from megtrim.report import comment_details, neighbours, sizes, switches
 from megtrim.report.formatting import (
     CHECK_SIGNS,
@@ -129,11 +130,13 @@ def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[
 
 def _opening(verdict: Verdict) -> str:
     sign, project = VERDICT_SIGNS[verdict.verdict], code(verdict.project)
+    config = verdict.invocation.config
+    of = f" ({code(config)})" if id_of(config) else ""
     speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
     meaning = "" if speaks_for_itself else f" {MEANINGS[verdict.verdict]}"
     return "\n\n".join(
         (
-            f"## {sign} megtrim: {verdict.verdict} for {project}",
+            f"## {sign} megtrim: {verdict.verdict} for {project}{of}",
             sizes.glance(verdict),
             f"{prose(f'{verdict.headline}.')}{meaning}",
         )

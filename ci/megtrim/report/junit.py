@@ -3,8 +3,9 @@
 Pure. A product failure is a ``failure``, whatever kept a check from being made is an ``error``,
 and a check without a statement is ``skipped``. Publishers trust the totals in the attributes,
 need a name for each suite and a time for each case, and take cases of the same name for retries
-of one test. The library that writes the XML turns a case green, or raises, for a failure without
-message and output, a time of 0, or a lone surrogate. This module never passes any of these.
+of one test: suites and classes follow the configuration. The library that writes the XML turns a
+case green, or raises, for a failure without message and output, a time of 0, or a lone surrogate.
+This module never passes any of these.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
+from megtrim.config_id import suffix_of
 from megtrim.errors import ProductFailure
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report.formatting import group_digits, list_urgent
@@ -83,7 +85,7 @@ def render(verdict: Verdict) -> str:
     """Return the whole XML document, without timestamps and host names."""
     numbers = {} if verdict.performance is None else properties(verdict.performance)
     room = LIMIT - (PROPERTIES_LIMIT if numbers else 0)
-    return _document(_cases(verdict, room), numbers)
+    return _document(_cases(verdict, room), verdict.invocation.config, numbers)
 
 
 def render_ending(ending: EarlyExit) -> str:
@@ -101,15 +103,18 @@ def render_ending(ending: EarlyExit) -> str:
         line=0,
         time_s=_LEAST_TIME_S,
     )
-    return _document([case])
+    return _document([case], ending.config)
 
 
-def _document(cases: list[_Case], numbers: Mapping[str, str] = MappingProxyType({})) -> str:
+def _document(
+    cases: list[_Case], config: str, numbers: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return the document; ``numbers`` become properties of the suite of times."""
+    top = f"megtrim{suffix_of(config)}"
     suites = [
         TestSuite(
-            f"megtrim.{stage}",
-            [_build_test_case(case) for case in group],
+            f"{top}.{stage}",
+            [_build_test_case(case, top) for case in group],
             properties=dict(numbers) if stage == _STAGES[CheckKind.LATENCY] else None,
         )
         for stage, group in groupby(cases, key=lambda case: case.stage)
@@ -117,9 +122,7 @@ def _document(cases: list[_Case], numbers: Mapping[str, str] = MappingProxyType(
     text: str = to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
     skipped = sum(case.is_skipped() for suite in suites for case in suite.test_cases)
     # The library writes neither a name nor a skipped count on the root element.
-    named = text.rstrip().replace(
-        "<testsuites", f'<testsuites name="megtrim" skipped="{skipped}"', 1
-    )
+    named = text.rstrip().replace("<testsuites", f'<testsuites name="{top}" skipped="{skipped}"', 1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{named}\n'
 
 
@@ -208,10 +211,10 @@ def _others(checks: list[Check], verdict: Verdict) -> _Case:
     )
 
 
-def _build_test_case(case: _Case) -> TestCase:
+def _build_test_case(case: _Case, top: str) -> TestCase:
     written = TestCase(
         case.name,
-        classname=f"megtrim.{case.stage}",
+        classname=f"{top}.{case.stage}",
         elapsed_sec=case.time_s,
         file=case.file,
         line=case.line,

@@ -13,6 +13,7 @@ from typing import Any
 
 _LEG = re.compile(r"(.*\d/\d+)-\d+")
 """act numbers the legs of a matrix behind the job's name."""
+_CALLER_LEG = re.compile(r"(.+)-\d+")
 _NO_RUNNER = "Skipping unsupported platform"
 
 
@@ -63,8 +64,12 @@ class Journal:
         return self._note(parts[0], _name(parts[2], record), record)
 
     def _note(self, caller: str, name: str, record: dict[str, Any]) -> bool:
-        changed = name not in self.jobs
-        job = self.jobs.setdefault(name, Job(name=name, caller=caller))
+        leg = _CALLER_LEG.fullmatch(caller)
+        caller = leg[1] if leg else caller
+        # The legs of a caller's matrix have jobs of the same names.
+        key = f"{caller} / {name}" if leg else name
+        changed = key not in self.jobs
+        job = self.jobs.setdefault(key, Job(name=name, caller=caller))
         text = record["msg"].rstrip("\n")
         if _NO_RUNNER in text:
             job.taken = False

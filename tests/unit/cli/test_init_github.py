@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from megtrim.config_id import id_of
 from unit.cli.support import Shell
 from unit.engines.megengine_trees import NEWEST
 from unit.engines.support import write
@@ -18,6 +19,8 @@ WRITTEN = (
     ".github/workflows/megtrim-refresh.yml",
     ".github/workflows/megtrim-night.yml",
 )
+TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
+"""Those of ``trim/megtrim.yaml``."""
 
 
 @pytest.fixture
@@ -58,22 +61,69 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     """Below the repository's top folder; a second time nothing is left to write."""
     team.model("resnet18-s.mge")
     write(team.folder / "engine", NEWEST)
-    assert team("init", "-c", "trim/m.yaml", "resnet18-s.mge", "--engine", "engine").status == 0
+    config = ("-c", "trim/megtrim.yaml")
+    assert team("init", *config, "resnet18-s.mge", "--engine", "engine").status == 0
 
-    first = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
-    second = team("init", "-c", "trim/m.yaml", *KIT, "--branch", "trunk")
+    first = team("init", *config, *KIT, "--branch", "trunk")
+    second = team("init", *config, *KIT, "--branch", "trunk")
 
     assert (first.status, second.status) == (0, 0)
     assert first.out.count("wrote ") == 3
     assert second.out.count("wrote ") == 0
-    assert given(team.folder, WRITTEN[0]) == {
-        "config": "trim/m.yaml",
+    assert given(team.folder, TRIM[0]) == {
+        "config": "trim/megtrim.yaml",
         "packages": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
         "pull-request": "${{ inputs.pull-request }}",
     }
-    assert given(team.folder, WRITTEN[1])["keep-set"] == "trim/megtrim/keepset"
-    check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
+    assert given(team.folder, TRIM[1])["keep-set"] == "trim/megtrim/keepset"
+    check = (team.folder / TRIM[0]).read_text(encoding="utf-8")
     assert 'branches: ["trunk"]' in check
+
+
+def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
+    """Those of the first stay as they are; so do both if this is run again."""
+    for config in ("megtrim.yaml", "android/megtrim.yaml", "megtrim-quick.yaml"):
+        assert team("init", "-c", config, "tiny-vgg.sample").status == 0
+    first = team("init", *KIT)
+    before = {name: (team.folder / name).read_bytes() for name in WRITTEN}
+    second = team("init", "-c", "android/megtrim.yaml", *KIT)
+    third = team("init", "-c", "megtrim-quick.yaml", *KIT)
+
+    assert (first.status, second.status, third.status) == (0, 0, 0)
+    assert {name: (team.folder / name).read_bytes() for name in WRITTEN} == before
+    assert second.out.splitlines()[-1] == (
+        "next: megtrim trim --config android/megtrim.yaml, commit, "
+        'and require the check "size android / verdict"'
+    )
+    found = sorted(path.name for path in (team.folder / ".github/workflows").iterdir())
+    quick = id_of("megtrim-quick.yaml")
+    assert found == sorted(
+        f"megtrim{part}{end}.yml"
+        for part in ("", "-refresh", "-night")
+        for end in ("", ".android", f".{quick}")
+    )
+    assert given(team.folder, ".github/workflows/megtrim-refresh.android.yml") == {
+        "config": "android/megtrim.yaml",
+        "keep-set": "android/megtrim/keepset",
+        "size-check": "megtrim.android.yml",
+    }
+
+
+def test_a_configuration_has_one_set_of_callers(team: Shell) -> None:
+    """Two would write one comment; which files they are is for the team to say."""
+    assert team("init", "-c", "trim/megtrim.yaml", "tiny-vgg.sample").status == 0
+    assert team("init", "-c", "trim/megtrim.yaml", *KIT).status == 0
+    old = team.folder / WRITTEN[0]
+    (team.folder / TRIM[0]).rename(old)
+
+    answer = team("init", "-c", "trim/megtrim.yaml", *KIT)
+
+    assert answer.status == 2
+    assert answer.err == (
+        f"megtrim: {old} calls the kit for trim/megtrim.yaml already\n"
+        "  keep it, or remove it and run this again\n"
+    )
+    assert not (team.folder / TRIM[0]).exists()
 
 
 def test_a_caller_that_was_edited_stays(team: Shell) -> None:
@@ -130,7 +180,8 @@ def test_a_repository_is_looked_for_as_high_as_git_may(
     assert refused.status == 2
     assert "is in no git repository" in refused.err
     assert found.status == 0
-    assert (team.folder / WRITTEN[0]).is_file()
+    own = f".{id_of('tmp/inner/megtrim.yaml')}.yml"
+    assert (team.folder / WRITTEN[0].replace(".yml", own)).is_file()
 
 
 def test_a_keep_set_outside_is_refused(team: Shell) -> None:

@@ -13,6 +13,7 @@ from megtrim.config.workflow_templates import (
     SIZE_CHECK,
     Callers,
     Kit,
+    name_check,
     workflows,
 )
 from megtrim.errors import InputError
@@ -28,12 +29,48 @@ CALLERS = Callers(
 
 def test_all_callers_are_written() -> None:
     """In the folder where GitHub looks for them."""
-    texts = workflows(CALLERS)
+    texts = workflows(replace(CALLERS, config="megtrim.yaml"))
 
     assert list(texts) == [SIZE_CHECK, REFRESH, NIGHT]
     assert SIZE_CHECK == ".github/workflows/megtrim.yml"
     assert REFRESH == ".github/workflows/megtrim-refresh.yml"
     assert NIGHT == ".github/workflows/megtrim-night.yml"
+
+
+def test_names_follow_the_configuration() -> None:
+    """Files, workflows, jobs and the required check; the default one needs no more words."""
+    default = workflows(replace(CALLERS, config="megtrim.yaml"))
+    android = workflows(replace(CALLERS, config="android/megtrim.yaml"))
+
+    assert list(default) == [SIZE_CHECK, REFRESH, NIGHT]
+    assert list(android) == [
+        ".github/workflows/megtrim.android.yml",
+        ".github/workflows/megtrim-refresh.android.yml",
+        ".github/workflows/megtrim-night.android.yml",
+    ]
+    documents = [yaml.safe_load(text) for text in (*default.values(), *android.values())]
+    assert [document["name"] for document in documents] == [
+        *("megtrim", "megtrim refresh", "megtrim night"),
+        *("megtrim android", "megtrim refresh android", "megtrim night android"),
+    ]
+    jobs = [next(iter(document["jobs"].values())) for document in documents]
+    assert [job["name"] for job in jobs] == [
+        *("size", "refresh", "night", "size android", "refresh android", "night android"),
+    ]
+    assert name_check("megtrim.yaml") == "size / verdict"
+    assert name_check("android/megtrim.yaml") == "size android / verdict"
+    assert 'the check "size / verdict"' in default[SIZE_CHECK]
+    assert 'the check "size android / verdict"' in android[".github/workflows/megtrim.android.yml"]
+    assert jobs[4]["with"]["size-check"] == "megtrim.android.yml"
+
+
+def test_two_configurations_share_no_file() -> None:
+    """Whatever their folders are called."""
+    folders = ("refresh", "night", "android")
+    configs = ("megtrim.yaml", *(f"{folder}/megtrim.yaml" for folder in folders))
+    paths = [path for config in configs for path in workflows(replace(CALLERS, config=config))]
+
+    assert len({*paths}) == 12
 
 
 def test_what_a_caller_says() -> None:
@@ -52,6 +89,7 @@ def test_what_a_caller_says() -> None:
     assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"] == {
         "config": "trim/megtrim.yaml",
         "keep-set": "trim/keepset",
+        "size-check": "megtrim.trim.yml",
     }
     assert yaml.safe_load(night)["jobs"]["night"]["with"] == {"config": "trim/megtrim.yaml"}
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.device_jobs.times_join import join_times
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle
@@ -61,7 +62,7 @@ def joined(
 ) -> Verdict:
     """Join what lies in a folder; the verdict can be read again."""
     judge = TimesJudge(
-        brought=read_times([folder]),
+        brought=read_times([folder], config=DEFAULT_CONFIG),
         devices=(PHONE,),
         pending=pending,
         today=date.fromisoformat(DAY),

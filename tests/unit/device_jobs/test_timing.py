@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.console import Console
 from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
@@ -129,7 +130,7 @@ def test_samples_are_brought_back(place: Place) -> None:
     (entry,) = found.evidence.entries
     assert entry.device.name == "pixel-6"
     made = parse_record(found.files[str(row.times)].decode(), source="x")
-    assert make_evidence(made, str(row.times)) == entry
+    assert make_evidence(made, str(row.times), config=DEFAULT_CONFIG) == entry
     assert made.origin.bundle == BUNDLE
 
 

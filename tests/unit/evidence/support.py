@@ -86,6 +86,7 @@ def proven(id_: str = SCENARIO, binding: str = BINDING) -> ProvenScenario:
 
 def bundle(**changes: Any) -> Bundle:
     values: dict[str, Any] = {
+        "config": "megtrim.yaml",
         "purpose": JobPurpose.VERIFY,
         "target": "load_and_run",
         "machine": "aarch64",
@@ -121,6 +122,7 @@ def result(**changes: Any) -> EvidenceResult:
 
 def evidence(*results: EvidenceResult, **changes: Any) -> Evidence:
     values: dict[str, Any] = {
+        "config": "megtrim.yaml",
         "purpose": JobPurpose.VERIFY,
         "cpu_class": "any",
         "device": DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"}),

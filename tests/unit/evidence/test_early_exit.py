@@ -14,8 +14,8 @@ ENDING = EarlyExit(exit=2, message="megtrim.yaml: no models", hint="add one")
 
 def test_an_ending_comes_back_as_it_went() -> None:
     """With its message and hint."""
-    data = {"version": 1, "exit": 2, "message": "megtrim.yaml: no models", "hint": "add one"}
-    text = json.dumps(data, indent=1) + "\n"
+    what = {"exit": 2, "message": "megtrim.yaml: no models", "hint": "add one"}
+    text = json.dumps({"version": 2, "config": "megtrim.yaml", **what}, indent=1) + "\n"
 
     assert dump_ending(ENDING) == text
     assert parse_ending(text, source="x") == ENDING

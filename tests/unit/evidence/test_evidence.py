@@ -69,7 +69,7 @@ def test_evidence_comes_back_as_it_went() -> None:
 
     assert parse_set(dump_set(several), source="x") == several
     assert parse_set(dump_set(EvidenceSet(entries=())), source="x").entries == ()
-    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 3,\n "entries": []\n}\n'
+    assert dump_set(EvidenceSet(entries=())) == '{\n "version": 4,\n "entries": []\n}\n'
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -145,8 +145,8 @@ def test_a_log_has_no_escape_sequences(key: str, text: str) -> None:
             put(*RESULT, "conditions", "unmet", value="a\nb"),
             "unmet: found 'a\\nb', which no machine",
         ),
-        (put("version", value=4), "version: found 4, expected 3"),
-        (put("version", value=1), "version: found 1, expected 3"),
+        (put("version", value=5), "version: found 5, expected 4"),
+        (put("version", value=1), "version: found 1, expected 4"),
     ],
 )
 def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import InputError
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import ImportedEvidence, read_brought
@@ -33,7 +34,7 @@ def folder(path: Path, **changes: Any) -> Path:
 
 
 def read_traces(folders: tuple[Path, ...]) -> Mapping[str, ImportedEvidence]:
-    return read_brought(folders)[JobPurpose.TRACE]
+    return read_brought(folders, config=DEFAULT_CONFIG)[JobPurpose.TRACE]
 
 
 def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_functions_are_kept_apart_from_traces(tmp_path: Path) -> None:
     """One scenario has both: they are of two rounds."""
     folder(tmp_path / "a")
     place = recorded(tmp_path / "b", b"a list")
-    found = read_brought((tmp_path,))
+    found = read_brought((tmp_path,), config=DEFAULT_CONFIG)
     given = found[JobPurpose.RECORD][SCENARIO]
 
     assert (list(found), list(found[JobPurpose.TRACE])) == (
@@ -155,11 +156,11 @@ def test_two_different_lists_are_refused(tmp_path: Path) -> None:
     """As two traces are; the same twice is one."""
     recorded(tmp_path / "a", b"a list")
     recorded(tmp_path / "b", b"a list", time_s=9.0)
-    assert list(read_brought((tmp_path,))[JobPurpose.RECORD]) == [SCENARIO]
+    assert list(read_brought((tmp_path,), config=DEFAULT_CONFIG)[JobPurpose.RECORD]) == [SCENARIO]
     recorded(tmp_path / "c", b"another")
 
     with pytest.raises(InputError) as caught:
-        read_brought((tmp_path,))
+        read_brought((tmp_path,), config=DEFAULT_CONFIG)
     assert caught.value.message == (
         f"{SCENARIO}: {tmp_path / 'a'} and {tmp_path / 'c'} bring different lists of its functions"
     )
@@ -171,9 +172,10 @@ def test_a_list_that_is_too_large_is_refused(
     """It would be read whole."""
     recorded(tmp_path / "a", b"a list")
     monkeypatch.setattr("megtrim.evidence.imported.LARGEST_LIST", 5)
+    every = read_brought((tmp_path,), config=DEFAULT_CONFIG)
 
     with pytest.raises(InputError, match="found more than 5 bytes"):
-        read_brought((tmp_path,))[JobPurpose.RECORD][SCENARIO].load_functions()
+        every[JobPurpose.RECORD][SCENARIO].load_functions()
 
 
 def test_a_trace_of_another_digest_is_refused(tmp_path: Path) -> None:
@@ -197,3 +199,15 @@ def test_a_trace_that_is_too_large_is_refused(tmp_path: Path) -> None:
         given.load_trace()
     cache = replace(given, cache_sha256=digest)
     assert cache.load_cache() == data
+
+
+def test_traces_of_another_configuration_are_refused(tmp_path: Path) -> None:
+    """Scenarios may be called the same."""
+    folder(tmp_path / "a")
+
+    with pytest.raises(InputError) as error:
+        read_brought((tmp_path,), config="android/megtrim.yaml")
+    assert error.value.message == (
+        f"{tmp_path / 'a'}: the evidence by pixel-6 is of the configuration megtrim.yaml, "
+        "expected one of android/megtrim.yaml"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.checks import PendingReason
@@ -55,7 +56,7 @@ def choose(
         "today": date.fromisoformat(DAY),
         "bundle": BUNDLE,
     }
-    judge = TimesJudge(brought=read_times([folder]), **{**given, **changes})
+    judge = TimesJudge(brought=read_times([folder], config=DEFAULT_CONFIG), **{**given, **changes})
     asked = AskedContest(
         id=id_,
         cpu_class="any",
@@ -248,7 +249,7 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     not_json(tmp_path / "a")
     verification(tmp_path / "b")
     write_times(tmp_path / "c", record())
-    brought = read_times([tmp_path])
+    brought = read_times([tmp_path], config=DEFAULT_CONFIG)
 
     assert {id_: len(every) for id_, every in brought.found.items()} == {CONTEST: 2}
     damaged, other = brought.problems

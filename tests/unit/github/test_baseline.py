@@ -23,6 +23,7 @@ OTHER = {("load_and_run", "plain"): 2000, ("load_and_run", "reduced"): 200}
 PROOFS = EvidenceSet(
     entries=(
         Evidence(
+            config="megtrim.yaml",
             purpose=JobPurpose.VERIFY,
             cpu_class="any",
             device=DeviceIdentity(name="pixel-6", kind="adb", facts={}),
@@ -56,11 +57,18 @@ class Team:
     head: str
     event: Event
 
-    def find(self, event: Event | None = None, *, quick: bool = False) -> FoundBaseline:
+    def find(
+        self,
+        event: Event | None = None,
+        *,
+        config: str = "megtrim.yaml",
+        quick: bool = False,
+    ) -> FoundBaseline:
         """Look for the baseline of the pull request, or of another event."""
         return find(
             self.asking.api,
             event or self.event,
+            config=config,
             artifact="megtrim-baseline",
             now_s=self.repository.now.timestamp(),
             quick=quick,
@@ -581,3 +589,12 @@ def test_a_merge_base_that_is_no_commit_is_no_answer(team: Team) -> None:
         "none: GitHub did not answer (sha: found '$(reboot)', expected a commit)"
     )
     assert found.rebuild == ""
+
+
+def test_the_baseline_of_another_configuration_is_passed_over(team: Team) -> None:
+    """If two share one artifact's name: the merge base is built instead."""
+    team.repository.artifact(team.repository.run(team.base), archive())
+    found = team.find(config="android/megtrim.yaml")
+
+    assert (found.how, found.sizes, found.rebuild) == (BaselineSource.NONE, {}, team.base)
+    assert "its proof by pixel-6 is of the configuration megtrim.yaml" in found.source

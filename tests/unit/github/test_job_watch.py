@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -106,3 +107,23 @@ def test_what_is_left_is_never_nothing() -> None:
 def test_a_job_is_known_by_its_own_name(name: str, own: str) -> None:
     """Without the names of the workflows that call it."""
     assert own_name(name) == own
+
+
+def test_jobs_of_other_configurations_are_not_waited_for() -> None:
+    """They have the id of their configuration before their class, or none."""
+    limits = PollingLimits(jobs=1, pickup_s=1, run_s=1, prefix="device", config_id="android")
+    names = ("device android desk 1/1", "device desk 1/1", "device linux desk 1/1")
+
+    assert [limits.is_own(f"size / {name}") for name in names] == [True, False, False]
+    assert [replace(limits, config_id="").is_own(name) for name in names] == [False, True, False]
+
+
+def test_a_runner_that_serves_another_configuration_is_there() -> None:
+    """The phone is busy with it, and comes to this one next."""
+    watched = Watched(jobs=1)
+    theirs = "device android pixel-6 1/1"
+    queued = {"device pixel-6 1/1": "queued", theirs: "in_progress"}
+
+    assert watched.after(0, queued) == "waits"
+    assert watched.after(PICKUP_S, queued) == "waits"
+    assert watched.after(0, {**queued, "device pixel-6 1/1": "completed"}) == "ended"

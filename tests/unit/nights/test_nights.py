@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.console import Console
 from megtrim.device_jobs.times_join import join_times
 from megtrim.device_jobs.worker import DeviceJob, run
@@ -110,7 +111,7 @@ def make_bundle(folder: Path) -> Bundle:
 def join_night(brought: Path, bundle: Bundle) -> Verdict:
     """Return the verdict of what device jobs brought, which can be read again."""
     judge = TimesJudge(
-        brought=read_times([brought]),
+        brought=read_times([brought], config=DEFAULT_CONFIG),
         devices=(device(),),
         pending=None,
         today=date.fromisoformat(DAY),

@@ -39,6 +39,18 @@ def test_an_entry_is_what_a_workflow_reads() -> None:
     ]
 
 
+def test_jobs_of_another_configuration_have_other_names() -> None:
+    """Several may be in one run: their jobs are waited for, their artifacts found one by one."""
+    (entry,) = entries({"pixel": 1}, per_job=20, artifact="x", config="android/megtrim.yaml")
+
+    assert entry.as_json() == {
+        "name": "android pixel 1/1",
+        "class": "pixel",
+        "shard": "1/1",
+        "artifact": "x.android.pixel-1",
+    }
+
+
 @pytest.mark.parametrize(
     ("counts", "per_job", "names"),
     [

@@ -578,3 +578,16 @@ def test_a_large_verdict_is_written_at_once() -> None:
 
     assert "<summary>What was kept: 2,000 of 3,225 regions</summary>" in text
     assert len(text) < 6_000
+
+
+def test_the_first_line_names_a_configuration_that_is_not_alone() -> None:
+    """Each of a pull request's comments is of one; the default one needs no name."""
+    verdict = passing()
+    other = replace(verdict.invocation, config="android/megtrim.yaml")
+    first, second = (
+        comment.render(each).splitlines()[0]
+        for each in (verdict, replace(verdict, invocation=other))
+    )
+
+    assert first.endswith("for `camera-app`")
+    assert second == f"{first} (`android/megtrim.yaml`)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -378,3 +378,26 @@ def test_an_ending_without_words_is_reported_all_the_same() -> None:
     (case,) = ET.fromstring(text).iter("testcase")
 
     assert outcome(case) == "error"
+
+
+def test_results_of_two_configurations_are_two_tests() -> None:
+    """A publisher takes cases of one class and name for retries of one test."""
+    verdict = passing()
+    other = replace(verdict.invocation, config="android/megtrim.yaml")
+    texts = [junit.render(each) for each in (verdict, replace(verdict, invocation=other))]
+    ending = EarlyExit(config="android/megtrim.yaml", exit=2, message="no models", hint="")
+    texts.append(junit.render_ending(ending))
+    one, two, ended = ({*_identities(text)} for text in texts)
+
+    assert not one & two
+    assert {name.replace("megtrim.android", "megtrim") for name in two} == one
+    assert ended == {"megtrim.android.report verdict"}
+    roots = [ET.fromstring(text).get("name") for text in texts]
+    assert roots == ["megtrim", "megtrim.android", "megtrim.android"]
+
+
+def _identities(text: str) -> Iterator[str]:
+    for suite in ET.fromstring(text):
+        for case in suite.iter("testcase"):
+            assert str(case.get("classname")) == suite.get("name")
+            yield f"{case.get('classname')} {case.get('name')}"

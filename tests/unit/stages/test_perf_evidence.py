@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.device_jobs.contests import describe_times
 from megtrim.device_jobs.pack import list_runners
 from megtrim.errors import InfrastructureFailure
@@ -44,7 +45,7 @@ def asked(session: Session) -> BundleContest:
 def taking(session: Session, folder: Path) -> Session:
     """Return the session that takes what lies in a folder."""
     judge = TimesJudge(
-        brought=read_times([folder]),
+        brought=read_times([folder], config=DEFAULT_CONFIG),
         devices=list_runners(session.request),
         pending=None,
         today=date(2027, 1, 31),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.cli.options import DEFAULT_OUT
+from megtrim.config_id import suffix_of
 from megtrim.verdict.invocation import Invocation
 
 REPORT_ARTIFACT = "megtrim-report"
@@ -37,10 +38,11 @@ def invocation_of(
     config = options["config"]
     out = render_path(options["out"])
     baseline = render_path(options.get("baseline"))
+    shown = render_path(config) or str(config)
     if options.get("baseline") and not baseline:
-        baseline = f"{REPORT_ARTIFACT}/{BASELINE_FILE}"
+        baseline = f"{REPORT_ARTIFACT}{suffix_of(shown)}/{BASELINE_FILE}"
     return Invocation(
-        config=render_path(config) or str(config),
+        config=shown,
         out="" if out == DEFAULT_OUT else out,
         engine=render_path(options["engine"]),
         image=options.get("image") or "",

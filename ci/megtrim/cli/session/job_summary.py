@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from megtrim.config_id import id_of, is_inside
 from megtrim.errors import MegtrimError
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.input_files import read_bytes
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.annotations import Annotation, Level, annotate
 from megtrim.report.comment import Links, render, where
-from megtrim.report.markup import block
+from megtrim.report.markup import block, code
 from megtrim.report.text import one_line
 from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
@@ -27,7 +28,7 @@ _LARGEST_PAGE = 1024 * 1024
 _LONGEST_ENDING = 4_000
 _ENDED = "megtrim ended before a verdict"
 _NOTHING = """\
-### megtrim: nothing is known
+### megtrim: nothing is known{of}
 
 The build job left no report, so nothing is known about the size of this change. Its log says why.
 """
@@ -67,7 +68,8 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
         return SummaryPage(text=render(named, links=links), annotations=annotations, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
-    ended = _NOTHING if ending is None else _ending_page(ending)
+    of = f" ({code(config)})" if id_of(config) else ""
+    ended = _NOTHING.format(of=of) if ending is None else _ending_page(ending, of)
     run = where(links)
     return SummaryPage(
         text=left or (f"{ended}\n{run}\n" if run else ended),
@@ -90,33 +92,28 @@ def _name_project(verdict: Verdict, config: str, repository: str) -> Verdict:
     At the root of a repository the folder is that of a checkout, which a workflow names as it
     likes; the repository has a name that people know.
     """
-    if not repository or not _is_inside(config) or len(PurePosixPath(config).parts) > 1:
+    if not repository or not is_inside(config) or len(PurePosixPath(config).parts) > 1:
         return verdict
     return replace(verdict, project=repository.partition("/")[2])
 
 
-def _ending_page(ending: EarlyExit) -> str:
+def _ending_page(ending: EarlyExit, of: str) -> str:
     said = block(str(ending), limit=_LONGEST_ENDING)
-    return f"### {_ENDED}\n\n{said}\n"
+    return f"### {_ENDED}{of}\n\n{said}\n"
 
 
 def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
     message = one_line(str(ending), limit=_LONGEST_ENDING)
     annotation = Annotation(level=Level.ERROR, file="", line=0, title=_ENDED, message=message)
-    return replace(annotation, file=config) if _is_inside(config) else annotation
+    return replace(annotation, file=config) if is_inside(config) else annotation
 
 
 def _rebase_annotation(annotation: Annotation, config: str) -> Annotation:
     """Return an annotation whose file is named from the root of the repository."""
     folder = PurePosixPath(config).parent
-    if not annotation.file or not _is_inside(config):
+    if not annotation.file or not is_inside(config):
         return annotation
     return replace(annotation, file=str(folder / annotation.file))
-
-
-def _is_inside(config: str) -> bool:
-    path = PurePosixPath(config)
-    return not path.is_absolute() and ".." not in path.parts
 
 
 def _text(path: Path, most: int) -> str | None:

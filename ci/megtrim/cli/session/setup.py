@@ -304,7 +304,9 @@ def _make_request(
     options: Options, loaded: LoadedConfig, processes: ProcessRunner, *, accept: bool
 ) -> TrimRequest:
     """Return what is asked for, apart from an earlier program, which may not be there."""
-    brought = read_brought(options.traces) if options.traces else {}
+    invocation = invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set)
+    traces = options.traces
+    brought = read_brought(traces, config=invocation.config) if traces else {}
     return TrimRequest(
         loaded=loaded,
         today=read_today(),
@@ -314,7 +316,7 @@ def _make_request(
         full=_full(options) if options.quick else None,
         neighbours=options.neighbours,
         baseline=options.baseline,
-        invocation=invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set),
+        invocation=invocation,
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
     )

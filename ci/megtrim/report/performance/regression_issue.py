@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.commit_digest import COMMIT_DIGEST
+from megtrim.config_id import id_of
 from megtrim.errors import InputError
 from megtrim.perf.time_stage import TimeStage
 from megtrim.report.markup import block, code, link, table
@@ -74,9 +75,7 @@ def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
     """Return title and body; equal actions give equal texts, whichever attempt of a job asks."""
     record = action.record
     parts = [*_parts(action, where), f"*{_HOW_IT_ENDS}*", _write_record(record)]
-    return IssueText(
-        title=_title(record.scenario), body="\n\n".join(part for part in parts if part)
-    )
+    return IssueText(title=_title(record), body="\n\n".join(part for part in parts if part))
 
 
 def read_record(body: str) -> RegressionRecord | None:
@@ -100,11 +99,12 @@ def _write_record(record: RegressionRecord) -> str:
     return f"{_MARK}{inert}{_END}"
 
 
-def _title(scenario: str) -> str:
+def _title(record: RegressionRecord) -> str:
     """Return a title of plain letters: GitHub looks for names and code in titles, too."""
-    name, _, cpu_class = one_line(scenario).partition("@")
+    name, _, cpu_class = one_line(record.scenario).partition("@")
     text = f"{name} on {cpu_class} got slower" if cpu_class else f"{name} got slower"
-    return re.sub(r"[^A-Za-z0-9._/ -]", "_", text)[:_LONGEST_TITLE]
+    of = f"{id_}: " if (id_ := id_of(record.config)) else ""
+    return f"{of}{re.sub(r'[^A-Za-z0-9._/ -]', '_', text)}"[:_LONGEST_TITLE]
 
 
 def _parts(action: IssueAction, where: NightPlace) -> Iterator[str]:

@@ -53,3 +53,6 @@ def test_a_job_is_read_at_the_top_of_a_checkout() -> None:
     chosen = options(out=Path("../out"), baseline=Path("../out/baseline/sizes.json"))
 
     assert invocation_of(chosen, IN_CI) == Invocation(baseline="megtrim-report/baseline.json")
+    android = {**chosen, "config": Path("android/megtrim.yaml")}
+    report = "megtrim-report.android/baseline.json"
+    assert invocation_of(android, IN_CI).baseline == report

@@ -58,7 +58,7 @@ def test_a_run_that_ended_early_says_why(tmp_path: Path) -> None:
     (tmp_path / "ending.json").write_text(dump_ending(ENDING), encoding="utf-8")
     found = page(tmp_path)
 
-    assert found.text.startswith("### megtrim ended before a verdict\n")
+    assert found.text.startswith("### megtrim ended before a verdict (`trim/megtrim.yaml`)\n")
     assert ENDING.message in found.text
     assert str(LINKS.run) in found.text
     [annotation] = found.annotations
@@ -69,7 +69,7 @@ def test_a_folder_without_anything_is_a_page_too(tmp_path: Path) -> None:
     """Nothing is known, which is not good news."""
     found = page(tmp_path)
 
-    assert found.text.startswith("### megtrim: nothing is known\n")
+    assert found.text.startswith("### megtrim: nothing is known (`trim/megtrim.yaml`)\n")
     assert (found.annotations, found.problems) == ((), ())
 
 
@@ -83,3 +83,16 @@ def test_a_damaged_verdict_is_a_problem_and_the_rest_is_shown(tmp_path: Path) ->
     [problem] = found.problems
     assert isinstance(problem, InputError)
     assert str(tmp_path / "verdict.json") in problem.message
+
+
+def test_a_page_without_a_verdict_names_its_configuration(tmp_path: Path) -> None:
+    """If it is not the default one: a pull request has a comment of each."""
+    config = "android/megtrim.yaml"
+    nothing = read_page(tmp_path, config=config, links=LINKS).text
+    (tmp_path / "ending.json").write_text(dump_ending(ENDING), encoding="utf-8")
+    ended = read_page(tmp_path, config=config, links=LINKS).text
+
+    assert nothing.startswith(f"### megtrim: nothing is known (`{config}`)\n")
+    assert ended.startswith(f"### megtrim ended before a verdict (`{config}`)\n")
+    alone = read_page(tmp_path, config="megtrim.yaml", links=LINKS).text
+    assert alone.startswith("### megtrim ended before a verdict\n")

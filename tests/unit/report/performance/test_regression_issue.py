@@ -78,6 +78,13 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
     assert f"[The night]({WHERE.run_url}) keeps its page" in text.body
 
 
+def test_the_title_names_a_configuration_that_is_not_the_default_one() -> None:
+    """Scenarios of several may have one name; each has an issue of its own."""
+    assert render_issue(action(config="android/megtrim.yaml"), WHERE).title == (
+        "android: resnet18-s/default on any got slower"
+    )
+
+
 def test_a_repair_says_so_first() -> None:
     """With the comparison that proves it."""
     text = body(row(ratios=(NO_CHANGE,)), state=IssueState.REPAIRED)

@@ -213,6 +213,11 @@ Examples:
     metavar="DIR",
     help="Evidence of a device job, or a folder of such folders; repeatable.",
 )
+@click.option(
+    *("--config", "-c"),
+    type=_PATH,
+    help="The configuration that is judged: what is of another one is refused.",
+)
 @proofs_option
 @click.option(
     "--pending",
@@ -230,6 +235,7 @@ def join(
     bundle: Path | None,
     sha256: str,
     folders: tuple[Path, ...],
+    config: Path | None,
     proofs: Path | None,
     pending: str,
     to: Path,
@@ -241,6 +247,7 @@ def join(
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)
     request = final.JoinRequest(
+        config=str(config or ""),
         verdict=verdict,
         bundle=bundle,
         sha256=sha256,

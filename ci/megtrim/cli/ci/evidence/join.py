@@ -18,11 +18,13 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.invocation import BASELINE_FILE
 from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
 from megtrim.cli.session.setup import open_console
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.device_jobs.times_join import join_times
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
 from megtrim.evidence.checks import PendingReason
+from megtrim.evidence.configuration import expect_configuration
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
@@ -54,6 +56,8 @@ _HINT = "download the results of the build job again"
 class JoinRequest:
     """What the command line asks for."""
 
+    config: str
+    """Of the configuration that is judged; empty: that of the verdict."""
     verdict: Path
     bundle: Path | None
     sha256: str
@@ -88,9 +92,15 @@ def execute(order: JoinRequest, where: Links) -> int:
         if path.is_file():
             _join(order, path, where)
         else:
-            _write_ending(order.to, _read_ending(path.parent / ENDING_FILE), where)
+            ending = _read_ending(path.parent / ENDING_FILE, order.config)
+            _write_ending(order.to, ending, where)
     except MegtrimError as error:
-        ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
+        ending = EarlyExit(
+            config=order.config or DEFAULT_CONFIG,
+            exit=error.exit_code,
+            message=error.message,
+            hint=error.hint,
+        )
         _write_ending(order.to, ending, where)
         raise
     return EXIT_PASS
@@ -106,6 +116,8 @@ def _expect_apart(order: JoinRequest, results: Path) -> None:
 
 def _join(order: JoinRequest, path: Path, where: Links) -> None:
     verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
+    judged = verdict.invocation.config
+    expect_configuration(str(path), judged, order.config or judged)
     bundle = _bundle(order, verdict)
     if bundle is not None and bundle.purpose is JobPurpose.TIME:
         joined = _join_times(order, verdict, bundle)
@@ -130,7 +142,7 @@ def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) ->
 
 def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinResult:
     judge = TimesJudge(
-        brought=read_times(order.folders),
+        brought=read_times(order.folders, config=verdict.invocation.config),
         devices=bundle.devices,
         pending=order.pending,
         today=order.today,
@@ -207,11 +219,14 @@ def _copy(source: Path, target: Path) -> None:
         raise cannot_write(target, error) from None
 
 
-def _read_ending(left: Path) -> EarlyExit:
+def _read_ending(left: Path, config: str) -> EarlyExit:
     """Return why a build has no verdict, as far as it left a reason."""
     if left.is_file():
-        return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
+        ending = parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
+        expect_configuration(str(left), ending.config, config or ending.config)
+        return ending
     return EarlyExit(
+        config=config or DEFAULT_CONFIG,
         exit=InfrastructureFailure.exit_code,
         message=NOTHING_LEFT,
         hint="look at the build job, and run it again",
@@ -227,7 +242,7 @@ def leave_ending(ending: EarlyExit, to: Path) -> None:
 def _write_ending(to: Path, ending: EarlyExit, where: Links) -> None:
     """Write the report of a run without a verdict."""
     leave_ending(ending, to)
-    text = read_page(to, config="", links=where).text
+    text = read_page(to, config=ending.config, links=where).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
     show(limits.clean_line(f"no verdict: {ending.message}"))

@@ -18,6 +18,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.options import out_option
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import Options, common, describe, open_console, open_session
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
@@ -65,6 +66,13 @@ which needs `permissions: actions: read, contents: read`.
 )
 @out_option("Folder of results.")
 @click.option(
+    "--config",
+    "-c",
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The configuration, from the top of the repository; proofs of others are refused.",
+)
+@click.option(
     "--artifact",
     default="megtrim-baseline",
     show_default=True,
@@ -74,7 +82,7 @@ which needs `permissions: actions: read, contents: read`.
     "--quick/--committed",
     help="Look for sizes of quick trims, or of trims by the committed keep set.",
 )
-def find_baseline(out: Path, artifact: str, quick: bool) -> int:
+def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
     """Download the sizes that the run of the merge base stored, or else the newest ones.
 
     Only runs of this repository on the base branch count; what runs of forks stored is not used.
@@ -83,7 +91,7 @@ def find_baseline(out: Path, artifact: str, quick: bool) -> int:
     env = open_processes().env
     event = open_event(env)
     api = open_api(env, event)
-    found = find(api, event, artifact=artifact, now_s=time.time(), quick=quick)
+    found = find(api, event, config=config, artifact=artifact, now_s=time.time(), quick=quick)
     for warning in found.warnings:
         console.warn(one_line(warning, most=1000))
     _leave(found, out / FOLDER, quick=quick)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github import baseline, history, image, jobs, logs, regressions
+from megtrim.cli.ci.github import baseline, history, image, jobs, logs, names, regressions
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
@@ -87,7 +87,7 @@ def github() -> None:
 
 for command in (
     *(baseline.baseline, jobs.wait, jobs.propose, image.image, logs.logs),
-    *(history.history, regressions.base, regressions.regression_issues),
+    *(history.history, names.names, regressions.base, regressions.regression_issues),
 ):
     github.add_command(command)
 

@@ -13,9 +13,11 @@ from megtrim.cli.ci.github.night_files import read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.setup import open_console
+from megtrim.config_id import DEFAULT_CONFIG, id_of
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.evidence.checks import PendingReason
+from megtrim.evidence.configuration import expect_configuration
 from megtrim.github.event import Event
 from megtrim.github.job_watch import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
@@ -31,6 +33,7 @@ from megtrim.midout.keepset import KeepSet
 from megtrim.midout.keepset_folder import dump_folder, parse_folder, read_folder
 from megtrim.report.keepset_diff import Proposal, body
 from megtrim.report.markup import code
+from megtrim.verdict.invocation import Invocation
 
 _BY_ITSELF = "They start by themselves: this pull request was opened with a token of its own."
 _BY_DISPATCH = (
@@ -56,8 +59,9 @@ def _count(_context: click.Context, _option: click.Parameter, value: str) -> int
 
 @click.command(
     epilog="""\b
-Example:
+Examples:
   megtrim ci github wait --jobs 3 --pickup 10 --run 60
+  megtrim ci github wait --jobs 1 --config android/megtrim.yaml
 
 \b
 Output of the step:
@@ -89,7 +93,14 @@ which needs `permissions: actions: read`.
 @click.option(
     "--name-prefix", default="device", show_default=True, help="First word of the jobs' names."
 )
-def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
+@click.option(
+    "--config",
+    "-c",
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The configuration, from the top of the repository; jobs of others are not waited for.",
+)
+def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str, config: str) -> int:
     """Wait for this run's device jobs, up to the timeouts.
 
     Always exits with 0; a job whose state GitHub does not report counts as late.
@@ -97,7 +108,11 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str) -> int:
     console = open_console(quiet=False)
     env = open_processes().env
     limits = PollingLimits(
-        jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, prefix=name_prefix
+        jobs=jobs,
+        pickup_s=60 * pickup,
+        run_s=60 * run_minutes,
+        prefix=name_prefix,
+        config_id=id_of(config),
     )
     ended = _wait(env, limits, console)
     if ended.failure is not None:
@@ -148,6 +163,12 @@ checks.
     help="Folder with the verdict.json of a trim with that keep set.",
 )
 @click.option(
+    "--config",
+    "-c",
+    type=click.Path(path_type=Path),
+    help="The configuration that names the keep set: the report of another one is refused.",
+)
+@click.option(
     "--project",
     type=click.Path(path_type=Path),
     default=Path(),
@@ -175,6 +196,7 @@ checks.
 def propose(
     keep_set: Path,
     report: Path,
+    config: Path | None,
     project: Path,
     branch: str,
     base: str,
@@ -191,6 +213,8 @@ def propose(
     proposer = PullRequestProposer(open_api(env, event), event.repository)
     path = _inside(keep_set, project)
     keep, verdict = read_folder(keep_set), read_verdict(report)
+    if config is not None:
+        _expect_of(str(config), path, verdict.invocation)
     base = base or _base(event)
     if event.default_branch not in ("", base):
         branch = f"{branch}-{base}"  # each base has a proposal of its own
@@ -250,6 +274,14 @@ def _inside(keep_set: Path, project: Path) -> str:
     except ValueError:
         msg = f"{keep_set} is not in {project}"
         raise InputError(msg, hint="name the checkout that holds it with --project") from None
+
+
+def _expect_of(config: str, keep_set: str, traced: Invocation) -> None:
+    """Refuse the report of another configuration, and a keep set that this one does not name."""
+    expect_configuration("the report", traced.config, config)
+    if traced.keep_set != keep_set:
+        msg = f"--keep-set: found {keep_set}, and {config} names {traced.keep_set}"
+        raise InputError(msg, hint="name that folder as the workflow's input keep-set")
 
 
 def _parse_committed(texts: Mapping[str, str] | None, console: Console) -> KeepSet | None:

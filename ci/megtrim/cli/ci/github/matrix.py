@@ -14,7 +14,7 @@ from megtrim.evidence.bundle import JobPurpose
 from megtrim.github.runner import write_output
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import trims_functions
-from megtrim.plan.matrix import MatrixEntry, entries
+from megtrim.plan.matrix import entries
 
 _ARTIFACTS = {
     JobPurpose.VERIFY: "megtrim-evidence",
@@ -50,8 +50,13 @@ def show_matrix(session: Session, *, proofs: Path | None, per_job: int, times: b
             f"no job for scenarios that are proven: {len(selection.proven)}"
         )
     jobs = {
-        "device": _jobs(selection, runners, purpose, per_job, on_runners=True),
-        "emulated": _jobs(selection, runners, purpose, per_job, on_runners=False),
+        name: entries(
+            selection.counts(runners=runners, on_runners=on_runners),
+            per_job=per_job,
+            artifact=_ARTIFACTS[purpose],
+            config=session.request.invocation.config,
+        )
+        for name, on_runners in (("device", True), ("emulated", False))
     }
     matrices = {
         name: {"include": [entry.as_json() for entry in found]} for name, found in jobs.items()
@@ -64,15 +69,3 @@ def show_matrix(session: Session, *, proofs: Path | None, per_job: int, times: b
         write_output(env, name, json.dumps(matrices[name], separators=(",", ":")))
         write_output(env, f"{name}-jobs", str(len(found)))
     return EXIT_PASS
-
-
-def _jobs(
-    selection: pack.Selection,
-    runners: frozenset[str],
-    purpose: JobPurpose,
-    per_job: int,
-    *,
-    on_runners: bool,
-) -> tuple[MatrixEntry, ...]:
-    counts = selection.counts(runners=runners, on_runners=on_runners)
-    return entries(counts, per_job=per_job, artifact=_ARTIFACTS[purpose])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from unit.evidence.support import (
     proven,
     put,
     result,
+    time_bundle,
     write_evidence,
     written,
 )
@@ -301,3 +303,83 @@ def test_a_trace_job_is_no_verification(final_: Final) -> None:
     final_("--evidence", "evidence")
 
     assert final_.checks()[f"device:{SCENARIO}"].endswith("brought no result of it")
+
+
+ANDROID, LINUX = "android/megtrim.yaml", "linux/megtrim.yaml"
+
+
+def of(config: str) -> str:
+    """Return the verdict of a configuration's build."""
+    verdict = passing()
+    return to_json(replace(verdict, invocation=replace(verdict.invocation, config=config)))
+
+
+def test_what_belongs_together_is_joined(final_: Final) -> None:
+    """However the path of the configuration is written."""
+    final_.verdict(of(ANDROID))
+    final_.bundle(config=ANDROID)
+    write_evidence(final_.shell.folder / "evidence" / "a", written(evidence(config=ANDROID)))
+
+    assert final_("--config", f"./{ANDROID}", "--evidence", "evidence").status == 0
+    assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
+    assert '<testsuites name="megtrim.android"' in final_.read("junit.xml")
+    assert f"for `camera-app` (`{ANDROID}`)" in final_.read("comment.md").splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("swapped", "said"),
+    [
+        ({"results": LINUX}, "results/verdict.json is of the configuration linux/megtrim.yaml"),
+        ({"bundle": LINUX}, "the bundle is of the configuration linux/megtrim.yaml"),
+        ({"evidence": LINUX}, "the evidence by pixel-6 is of the configuration linux/megtrim.yaml"),
+        ({"proofs": LINUX}, "the earlier proof by pixel-6 is of the configuration linux/"),
+        (
+            dict.fromkeys(("results", "bundle", "evidence", "proofs"), LINUX),
+            "results/verdict.json is of the configuration linux/megtrim.yaml",
+        ),
+    ],
+)
+def test_what_another_configuration_left_is_refused(
+    final_: Final, swapped: dict[str, str], said: str
+) -> None:
+    """By name, in the log, the comment and the gate; scenarios may be called the same."""
+    configs = {**dict.fromkeys(("results", "bundle", "evidence", "proofs"), ANDROID), **swapped}
+    final_.verdict(of(configs["results"]))
+    final_.bundle(config=configs["bundle"])
+    folder = final_.shell.folder
+    write_evidence(folder / "evidence" / "a", written(evidence(config=configs["evidence"])))
+    (folder / "proofs.json").write_text(written(evidence(config=configs["proofs"])), "utf-8")
+    answer = final_("--config", ANDROID, "--evidence", "evidence", "--proofs", "proofs.json")
+
+    assert answer.status == 2
+    assert said in answer.err
+    assert f"expected one of {ANDROID}" in answer.err
+    assert said in final_.read("comment.md")
+    assert 'name="megtrim.android"' in final_.read("junit.xml")
+    assert final_.shell("ci", "gate", "report").status == 2
+
+
+def test_the_end_of_another_build_is_refused(final_: Final) -> None:
+    """It says nothing about this one."""
+    ending = dump_ending(EarlyExit(config=LINUX, exit=2, message="no models", hint=""))
+    (final_.results / "ending.json").write_text(ending, encoding="utf-8")
+    answer = final_("--config", ANDROID)
+
+    assert answer.status == 2
+    assert "results/ending.json is of the configuration linux/megtrim.yaml" in answer.err
+    assert "no models" not in final_.read("comment.md")
+    assert f"ended before a verdict (`{ANDROID}`)" in final_.read("comment.md").splitlines()[0]
+
+
+def test_times_of_another_configuration_are_refused(final_: Final) -> None:
+    """A night's as well."""
+    final_.verdict(of(ANDROID))
+    (final_.shell.folder / "bundle").mkdir()
+    asked = dump_bundle(time_bundle(config=ANDROID))
+    (final_.shell.folder / "bundle" / "bundle.json").write_text(asked, encoding="utf-8")
+    text = written(evidence(config=LINUX, purpose=JobPurpose.TIME, results=()))
+    write_evidence(final_.shell.folder / "evidence" / "a", text)
+    answer = final_("--config", ANDROID, "--evidence", "evidence")
+
+    assert answer.status == 2
+    assert "evidence/a: the evidence by pixel-6 is of the configuration linux/" in answer.err

@@ -197,7 +197,7 @@ def test_an_early_ending_is_shown(job: Job) -> None:
     answer = job("--config", "trim/megtrim.yaml")
 
     text = (
-        "### megtrim ended before a verdict\n\n"
+        "### megtrim ended before a verdict (`trim/megtrim.yaml`)\n\n"
         "````text\nno @compiler\n```\n<b>\n  install: one\n````\n\n"
         "[This run](https://github.com/acme/phone/actions/runs/9007) has the rest.\n"
     )

@@ -70,12 +70,12 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("megtrim.cli.ci.github.jobs.wait_for_jobs", waited)
     arguments = ("--pickup", "10.5", "--run", "120", "--name-prefix", "phone")
     answer = job("wait", "--jobs", "3", *arguments)
-    job("wait", "--jobs", "2")
+    job("wait", "--jobs", "2", "--config", "android/megtrim.yaml")
 
     assert (answer.status, job.outputs()) == (0, {"pending": "late"})
     assert seen == [
         PollingLimits(jobs=3, pickup_s=630, run_s=7200, prefix="phone"),
-        PollingLimits(jobs=2, pickup_s=600, run_s=3600, prefix="device"),
+        PollingLimits(jobs=2, pickup_s=600, run_s=3600, prefix="device", config_id="android"),
     ]
 
 
@@ -173,6 +173,38 @@ def test_checks_that_could_not_be_started_are_started_by_the_next_run(refresh: J
     refresh.github.permissions["actions"] = "write"
     propose(refresh, "--workflow", "megtrim.yml")
     assert len(refresh.repository.dispatches) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "named", "said"),
+    [
+        ("trim/megtrim.yaml", "trim/keepset", ""),
+        (
+            "android/megtrim.yaml",
+            "trim/keepset",
+            "the report is of the configuration trim/megtrim.yaml, expected one of android/",
+        ),
+        (
+            "trim/megtrim.yaml",
+            "trim/other",
+            "--keep-set: found trim/keepset, and trim/megtrim.yaml names trim/other",
+        ),
+    ],
+)
+def test_only_the_keep_set_of_the_configuration_is_proposed(
+    refresh: Job, config: str, named: str, said: str
+) -> None:
+    """A caller of two configurations may have taken the folder of one for the other's."""
+    verdict = examples.passing()
+    traced = replace(verdict.invocation, config="trim/megtrim.yaml", keep_set=named)
+    path = refresh.folder / "final" / "verdict.json"
+    path.write_text(to_json(replace(verdict, invocation=traced)), encoding="utf-8")
+
+    answer = propose(refresh, "--config", config)
+
+    assert answer.status == (2 if said else 0)
+    assert said in answer.err
+    assert bool(refresh.repository.pulls) is not bool(said)
 
 
 def test_an_equal_keep_set_is_not_proposed(refresh: Job) -> None:

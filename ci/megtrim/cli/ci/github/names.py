@@ -1,0 +1,46 @@
+"""``megtrim ci github names``: what the names of a configuration's artifacts are made with."""
+
+from __future__ import annotations
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, suffix_of
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.github.runner import write_output
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim ci github names
+  megtrim ci github names --config android/megtrim.yaml
+
+\b
+Outputs of the step:
+  suffix  what a name ends with, such as .android; empty for megtrim.yaml
+  infix   what separates the parts of a name, such as .android. or -
+"""
+)
+@click.option(
+    "--config",
+    "-c",
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The configuration, from the top of the repository.",
+)
+def names(config: str) -> int:
+    """Print how the names of this configuration differ from those of others in the repository.
+
+    Several configurations may be checked in one run: artifacts, branches and baselines follow
+    the path of each. The path alone is used: the file need not be there.
+    """
+    if not is_inside(config):
+        msg = f"--config: found {config}, expected a path from the top of the repository"
+        raise InputError(msg, hint="name it without a leading / and without ..")
+    env = open_processes().env
+    write_output(env, "suffix", suffix_of(config))
+    write_output(env, "infix", infix_of(config))
+    show(f"configuration {config}: {id_of(config) or 'the default one'}")
+    return EXIT_PASS

@@ -1,0 +1,57 @@
+"""The short id of a configuration, by which one repository keeps the results of several apart.
+
+Pure: the path of a ``megtrim.yaml`` from the top of its repository goes in, a word comes out that
+may be part of an artifact's name, a branch, a workflow's file and a suite of tests. The default
+configuration has none: its names need none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import PurePosixPath
+
+DEFAULT_CONFIG = "megtrim.yaml"
+
+_FOLDER = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/megtrim\.yaml")
+_END = re.compile(r"(?:/megtrim)?\.yaml$")
+_NOT_IN_AN_ID = re.compile(r"[^a-z0-9]+")
+_LONGEST_WORD = 40
+_DIGEST = re.compile(r".*-[0-9a-f]{8}")
+_DIGITS = 8
+
+
+def id_of(config: str) -> str:
+    """Return the id of a configuration; empty for the default one, and outside of a repository.
+
+    ``android/megtrim.yaml`` is ``android``. Digits of its digest keep any other path apart from
+    similar ones: ``apps/camera.yaml`` is ``apps-camera-`` and eight of them. An id has no dot.
+    """
+    text = str(PurePosixPath(config))
+    if not config or text == DEFAULT_CONFIG or not is_inside(config):
+        return ""
+    folder = _FOLDER.fullmatch(text)
+    if folder and len(folder[1]) <= _LONGEST_WORD and not _DIGEST.fullmatch(folder[1]):
+        return folder[1]
+    words = _NOT_IN_AN_ID.sub("-", _END.sub("", text).lower()).strip("-")
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{words[:_LONGEST_WORD].strip('-')}-{digest}".removeprefix("-")
+
+
+def is_inside(config: str) -> bool:
+    """Tell whether a path stays inside the repository from whose top it is."""
+    path = PurePosixPath(config)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def suffix_of(config: str) -> str:
+    """Return what the name of an artifact or a branch ends with, such as ``.android``."""
+    return f".{id_}" if (id_ := id_of(config)) else ""
+
+
+def infix_of(config: str) -> str:
+    """Return what separates the parts of an artifact's name, such as ``.android.``.
+
+    No pattern that begins with the infix of one configuration fits the artifacts of another.
+    """
+    return f".{id_}." if (id_ := id_of(config)) else "-"
