@@ -182,15 +182,23 @@ def make_pairs(
 def compare_live(count: int, slower: float, *, load: bool) -> None:
     """Run real comparisons, each until the plan stops."""
     with compiled() as program, background(load=load):
-        results = [run_comparison(program, slower, seed=number) for number in range(count)]
-    print_shares(f"live, +{slower}%, {'loaded' if load else 'no load of ours'}", results)
+        found = [run_comparison(program, slower, seed=number) for number in range(count)]
+    planted = 1 + slower / 100
+    rounds = [
+        Pair(first_ms=pair.first_ms, second_ms=pair.second_ms / planted)
+        for _, pairs in found
+        for pair in pairs
+    ]
+    label = f"live, +{slower}%, {'loaded' if load else 'no load of ours'}"
+    click.echo(f"{label}: {len(rounds)} rounds, {spread(rounds)}")
+    print_shares(label, [result for result, _ in found])
 
 
-def run_comparison(program: Path, slower: float, *, seed: int) -> TimeComparison:
+def run_comparison(program: Path, slower: float, *, seed: int) -> tuple[TimeComparison, list[Pair]]:
     """Run rounds up to each look, until it is clear."""
     turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, seed=seed)
     samples: list[Sample] = []
-    result = None
+    result, pairs = None, []
     for look in PLAN.looks:
         samples += [
             run(program, turn, 100 + slower * (turn.contestant == "b"))
@@ -199,9 +207,9 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> TimeComparison
         pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
         result = compare_at_looks(pairs, CRITERION, PLAN)
         if result and result.exceeds is not Answer.INCONCLUSIVE:
-            return result
+            break
     assert result
-    return result
+    return result, pairs
 
 
 def run(program: Path, turn: Turn, percent: float) -> Sample:

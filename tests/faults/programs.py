@@ -10,10 +10,11 @@ from pathlib import Path
 
 from faults.matrix import Plant
 from megtrim.build_spec import Variant
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.trace import MAGIC, parse_trace
 from megtrim.process import Command, ProcessRunner
+from support.scenario_records import make_record
 
 SOURCE = Path(__file__).with_name("program.cpp")
 COMPILER = "aarch64-linux-gnu-g++"
@@ -79,16 +80,8 @@ def keep_set(plant: Plant) -> KeepSet:
     """Return a keep set of all regions, or without the one that a planted trap needs."""
     trace = parse_trace(trace_bytes(), source="expected trace")
     lost = {Region("fault_suite", (MISSING,))} if plant is Plant.TRAP else set()
-    record = ScenarioRecord(
-        id="model/default@any",
-        model_sha256="0" * 64,
-        arguments=(),
-        inputs=(),
-        algo_cache_sha256=None,
-        threads=1,
-        trace_sha256=trace.sha256,
-        regions=tuple(region for region in trace.regions if region not in lost),
-    )
+    regions = (region for region in trace.regions if region not in lost)
+    record = make_record(regions, trace_sha256=trace.sha256)
     return build_keep_set(20220507, [record], None)
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 from megtrim.midout.header import Layout, render
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
 from megtrim.midout.scoped_headers import Scopes, rewritten, scopes
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from support.scenario_records import make_record
 
 SOURCES = Path(__file__).parent / "header"
 SAMPLE_MIDOUT = Path(__file__).parents[2] / "examples/sample-engine/src/midout"
@@ -74,16 +75,7 @@ KEPT = frozenset(
 def keep(cases: Iterable[str], *others: str) -> KeepSet:
     """Return a keep set of these cases' regions, and of ``others`` by their text."""
     texts = [*(REGIONS[case] for case in cases), *others]
-    record = ScenarioRecord(
-        id="model/default@any",
-        model_sha256="0" * 64,
-        arguments=(),
-        inputs=(),
-        algo_cache_sha256=None,
-        threads=1,
-        trace_sha256="0" * 64,
-        regions=tuple(Region.parse(text) for text in texts),
-    )
+    record = make_record(Region.parse(text) for text in texts)
     return build_keep_set(generation=20220507, scenarios=(record,), operators=None)
 
 

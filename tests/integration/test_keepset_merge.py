@@ -9,13 +9,13 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.midout.keepset import (
     KeepSet,
-    ScenarioRecord,
     build_keep_set,
     dump_keep_set,
     parse_keep_set,
 )
 from megtrim.midout.region import Region
 from megtrim.process import Command, ProcessRunner
+from support.scenario_records import make_record
 
 pytestmark = pytest.mark.chain
 
@@ -25,17 +25,7 @@ Scenarios = dict[str, tuple[str, ...]]
 
 def keep(scenarios: Scenarios) -> KeepSet:
     records = [
-        ScenarioRecord(
-            id=name,
-            model_sha256="0" * 64,
-            arguments=("--cpu",),
-            inputs=(),
-            algo_cache_sha256=None,
-            threads=1,
-            trace_sha256="1" * 64,
-            regions=tuple(Region.parse(text) for text in texts),
-        )
-        for name, texts in scenarios.items()
+        make_record(map(Region.parse, texts), scenario=name) for name, texts in scenarios.items()
     ]
     return build_keep_set(generation=20220507, scenarios=records, operators=None)
 

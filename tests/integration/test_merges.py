@@ -21,11 +21,12 @@ from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.workflow_templates import Callers, Kit, workflows
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.keepset_folder import dump_folder, read_folder
 from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorInfo, merge
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from support.scenario_records import make_record
 
 pytestmark = pytest.mark.chain
 
@@ -70,15 +71,9 @@ def keep_set(team: Team) -> KeepSet:
     return build_keep_set(
         20220507,
         [
-            ScenarioRecord(
-                id=f"{name}/{scenario}@any",
-                model_sha256="0" * 64,
-                arguments=("--cpu",),
-                inputs=(),
-                algo_cache_sha256=None,
-                threads=1,
-                trace_sha256="1" * 64,
-                regions=tuple(Region("tag", (number,)) for number in regions),
+            make_record(
+                (Region("tag", (number,)) for number in regions),
+                scenario=f"{name}/{scenario}@any",
             )
             for name, model in team.items()
             for scenario, regions in model.scenarios.items()

@@ -9,10 +9,11 @@ import pytest
 
 from integration.sample_builds import build, run
 from megtrim.midout.header import Layout, render
-from megtrim.midout.keepset import ScenarioRecord, build_keep_set
+from megtrim.midout.keepset import build_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import merge, parse_operator_json
 from support.linkmap import Shares, parse_link_map, split
+from support.scenario_records import make_record
 from unit.sample_engine.engine_scripts import ENGINE
 
 pytestmark = pytest.mark.clang
@@ -29,16 +30,8 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> str:
     model, trace = ENGINE / f"models/{MODEL}.sample", folder / "trace"
     ended = run(str(program), str(model), "--cpu", env={"MIDOUT_OUTPUT": str(trace)})
     assert ended.ok, ended.stderr
-    record = ScenarioRecord(
-        id=f"{MODEL}/default@any",
-        model_sha256="0" * 64,
-        arguments=("--cpu",),
-        inputs=(),
-        algo_cache_sha256=None,
-        threads=1,
-        trace_sha256="0" * 64,
-        regions=parse_trace(trace.read_bytes(), source="trace").regions,
-    )
+    regions = parse_trace(trace.read_bytes(), source="trace").regions
+    record = make_record(regions, scenario=f"{MODEL}/default@any")
     (needs,) = parse_operator_json(Path(f"{model}.json").read_bytes(), source="json")
     modes = [
         (line.split()[0], int(line.split()[1]))

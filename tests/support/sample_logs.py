@@ -8,6 +8,7 @@ from pathlib import Path
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.midout.trace import read_trace
 from megtrim.models.operators import merge, parse_operator_json
+from support.scenario_records import make_record
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 TRACES = tuple(
@@ -23,16 +24,7 @@ JSONS = tuple(f"strip-info/{path.name}" for path in sorted((DATA / "strip-info")
 def record(trace: str) -> ScenarioRecord:
     """Return what a scenario brings whose trace is the recorded one of this name."""
     read = read_trace(DATA / trace)
-    return ScenarioRecord(
-        id=trace,
-        model_sha256="0" * 64,
-        arguments=("--cpu",),
-        inputs=(),
-        algo_cache_sha256=None,
-        threads=1,
-        trace_sha256=read.sha256,
-        regions=read.regions,
-    )
+    return make_record(read.regions, scenario=trace, trace_sha256=read.sha256)
 
 
 def keep_set(generation: int, names: Sequence[str]) -> KeepSet:

@@ -8,7 +8,7 @@ sides, because the length of a command line moves a program's stack. Pure.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -61,6 +61,19 @@ class Contestant:
         return self.commands[-1].step.searches
 
 
+def count_cpus(contestants: Iterable[Contestant], threads: int) -> int:
+    """Return how many CPUs each measured process needs for so many threads that compute.
+
+    The engine's main thread spins while it waits for the worker, so both need a CPU: on one, they
+    share its time slices, and a warm-up took fifteen times as long. In place there is no worker.
+    """
+    in_place = all(
+        any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
+        for contestant in contestants
+    )
+    return threads if in_place else threads + 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestBudget:
     """What one contest may take."""
@@ -110,17 +123,8 @@ class Contest:
 
     @property
     def width(self) -> int:
-        """How many CPUs each process needs.
-
-        The engine's main thread spins while it waits for the worker, so both need a CPU: on one,
-        they share its time slices, and a warm-up took fifteen times as long. In place there is no
-        worker.
-        """
-        in_place = all(
-            any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
-            for _, contestant in self.sides
-        )
-        return self.threads if in_place else self.threads + 1
+        """How many CPUs each process needs."""
+        return count_cpus((contestant for _, contestant in self.sides), self.threads)
 
     @property
     def sides(self) -> tuple[tuple[Side, Contestant], ...]:

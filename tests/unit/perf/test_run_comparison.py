@@ -43,6 +43,13 @@ def test_the_interval_holds_the_true_ratio_as_often_as_those_of_the_runs() -> No
     assert 0.935 <= held / 2000 <= 0.965
 
 
+def test_a_lopsided_interval_leans_the_same_way() -> None:
+    """Where only the second can be slower than it seems, only a higher ratio is likely."""
+    low, ratio, high = combine(make_times(10, 10, 10), make_times(10, 10, 13))
+
+    assert (low, ratio, high) == pytest.approx((1.0, 1.0, 1.3))
+
+
 @given(*[st.floats(0.1, 1e6)] * 2, *[st.floats(0.0, 0.9)] * 4)
 def test_the_other_way_round_is_the_reciprocal(
     first: float, second: float, a: float, b: float, c: float, d: float

@@ -231,9 +231,9 @@ class _Measurement:
                 self._conditions.setdefault(note)
 
     def _is_enough(self, rounds: int, wanted: int) -> bool:
-        head = f"    time  round {rounds} of {wanted}"
         if self._contest.rival is None:
             counting = sum(sample.counts for sample in self._samples)
+            head = describe_rounds(rounds, counting, wanted)
             self._lines.say(f"{head}{self._estimate_left(rounds, wanted - counting)}")
             return counting >= wanted
         pairs = match_pairs(
@@ -243,6 +243,7 @@ class _Measurement:
             TimeStage.INFERENCE,
         )
         plan = self._contest.budget.plan
+        head = describe_rounds(rounds, len(pairs), wanted)
         left = self._estimate_left(rounds, wanted - len(pairs))
         if len(pairs) not in plan.looks:
             self._lines.say(f"{head}{left}")
@@ -262,6 +263,13 @@ class _Measurement:
         if limit_s is not None:
             left_s = min(left_s, max(self._began_s + limit_s - now_s, 0))
         return f", at most {show_time(left_s)} left" if missing > 0 else ""
+
+
+def describe_rounds(rounds: int, counting: int, wanted: int) -> str:
+    """Say how far it is; rounds that were disturbed do not count, and are run again."""
+    if counting == rounds:
+        return f"    time  round {rounds} of {wanted}"
+    return f"    time  round {rounds}, {counting} of {wanted} count"
 
 
 def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from megtrim.console import SparseLines
 from megtrim.devices import Lease
 from megtrim.errors import ProductFailure
+from megtrim.perf.contest import count_cpus
 from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn
 from megtrim.perf.tuning.candidates import make_of_choice
@@ -72,8 +73,10 @@ class FieldRuns:
         self._prepared: set[str] = set()
         self._iterations = 0
         self.cpus = cpus
-        self.width = field.scenario.settings.threads + 1
-        """CPUs that each process needs; some contestants have a worker next to the main thread."""
+        self.width = count_cpus(
+            (each.contestant for each in field.entrants), field.scenario.settings.threads
+        )
+        """CPUs that each process needs."""
         self.not_started: list[NotStarted] = []
         self.fitting = ""
         """The contestant that the engine's own search chose, or why there is none."""

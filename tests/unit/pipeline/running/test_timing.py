@@ -6,7 +6,7 @@ import pytest
 
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.perf.contest import ContestStatus
-from megtrim.pipeline.running.timing import compare_in_order
+from megtrim.pipeline.running.timing import compare_in_order, describe_rounds
 from megtrim.pipeline.running.timing_runs import ContestEnded
 from unit.stages.support import floats
 
@@ -45,3 +45,11 @@ def test_outputs_that_differ_end_a_contest(
 
     assert caught.value.status is ContestStatus.WRONG_OUTPUTS
     assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("counting", "said"), [(9, "round 9 of 12"), (4, "round 9, 4 of 12 count")]
+)
+def test_rounds_that_were_disturbed_are_said_not_to_count(counting: int, said: str) -> None:
+    """Others take their place, so there are more rounds than are wanted."""
+    assert describe_rounds(9, counting, 12).strip() == f"time  {said}"

@@ -1,0 +1,27 @@
+"""What one scenario brings to a keep set, where a test minds its regions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from megtrim.midout.keepset import ScenarioRecord
+from megtrim.midout.region import Region
+
+
+def make_record(
+    regions: Iterable[Region],
+    *,
+    scenario: str = "model/default@any",
+    trace_sha256: str = "1" * 64,
+) -> ScenarioRecord:
+    """Return the record of a scenario by its id, such as ``model/default@any``."""
+    return ScenarioRecord(
+        id=scenario,
+        model_sha256="0" * 64,
+        arguments=("--cpu",),
+        inputs=(),
+        algo_cache_sha256=None,
+        threads=1,
+        trace_sha256=trace_sha256,
+        regions=tuple(regions),
+    )
