@@ -430,10 +430,14 @@ def _workflows() -> Iterator[str]:
         yield "\n| secret | meaning |\n|---|---|" if called.get("secrets") else ""
         for key, value in called.get("secrets", {}).items():
             yield _table_row(f"`{key}`", value["description"])
+        yield "\n| output | what it is |\n|---|---|" if called.get("outputs") else ""
+        for key, value in called.get("outputs", {}).items():
+            yield _table_row(f"`{key}`", value["description"])
         yield "\n| job | runs on | may |\n|---|---|---|"
         for job in workflow["jobs"].values():
             labels = job["runs-on"]
             place = labels if isinstance(labels, str) else ", ".join(labels)
+            place = "BUILD-RUNNER" if "inputs.build-runner" in place else place
             rights = ", ".join(f"{what}: {right}" for what, right in job["permissions"].items())
             yield _table_row(_plain(job["name"]), f"`{_plain(place)}`", rights or "nothing")
         yield ""

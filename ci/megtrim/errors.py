@@ -48,6 +48,12 @@ class MegtrimError(Exception):
         """Add the options that the command of the hint needs, such as ``--config PATH``."""
         self._place = tuple(place)
 
+    def shorten(self) -> None:
+        """Leave out all but the first line: the others quote what a program printed."""
+        first, _, quoted = self.message.partition("\n")
+        if quoted:
+            self.message = f"{first} its output is not shown, because the sources are private"
+
     @property
     def hint(self) -> str:
         """What to do about it, in one line, with the command that does it."""

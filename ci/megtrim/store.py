@@ -143,16 +143,20 @@ def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
 
 
 class Store:
-    """All stage folders below one root."""
+    """All stage folders below one root; those of another, ``earlier``, are taken if they fit."""
 
     def __init__(
         self,
         root: Path,
         *,
+        earlier: Path | None = None,
         say: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.root = root
+        self.taken: set[str] = set()
+        """Keys of results that were taken from ``earlier``."""
+        self._earlier = earlier
         self._say = say
         self._warn = warn
 
@@ -207,7 +211,7 @@ class Store:
         """
         key = key_of(stage, name, inputs)
         with self.lock(f"{stage}-{key}"):
-            found = self.find(stage, key, kind)
+            found = self.find(stage, key, kind) or self._take(stage, key, kind)
             if found is not None:
                 _touch(found.path / MANIFEST)
                 return found, False
@@ -222,6 +226,25 @@ class Store:
             msg = f"{path / MANIFEST} was written and cannot be read back"
             raise InfrastructureFailure(msg)
         return folder, True
+
+    def _take(self, stage: str, key: str, kind: type[Result]) -> StageFolder | None:
+        """Copy the result from the store of an earlier run; None if it is not whole there."""
+        if self._earlier is None or _load(self._earlier / stage / key, kind)[0] is None:
+            return None
+        path = self.root / stage / key
+        self._hide_from_git()
+        self._clear(path)
+        try:
+            # The manifest comes last: a copy that is cut off is none.
+            source = self._earlier / stage / key
+            shutil.copytree(
+                source, path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST)
+            )
+            shutil.copy2(source / MANIFEST, path / MANIFEST)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        self.taken.add(key)
+        return self.find(stage, key, kind)
 
     def discard(self, stage: str, name: str = "") -> None:
         """Set every result of a stage aside, so it is made again; ``name``: of that name alone.

@@ -57,7 +57,7 @@ def adopt(work: Path, kit_sha: str, config: str) -> None:
     version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
     _megtrim(work, "init", "--github", "--kit", KIT, *version)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
-        _tell_act(caller, kit_sha)
+        introduce(caller, kit_sha)
     trace(work)
 
 
@@ -91,7 +91,8 @@ def without_pointwise() -> str:
     return text.replace(line, line.replace("always<P>", "few_channels<P>"), 1)
 
 
-def _tell_act(caller: Path, kit_sha: str) -> None:
+def introduce(caller: Path, kit_sha: str) -> None:
+    """Write into a caller what act does not know of its kit."""
     # GitHub passes a called workflow its own path; act does not. Waits are made short, too.
     text = caller.read_text(encoding="utf-8")
     assert text.count("with: {config: ") == 1

@@ -42,3 +42,15 @@ def test_the_hint_stands_below_the_message() -> None:
 def test_a_chain_exits_as_its_worst_stage(codes: list[int], expected: int) -> None:
     """130, 70, 2, 1, 3, in this order."""
     assert worst_exit_code(codes) == expected
+
+
+def test_what_a_program_printed_can_be_left_out() -> None:
+    """The first line says what failed; the others may quote what is private."""
+    error = ProductFailure("plain does not compile:\na.cpp:1: error\n  int secret;", hint="x")
+    error.shorten()
+    plain = ProductFailure("one line")
+    plain.shorten()
+
+    assert error.message.startswith("plain does not compile: its output is not shown")
+    assert "secret" not in str(error)
+    assert plain.message == "one line"

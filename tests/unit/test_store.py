@@ -842,3 +842,30 @@ def test_a_result_is_a_folder_of_its_own(tmp_path: Path) -> None:
     made.path.symlink_to(tmp_path / made.key)
 
     assert store.find("build", made.key, Count) is None
+
+
+def test_a_result_of_an_earlier_run_is_taken(tmp_path: Path) -> None:
+    """Where its inputs are equal: nothing is produced, and it is known where it came from."""
+    produce = Producer()
+    made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
+    store = Store(tmp_path / "now", earlier=tmp_path / "earlier")
+    taken, fresh = store.ensure("build", "plain", INPUTS, produce, Count)
+    other, produced = store.ensure("build", "plain", INPUTS | {"model": "bb"}, produce, Count)
+
+    assert (fresh, produced, produce.calls) == (False, True, 2)
+    assert store.taken == {taken.key} != {other.key}
+    assert (taken.key, taken.files, taken.result) == (made.key, made.files, FOUND)
+    assert taken.path == tmp_path / "now" / "build" / made.key
+    assert taken.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
+
+
+def test_a_damaged_result_of_an_earlier_run_is_none(tmp_path: Path) -> None:
+    """It is made again here, and the earlier one stays as it is."""
+    produce = Producer()
+    made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
+    (made.path / "sub" / "file.txt").write_bytes(b"damaged")
+    store = Store(tmp_path / "now", earlier=tmp_path / "earlier")
+    _, fresh = store.ensure("build", "plain", INPUTS, produce, Count)
+
+    assert (fresh, store.taken) == (True, set())
+    assert (made.path / "sub" / "file.txt").read_bytes() == b"damaged"

@@ -228,7 +228,9 @@ def cache_in_one_place(document: Document) -> Iterator[str]:
             yield f"{job_id}: a cache that saves by itself"
         if uses.startswith("actions/setup-python@") and "cache" in step.get("with", {}):
             yield f"{job_id}: setup-python with a cache"
-        own = document.name.startswith((_KEPT + "compiler-cache/", _KEPT + "image/"))
+        own = document.name.startswith(
+            tuple(f"{_KEPT}{name}/" for name in ("compiler-cache", "image", "earlier-results"))
+        )
         if uses.startswith("actions/cache/") and not own:
             yield f"{job_id}: a cache of its own"
         if uses.startswith("actions/cache/save@") and OF_DEFAULT_BRANCH not in step.get("if", ""):
@@ -293,6 +295,38 @@ _COMPILES = re.compile(
 )
 
 
+def the_engine_key_is_guarded(document: Document) -> Iterator[str]:
+    """One action has the key, before any code of the project ran, and never for a fork."""
+    for job_id, job in document.jobs.items():
+        ran = False
+        for step in job.get("steps", ()):
+            compiles = bool(_COMPILES.search(step.get("run", "")))
+            ran = ran or compiles
+            private = step.get("env", {}).get("MEGTRIM_PRIVATE_SOURCES")
+            if compiles and private != "${{ steps.sources.outputs.private }}":
+                yield f"{job_id}: {step.get('name')} does not know whether the sources are private"
+            if "secrets.engine-key" not in repr(step):
+                continue
+            given = {"key": step.get("with", {}).get("key")}
+            if given != {"key": _ENGINE_KEY} or step.get("uses") != f"./kit/{_KEPT}sources":
+                yield f"{job_id}: {step.get('name')} has the engine's key"
+            elif ran:
+                yield f"{job_id}: {step.get('name')} comes after code of the project"
+        if "secrets.engine-key" in repr({**job, "steps": ()}):
+            yield f"{job_id}: the whole job has the engine's key"
+    for job_id, step in document.steps():
+        fetches = "megtrim ci sources fetch " in step.get("run", "")
+        if "MEGTRIM_ENGINE_KEY" in step.get("env", {}) and not fetches:
+            yield f"{job_id}: {step.get('name')} fetches nothing"
+
+
+_ENGINE_KEY = (
+    "${{ (github.event_name != 'pull_request' || "
+    "github.event.pull_request.head.repo.full_name == github.repository) && "
+    "secrets.engine-key || '' }}"
+)
+
+
 def uploads_stand_a_second_attempt(document: Document) -> Iterator[str]:
     """A name is there once in a run, also when its job is run again."""
     for job_id, step in document.steps():
@@ -322,5 +356,6 @@ RULES: tuple[Rule, ...] = (
     images_by_digest,
     builds_in_the_image,
     the_cache_password_is_guarded,
+    the_engine_key_is_guarded,
     uploads_stand_a_second_attempt,
 )

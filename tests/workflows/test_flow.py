@@ -14,12 +14,12 @@ CHECK = [
         "build",
         f"{KIT} ci github baseline find --config $CONFIG --out out --artifact $BASELINE $WAY",
     ),
-    ("build", f"{KIT} ci github baseline rebuild --config base/$CONFIG --out out"),
+    ("build", f"{KIT} ci github baseline rebuild --config base/$CONFIG --out out --reuse earlier"),
     (
         "build",
         (
             f"../{KIT} trim $WAY --no-gate --config $CONFIG --out ../out"
-            " --baseline ../out/baseline/sizes.json"
+            " --reuse ../earlier --baseline ../out/baseline/sizes.json"
         ),
     ),
     ("build", f"{KIT} ci github logs --out out --to logs"),
@@ -134,17 +134,33 @@ CONCLUDE = [
         (
             f"{KIT} ci evidence join --config $CONFIG --verdict results/verdict.json"
             " --bundle bundle --sha256 $BUNDLE --evidence evidence --proofs proofs/evidence.json"
-            " --pending $PENDING --to report"
+            " --pending $PENDING --build-runner $BUILD_RUNNER --to report"
         ),
     ),
     (
         "runs",
         (
             f"{KIT} ci github publish report --pull-request $PULL_REQUEST"
-            " --config $CONFIG --artifact $ARTIFACT"
+            " --config $CONFIG --artifact $ARTIFACT --annotated annotated"
         ),
     ),
     ("runs", f"{KIT} ci gate report"),
+]
+SOURCES = [
+    (
+        "runs",
+        (
+            f"{KIT} ci sources fetch project --trusted trusted --config $CONFIG"
+            " --submodules $SUBMODULES --repositories $REPOSITORIES --out out"
+        ),
+    ),
+    (
+        "runs",
+        (
+            f"{KIT} ci sources fetch $BASE --trusted $BASE --shared project"
+            " --config $CONFIG --submodules $SUBMODULES --repositories $REPOSITORIES"
+        ),
+    ),
 ]
 IMAGE = [
     (
@@ -155,6 +171,7 @@ IMAGE = [
 SET_UP = [
     ("runs", "python3 kit/scripts/kit.py --apt $PACKAGES"),
     ("runs", f"{KIT} ci github names --config $CONFIG"),
+    ("runs", "echo ::add-matcher::kit/.github/problem-matcher.json"),
 ]
 EVIDENCE_RUN = (
     f"{KIT} ci evidence run bundle --sha256 $SHA256 --class $CLASS --shard $SHARD --to evidence"
@@ -168,7 +185,8 @@ EVIDENCE = [
 
 
 UNSEEN = {
-    *("GITHUB_TOKEN", "MEGTRIM_LANES", "MEGTRIM_IMAGE"),
+    *("GITHUB_TOKEN", "MEGTRIM_LANES", "MEGTRIM_IMAGE", "MEGTRIM_ENGINE_KEY"),
+    "MEGTRIM_PRIVATE_SOURCES",
     *("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"),
 }
 """Variables that megtrim reads by itself."""
@@ -200,6 +218,8 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
+        (action("sources"), SOURCES),
+        (action("earlier-results"), [("runs", "rm -rf earlier"), ("runs", "mv out earlier")]),
         (action("set-up"), SET_UP),
     ],
     ids=lambda value: value.name if isinstance(value, Document) else "",
@@ -226,10 +246,11 @@ def test_every_variable_is_set_where_it_is_used() -> None:
             "megtrim-report${{ inputs.suffix }}",
             f"megtrim-performance${{{{ {suffix} }}}}",
         },
-        "BASE": {"${{ needs.build.outputs.base }}"},
+        "BASE": {"${{ inputs.base }}", "${{ needs.build.outputs.base }}"},
         "BASE_NAME": {"${{ steps.base.outputs.name }}"},
         "BASELINE": {f"${{{{ inputs.baseline || format('megtrim-baseline{{0}}', {suffix}) }}}}"},
         "BRANCH": {f"${{{{ inputs.branch || format('megtrim/keepset{{0}}', {suffix}) }}}}"},
+        "BUILD_RUNNER": {"${{ inputs.build-runner }}"},
         "BUNDLE": {
             "${{ inputs.bundle-sha256 }}",
             "${{ needs.build.outputs.bundle-sha256 }}",
@@ -250,11 +271,13 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "PICKUP": {"${{ inputs.device-pickup-minutes }}"},
         "PULL_REQUEST": {"${{ inputs.pull-request }}"},
         "RECIPE": {"${{ inputs.recipe }}"},
+        "REPOSITORIES": {"${{ inputs.repositories }}"},
         "RUN": {"${{ inputs.device-minutes }}"},
         "SESSION": {"${{ matrix.session }}"},
         "SHA256": {"${{ inputs.sha256 }}"},
         "SHARD": {"${{ inputs.shard }}"},
         "SIZE_CHECK": {"${{ inputs.size-check }}"},
+        "SUBMODULES": {"${{ inputs.submodules }}"},
         "WAY": {"${{ inputs.quick && '--quick' || '--committed' }}"},
     }
 
@@ -285,11 +308,13 @@ def test_what_may_fail() -> None:
         *("Trim, and verify without devices", "Wait for the devices"),
         *("Check out the history", "Find the base", "Check out the base", "Build the base"),
         *("Bring the base's image", "Add the night to the history"),
+        *("Fetch the engine's submodules", "Fetch the base's submodules"),
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
     concluding = [
-        *("Download the results", "Publish", "Upload the report", "Keep the baseline"),
+        *("Download the results", "Download the report that was published before"),
+        *("Publish", "Upload the report", "Keep the baseline"),
     ]
 
     assert {name for _, name in found} == {*names, *concluding}
@@ -380,6 +405,7 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("megtrim-report${{ inputs.suffix }}", "report"),
         ("${{ needs.keep-set.outputs.proposal }}", "proposal/${{ inputs.keep-set }}"),
         ("${{ needs.keep-set.outputs.report }}", "report"),
+        ("${{ inputs.annotated }}", "annotated"),
         ("${{ needs.build.outputs.results }}", "results"),
         ("${{ needs.build.outputs.bundle }}", "bundle"),
         ("${{ needs.report.outputs.report }}", "report"),
@@ -519,3 +545,24 @@ def test_a_team_s_machine_keeps_its_python() -> None:
     first, *_ = (step for _, step in action("set-up").steps())
 
     assert first["if"] == "runner.environment == 'github-hosted'"
+
+
+def test_a_finding_is_annotated_once() -> None:
+    """The later job knows what the verdict's has annotated, by the id of its report."""
+    jobs = workflow("size-check").jobs
+    concluded = {name: jobs[name]["steps"][-1]["with"] for name in ("verdict", "late")}
+
+    assert "annotated" not in concluded["verdict"]
+    assert concluded["late"]["annotated"] == "${{ needs.verdict.outputs.report }}"
+    marked = [
+        (_stem(document), step.get("with", {}).get("annotate"))
+        for document in workflows()
+        for _, step in document.steps()
+        if step.get("uses") == "./kit/.github/actions/set-up"
+    ]
+    # Where no report annotates, the runner does by the errors that megtrim prints.
+    assert {name for name, annotate in marked if annotate} == {"trace-refresh"}
+
+
+def _stem(document: Document) -> str:
+    return document.name.rpartition("/")[2].removesuffix(".yml")

@@ -43,6 +43,20 @@ ON_DEVICES = [
     ("nightly-performance", "device"),
 ]
 DEVICE_JOBS = [(name, workflow(name).jobs[job_id]) for name, job_id in ON_DEVICES]
+LABELS = (
+    "startsWith(inputs.build-runner, '[') && fromJSON(inputs.build-runner) || inputs.build-runner"
+)
+OF_A_FORK = (
+    "github.event_name == 'pull_request' && "
+    "github.event.pull_request.head.repo.full_name != github.repository"
+)
+HOSTED = "ubuntu-24.04"
+RUNNERS = {
+    "size-check": f"${{{{ {OF_A_FORK} && '{HOSTED}' || {LABELS} }}}}",
+    "trace-refresh": f"${{{{ {LABELS} }}}}",
+    "nightly-performance": f"${{{{ {LABELS} }}}}",
+}
+"""Where a workflow's jobs build; only the size check runs for forks."""
 BUILDS = {
     *(("size-check", "build"), ("trace-refresh", "build")),
     *(("trace-refresh", "link"), ("trace-refresh", "keep-set")),
@@ -252,7 +266,8 @@ def test_a_keep_set_in_a_hidden_folder_is_proposed() -> None:
 @pytest.mark.parametrize("name", ["nightly-performance", "size-check", "trace-refresh"])
 def test_a_build_that_ran_out_of_time_keeps_what_it_compiled(name: str) -> None:
     """Or the next one begins at nothing, and runs out of time as well."""
-    last = workflow(name).jobs["build"]["steps"][-1]
+    steps = workflow(name).jobs["build"]["steps"]
+    (last,) = (each for each in steps[-2:] if each["name"] == "Save the compiler cache")
 
     assert (last["uses"], last["with"]["save"]) == ("./kit/.github/actions/compiler-cache", "true")
     assert last["if"] == "always()"
@@ -355,14 +370,16 @@ class TestDeviceJobs:
         assert "${{ matrix.artifact }}" in job["concurrency"]["group"]
 
     def test_no_other_job_is_on_a_machine_of_the_team(self, name: str, job: dict[str, Any]) -> None:
-        """Everything else runs on GitHub's."""
+        """Everything else runs on GitHub's, unless it builds: the workflow says on what."""
         others = {
-            _text(each["runs-on"])
+            job_id: each["runs-on"]
             for job_id, each in workflow(name).jobs.items()
             if (name, job_id) not in ON_DEVICES
         }
+        builds = {job_id for of, job_id in BUILDS if of == name}
 
-        assert others == {"'ubuntu-24.04'"}
+        assert {others.pop(job_id) for job_id in builds} == {RUNNERS[name]}
+        assert set(others.values()) == {HOSTED}
 
 
 def test_evidence_knows_no_token_and_sweeps() -> None:
@@ -481,11 +498,13 @@ def test_tokens_go_to_single_steps() -> None:
 
 
 def test_secrets_are_used_where_they_are_needed() -> None:
-    """Beyond the question whether one is there. The compiler cache's has a rule of its own."""
+    """Beyond the question whether one is there. The cache's and the engine's have rules."""
     text = "\n".join(document.text for document in (*workflows(), *actions()))
     uses = re.findall(r"^.*\bsecrets\.[\w-]+.*$", text, re.MULTILINE)
 
-    assert [use.strip() for use in uses if "secrets.cache-remote" not in use] == [
+    ruled = ("secrets.cache-remote", "secrets.engine-key")
+
+    assert [use.strip() for use in uses if not any(each in use for each in ruled)] == [
         "OTHER_TOKEN: ${{ secrets.pull-request-token != '' }}",
         "GITHUB_TOKEN: ${{ secrets.pull-request-token }}",
     ]
@@ -562,7 +581,8 @@ def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
     take, keep = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
 
     assert take["run"] == "kit/.venv/bin/megtrim ci github logs --out out --to logs"
-    assert take["if"] == keep["if"] == "${{ !cancelled() }}"
+    assert take["if"] == keep["if"]
+    assert take["if"].startswith("${{ !cancelled() && ")
     assert keep["with"]["path"] == "logs"
     assert keep["with"]["if-no-files-found"] == "ignore"
     assert int(keep["with"]["retention-days"]) <= 7
@@ -614,3 +634,69 @@ def test_a_fork_brings_no_evidence() -> None:
     pattern = "megtrim-evidence${{ inputs.infix }}*"
     assert evidence["with"] == {"pattern": pattern, "path": "evidence"}
     assert evidence["if"] == "inputs.pending != 'fork'"
+
+
+def test_artifacts_stay_as_long_as_the_caller_says() -> None:
+    """But for what is of use for a week, and for the baseline, which later runs need."""
+    kept: dict[str, set[str]] = {}
+    for document in (*workflows(), *actions()):
+        for _, step in document.steps():
+            if step.get("uses", "").startswith("actions/upload-artifact@"):
+                given = step["with"]
+                kept.setdefault(given.get("retention-days", ""), set()).add(given["name"])
+
+    week = {name for name in kept["7"] if name.startswith(("megtrim-bundle", "megtrim-build-logs"))}
+    assert kept.pop("7") == week
+    baseline = "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}"
+    assert kept.pop("90") == {baseline}
+    assert kept.pop("") == {"${{ inputs.artifact }}"}
+    assert list(kept) == ["${{ inputs.retention-days }}"]
+
+
+@pytest.mark.parametrize("name", ["size-check", "trace-refresh"])
+def test_callers_learn_what_came_out(name: str) -> None:
+    """By outputs that each lead to a job's, and the job's to a step's."""
+    document = workflow(name)
+    outputs = document.events["workflow_call"]["outputs"]
+
+    assert {"verdict", "size", "report-url", "report"} <= set(outputs)
+    for each in outputs.values():
+        for job_id, output in re.findall(r"jobs\.([\w-]+)\.outputs\.([\w-]+)", each["value"]):
+            step_id = document.jobs[job_id]["outputs"][output].split(".")[1]
+            assert step_id in {step.get("id") for step in document.jobs[job_id]["steps"]}
+
+
+def test_private_sources_are_in_no_log_that_is_kept() -> None:
+    """Where the key was needed, the compiler's output stays in the job."""
+    kept = [
+        step["if"]
+        for name, job_id in sorted(BUILDS)
+        for step in workflow(name).jobs[job_id]["steps"]
+        if step.get("with", {}).get("name", "").startswith("megtrim-build-logs")
+    ]
+
+    assert len(kept) == len(BUILDS)
+    assert set(kept) == {"${{ !cancelled() && steps.sources.outputs.private != 'true' }}"}
+
+
+def test_what_is_trusted_is_the_commit_that_the_change_enters() -> None:
+    """And no more of it than says where submodules come from."""
+    (trusted,) = (step for _, step in action("sources").steps() if "uses" in step)
+
+    assert trusted["with"]["ref"] == (
+        "${{ github.event.pull_request.base.sha || github.event.merge_group.base_sha || "
+        "github.sha }}"
+    )
+    assert trusted["with"]["sparse-checkout"].split() == [".gitmodules", "*.yaml"]
+
+
+def test_no_checkout_fetches_submodules() -> None:
+    """One step does, which knows from where they may come."""
+    asked = [
+        step["name"]
+        for document in (*workflows(), *actions())
+        for _, step in document.steps()
+        if "submodules" in step.get("with", {}) and step["uses"].startswith("actions/")
+    ]
+
+    assert asked == []

@@ -9,6 +9,11 @@ from workflows.documents import parse
 
 SHA = "0123456789012345678901234567890123456789"
 GUARDED = f"${{{{ ({rules.OF_DEFAULT_BRANCH}) && secrets.cache-remote || '' }}}}"
+KEY = (
+    "${{ (github.event_name != 'pull_request' || "
+    "github.event.pull_request.head.repo.full_name == github.repository) && "
+    "secrets.engine-key || '' }}"
+)
 PROPER = f"""\
 name: proper
 on:
@@ -71,6 +76,12 @@ jobs:
           ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
           path: kit
           persist-credentials: false
+      - name: Fetch
+        id: sources
+        uses: ./kit/.github/actions/sources
+        with:
+          config: megtrim.yaml
+          key: {KEY}
       - name: Bring the image
         id: image
         uses: ./kit/.github/actions/image
@@ -79,6 +90,7 @@ jobs:
         env:
           MEGTRIM_CACHE_REMOTE_SECRET: {GUARDED}
           MEGTRIM_IMAGE: ${{{{ steps.image.outputs.image }}}}
+          MEGTRIM_PRIVATE_SOURCES: ${{{{ steps.sources.outputs.private }}}}
 """
 PLAN = """plan "$WORD" --to 'a;b'"""
 _BEFORE = "two: Trim comes before the image"
@@ -294,6 +306,42 @@ DEFECTS = [
         "    name: two\n",
         "    name: two\n    env: {A: '${{ secrets.cache-remote }}'}\n",
         "two: the whole job has the password",
+    ),
+    (
+        "the_engine_key_is_guarded",
+        f"key: {KEY}",
+        "key: ${{ secrets.engine-key }}",
+        "two: Fetch has the engine's key",
+    ),
+    (
+        "the_engine_key_is_guarded",
+        "uses: ./kit/.github/actions/sources",
+        "uses: ./kit/.github/actions/image",
+        "two: Fetch has the engine's key",
+    ),
+    (
+        "the_engine_key_is_guarded",
+        "      - name: Fetch\n",
+        "      - name: Build\n        run: kit/.venv/bin/megtrim trim\n      - name: Fetch\n",
+        "two: Fetch comes after code of the project",
+    ),
+    (
+        "the_engine_key_is_guarded",
+        "          MEGTRIM_IMAGE:",
+        "          MEGTRIM_ENGINE_KEY: x\n          MEGTRIM_IMAGE:",
+        "two: Trim fetches nothing",
+    ),
+    (
+        "the_engine_key_is_guarded",
+        "          MEGTRIM_PRIVATE_SOURCES: ${{ steps.sources.outputs.private }}\n",
+        "",
+        "two: Trim does not know whether the sources are private",
+    ),
+    (
+        "the_engine_key_is_guarded",
+        "    name: two\n",
+        "    name: two\n    env: {A: '${{ secrets.engine-key }}'}\n",
+        "two: the whole job has the engine's key",
     ),
     ("uploads_stand_a_second_attempt", "          overwrite: true\n", "", "one: Keep"),
     ("uploads_stand_a_second_attempt", "          name: plan\n", "", "one: Keep"),

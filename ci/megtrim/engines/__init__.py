@@ -6,7 +6,7 @@ the variants of every kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from megtrim.build_spec import (
 from megtrim.engines import sample
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake.options import TreeOptions
-from megtrim.engines.megengine import engine
+from megtrim.engines.megengine import engine, generations
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.midout.scoped_headers import Scopes
 from megtrim.process import ProcessRunner
@@ -82,3 +82,10 @@ KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {
     "megengine": engine.MegEngine,
     "sample": sample.SampleEngine,
 }
+SUBMODULES: Mapping[str, Callable[[Collection[str], Collection[str]], tuple[str, ...]]] = {
+    "megengine": generations.needed_submodules
+}
+"""By kind, from a tree's files and the paths of its submodules to those that a build needs.
+
+A kind that is not here has none.
+"""

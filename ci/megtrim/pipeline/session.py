@@ -41,6 +41,8 @@ class TrimRequest:
     """A person accepts the new keep set, shrunken traces included."""
     committed: bool = False
     """The keep set is the file that the team committed, and nothing is traced."""
+    private: bool = False
+    """What programs print about the sources is not for those who read the reports."""
     quick: bool = False
     """A look at what functions alone would bring: the committed keep set is left as it is."""
     full: LoadedConfig | None = None
@@ -101,6 +103,8 @@ class TaskResults:
 
     done: dict[str, StageFolder] = field(default_factory=dict)
     failed: dict[str, MegtrimError] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Those that came from the results of an earlier run."""
     make: Callable[[str], StageFolder | None] | None = None
     """Makes a task that no other depends on when it is asked for; the runner's."""
 

@@ -134,13 +134,14 @@ def _opening(verdict: Verdict) -> str:
     of = f" ({code(config)})" if id_of(config) else ""
     speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
     meaning = "" if speaks_for_itself else f" {MEANINGS[verdict.verdict]}"
-    return "\n\n".join(
-        (
-            f"## {sign} megtrim: {verdict.verdict} for {project}{of}",
-            sizes.glance(verdict),
-            f"{prose(f'{verdict.headline}.')}{meaning}",
-        )
-    )
+    title = f"## {sign} megtrim: {verdict.verdict} for {project}{of}"
+    seen = f"{prose(f'{verdict.headline}.')}{meaning}"
+    urgent = list_urgent(verdict)
+    if not urgent:
+        return "\n\n".join((title, sizes.glance(verdict), seen))
+    # The worst first: a size within its budget would else be a green line above a failure.
+    worst = f"{CHECK_SIGNS[urgent[0].status]}: {code(urgent[0].id)}: {prose(urgent[0].text)}"
+    return "\n\n".join((title, worst, seen, sizes.glance(verdict)))
 
 
 def _check(check: Check, verdict: Verdict) -> str:

@@ -115,6 +115,8 @@ def _attempt(task: Task, session: Session) -> tuple[bool, int]:
         if task.id == keep_task(session.request.config):
             stale = committed_keepset.settle(session, folder)
     except (ProductFailure, InfrastructureFailure) as failure:
+        if session.request.private:
+            failure.shorten()
         failure.complete(session.request.invocation.place)
         session.results.failed[task.id] = failure
         session.services.console.warn(f"{task.id}: {failure}")
@@ -170,10 +172,14 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
 
     kind = module.result_type(task)
     folder, fresh = session.services.store.ensure(task.stage, task.name, named, produce, kind)
+    if folder.key in session.services.store.taken:
+        session.results.taken.add(task.id)
     took_s = time.monotonic() - started
     if fresh and session.services.durations is not None:
         session.services.durations.add(_pending(task, session, key=folder.key), took_s)
     how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
+    if task.id in session.results.taken:
+        how = f"{how}, as an earlier run made it"
     session.services.console.say(f"  {how}")
     return folder, fresh
 

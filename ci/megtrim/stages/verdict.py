@@ -113,6 +113,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     judged = not (session.request.committed or session.request.quick)
     if judged and (digest := digest_committed(session.request.loaded)):
         named["committed keep set"] = digest
+    if session.results.taken:
+        named["taken from an earlier run"] = " ".join(sorted(session.results.taken))
     if config.waivers:
         named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
     for scenario, proof in _last_proofs(task, session).items():

@@ -148,6 +148,7 @@ class Forge:
         workflow: str = "megtrim.yml",
         runners: Sequence[str] = (HOSTED, DEVICE),
         env: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
         now: datetime | None = None,
     ) -> Run:
         self.api.now = now or datetime.now(UTC)
@@ -185,6 +186,7 @@ class Forge:
                 **(env or {}),
             },
             token=self.github.token,
+            secrets=secrets or {},
             runners=runners,
             on_change=on_change,
         )

@@ -59,6 +59,7 @@ class Act:
         options: Sequence[str],
         env: Mapping[str, str],
         token: str,
+        secrets: Mapping[str, str] | None = None,
         runners: Sequence[str] = (HOSTED, DEVICE),
         on_change: Callable[[Mapping[str, Job]], None] = lambda jobs: None,
     ) -> Run:
@@ -83,6 +84,7 @@ class Act:
             f"--artifact-server-path={scratch / 'artifacts'}",
             *(f"--{kind}-file={os.devnull}" for kind in ("env", "secret", "var", "input")),
             f"--secret=GITHUB_TOKEN={token}",
+            *(f"--secret={name}={value}" for name, value in sorted((secrets or {}).items())),
             *(f"--env={name}={value}" for name, value in sorted(env.items())),
             *options,
         )

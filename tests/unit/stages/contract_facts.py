@@ -442,6 +442,7 @@ AROUND: tuple[Fact, ...] = (
         ),
         (*PLAIN, "function"),
     ),
+    having("taken", VERDICT, lambda world: world.having(taken={"reduce/reduced"})),
     having(
         "today",
         "size/artifacts" + VERDICT,
@@ -516,6 +517,7 @@ NO_FACTS: Mapping[str, str] = {
     "accept": "writes the committed file, once the keep set is made",
     "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",
+    "private": "shortens what a failed task says, which is named as it is then",
     "timed": "what counts of it is named by its bytes: tests/unit/stages/test_perf_evidence.py",
     "done": "see LEFT",
 }

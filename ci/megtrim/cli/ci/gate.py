@@ -6,13 +6,16 @@ from pathlib import Path
 
 import click
 
+from megtrim.build_spec import Variant
 from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
 from megtrim.evidence.early_exit import ENDING_FILE, parse_ending
+from megtrim.github.runner import write_output
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.verdict.join import exit_code
-from megtrim.verdict.model import parse_verdict
+from megtrim.verdict.model import Verdict, parse_verdict
 
 NOTHING_LEFT = "the build job left no result"
 _UNVERIFIED = (
@@ -27,6 +30,11 @@ _HINT = "is the folder the report of this run?"
 Examples:
   megtrim ci gate report
   megtrim ci gate megtrim-out/final
+
+\b
+Outputs of the step:
+  verdict  pass, unverified, inconclusive, fail; error: the run ended before a verdict
+  size     bytes of the first artifact, trimmed; empty if it was not measured
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))
@@ -36,11 +44,13 @@ def gate(report: Path) -> int:
     if path.is_file():
         _expect_alone(report)
         verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
+        _write_outputs(str(verdict.verdict), _size(verdict))
         show(f"{verdict.verdict}: {limits.clean_line(verdict.headline)}")
         status = exit_code(verdict.verdict, verdict.unverified)
         if status == InfrastructureFailure.exit_code:
             show(_UNVERIFIED)
         return status
+    _write_outputs("error", "")
     path = report / ENDING_FILE
     if path.is_file():
         ending = parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
@@ -49,6 +59,18 @@ def gate(report: Path) -> int:
         return ending.exit
     msg = f"{report}: {NOTHING_LEFT}"
     raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
+
+
+def _write_outputs(verdict: str, size: str) -> None:
+    env = open_processes().env
+    write_output(env, "verdict", verdict)
+    write_output(env, "size", size)
+
+
+def _size(verdict: Verdict) -> str:
+    sizes = verdict.artifacts[0].sizes if verdict.artifacts else ()
+    trimmed = (each for each in sizes if each.variant == Variant.REDUCED)
+    return next((str(each.size_bytes) for each in trimmed), "")
 
 
 def _expect_alone(report: Path) -> None:

@@ -19,6 +19,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.ci.evidence.group:evidence",
             "Verify, trace or time on devices of other machines: pack, run, join.",
         ),
+        "sources": Member(
+            "megtrim.cli.ci.sources:sources",
+            "Fetch what an engine is built from.",
+        ),
         "github": Member(
             "megtrim.cli.ci.github.group:github",
             "Commands for jobs of GitHub Actions.",

@@ -16,9 +16,14 @@ from megtrim.process import ProcessRunner
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
 CACHE_OWN = ("CCACHE_REMOTE_STORAGE", "CCACHE_SECONDARY_STORAGE")
+ENGINE_KEY = "MEGTRIM_ENGINE_KEY"
+"""A token that reads the engine's repository; one step of a workflow has it."""
+PRIVATE = "MEGTRIM_PRIVATE_SOURCES"
+"""Set to true, compilers' messages, which quote what they compile, are not reported."""
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
 CLOCK = "MEGTRIM_NOW"
 """A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
+_LONGEST_KEY = 2_000
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 
 
@@ -28,12 +33,12 @@ def open_processes() -> ProcessRunner:
     Within a git hook, git's own variables would redirect every git command from an engine's
     checkout to the repository of the hook, so they are dropped; GIT_CEILING_DIRECTORIES is a
     person's. Compiler caches and their passwords are for builds: programs under test do not see
-    them.
+    them. The engine's key is for one fetch.
     """
     own = {
         name: value
         for name, value in os.environ.items()
-        if name == GIT_CEILINGS or not (name.startswith("GIT_") or name in _CACHE)
+        if name == GIT_CEILINGS or not (name.startswith("GIT_") or name in (*_CACHE, ENGINE_KEY))
     }
     return ProcessRunner(own)
 
@@ -41,6 +46,22 @@ def open_processes() -> ProcessRunner:
 def read_cache_variables() -> dict[str, str]:
     """Return what names a compiler cache beyond this machine, by the variables that are set."""
     return {name: os.environ[name] for name in _CACHE if os.environ.get(name)}
+
+
+def read_engine_key() -> str:
+    """Return the token that reads the engine's repository; empty if there is none."""
+    key = os.environ.get(ENGINE_KEY, "").strip()
+    if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()) or " " in key:
+        # It is never shown, not even as what was found.
+        msg = f"{ENGINE_KEY}: found something else, expected a token in one line"
+        hint = "a token for https that reads one repository: an SSH key is of no use here"
+        raise InputError(msg, hint=hint)
+    return key
+
+
+def read_private() -> bool:
+    """Return whether reports are for people who may not read the engine's sources."""
+    return os.environ.get(PRIVATE, "") == "true"
 
 
 def read_git_ceilings() -> tuple[Path, ...]:

@@ -64,7 +64,7 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
     verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
     if verdict is not None:
         annotations = tuple(_rebase_annotation(each, config) for each in annotate(verdict))
-        named = _name_project(verdict, config, repository)
+        named = name_project(verdict, config, repository)
         return SummaryPage(text=render(named, links=links), annotations=annotations, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
@@ -86,7 +86,7 @@ def _ending(text: str, source: str) -> EarlyExit:
     return parse_ending(text, source=source)
 
 
-def _name_project(verdict: Verdict, config: str, repository: str) -> Verdict:
+def name_project(verdict: Verdict, config: str, repository: str) -> Verdict:
     """Return a verdict that is named for people.
 
     At the root of a repository the folder is that of a checkout, which a workflow names as it

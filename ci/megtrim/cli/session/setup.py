@@ -27,7 +27,7 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.environment import open_processes, read_today
+from megtrim.cli.session.environment import open_processes, read_private, read_today
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
@@ -88,6 +88,8 @@ class Options:
     base: Path | None = None
     """Folder of results of an earlier commit, whose plain program times are compared with."""
     base_name: str = ""
+    reuse: Path | None = None
+    """Folder of results of an earlier run; those that fit are taken from there."""
     no_docker: bool = False
     """Use this machine's toolchain, whatever image is configured."""
 
@@ -167,6 +169,12 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             out_option(
                 "Folder of results; with the same folder, the next run repeats only what changed."
+            ),
+            click.option(
+                "--reuse",
+                type=path,
+                metavar="DIR",
+                help="Folder of results of an earlier run: what has equal inputs is copied.",
             ),
             click.option(
                 "--engine", type=path, help="Engine checkout to use instead of engine.source."
@@ -278,7 +286,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
         ),
         durations=open_durations(processes.env, setting),
         devices=_devices(loaded, toolchain, (processes, place), options, console),
-        store=Store(out, say=console.say, warn=console.warn),
+        store=Store(out, earlier=options.reuse, say=console.say, warn=console.warn),
         console=console,
         applications=open_applications(loaded, processes),
     )
@@ -312,6 +320,7 @@ def _make_request(
         today=read_today(),
         accept=accept,
         committed=options.committed,
+        private=read_private(),
         quick=options.quick,
         full=_full(options) if options.quick else None,
         neighbours=options.neighbours,

@@ -171,17 +171,16 @@ class MegEngine:
     def _refuse_missing_submodules(self) -> None:
         root, files = self.checkout.root, self.checkout.files
         listed = self.checkout.text(_MODULES).split() if _MODULES in files else None
-        needed = [
-            name
-            for name in self.generation.submodules
-            if listed is None or f"third_party/{name}" in listed
+        needed = self.generation.submodule_paths
+        present = {"/".join(name.split("/")[:2]) for name in files}
+        missing = [
+            path for path in needed if path not in present and (listed is None or path in listed)
         ]
-        present = {name.split("/")[1] for name in files if name.startswith("third_party/")}
-        missing = [name for name in needed if name not in present]
         if missing:
-            paths = " ".join(f"third_party/{name}" for name in missing)
-            msg = f"{root} has no files of its submodules {', '.join(missing)}"
-            raise InputError(msg, hint=f"git -C {root} submodule update --init {paths}")
+            names = ", ".join(path.partition("/")[2] for path in missing)
+            msg = f"{root} has no files of its submodules {names}"
+            hint = f"git -C {root} submodule update --init {' '.join(missing)}"
+            raise InputError(msg, hint=hint)
 
     def _refuse_what_cannot_be_trimmed(self) -> None:
         """Raise InputError, before anything is built, for a tree that has no such switches."""

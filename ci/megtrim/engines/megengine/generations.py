@@ -47,6 +47,11 @@ class Generation:
     """Formats of the models that its program reads."""
     dialect: Dialect
 
+    @property
+    def submodule_paths(self) -> tuple[str, ...]:
+        """Paths of the submodules, relative to the tree."""
+        return tuple(f"third_party/{name}" for name in self.submodules)
+
     def build_type(self, variant: Variant) -> str:
         """Return the value of ``CMAKE_BUILD_TYPE``."""
         return self.profile_build_type if variant is Variant.PROFILE else "Release"
@@ -111,6 +116,15 @@ def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> G
         raise InputError(msg, hint="is it one release's checkout? `git status` there says more")
     msg = f"{root} is not a MegEngine of a generation that megtrim knows: {_missing(files)}"
     raise InputError(msg, hint="engine.source must name a checkout of MegEngine 1.0 or newer")
+
+
+def needed_submodules(files: Collection[str], listed: Collection[str]) -> tuple[str, ...]:
+    """Return the submodules that an inference build of a tree needs, of those that it has.
+
+    All generations of one layout need the same ones. Raises InputError as generation_of does.
+    """
+    generation = generation_of(files, traces_modes=False, root="the engine")
+    return tuple(path for path in generation.submodule_paths if path in listed)
 
 
 def _missing(files: Collection[str]) -> str:

@@ -106,10 +106,12 @@ def functions_use(results: TaskResults) -> tuple[FunctionsUse, ...]:
 
 def rebuild(results: TaskResults) -> Rebuild | None:
     """Return what the build by regions compiled; None where there is none."""
-    made = [results.done[task] for task in (REGION, REDUCED) if task in results.done]
+    made = [task for task in (REGION, REDUCED) if task in results.done]
     if HEADER not in results.done or not made:
         return None
-    build = made[0].result_as(ReduceResult).build
+    build = results.done[made[0]].result_as(ReduceResult).build
+    if made[0] in results.taken:
+        return Rebuild(predicted=0, compiled=0, units=build.translation_units)
     return Rebuild(
         predicted=build.rebuilt.predicted,
         compiled=build.rebuilt.compiled,

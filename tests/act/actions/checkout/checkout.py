@@ -36,9 +36,12 @@ def main(env: Mapping[str, str]) -> int:
     own = env["IN_REPOSITORY"] == env["GITHUB_REPOSITORY"]
     wanted = env["IN_REF"] or (env["GITHUB_SHA"] if own else "HEAD")
     depth = () if env["IN_DEPTH"] == "0" else ("--depth", env["IN_DEPTH"])
+    patterns = env["IN_SPARSE"].split()
+    sparse = [("sparse-checkout", "set", "--no-cone", *patterns)] if patterns else []
     for argv in (
         ("init", "--quiet", "--initial-branch=main", "."),
         ("fetch", "--quiet", "--no-tags", *depth, source.as_uri(), wanted),
+        *sparse,
         ("-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "FETCH_HEAD"),
         ("log", "-1", "--format=%H"),
     ):

@@ -47,7 +47,9 @@ def main(env: Mapping[str, str]) -> int:
     shown_id = server.send(name, data)
     digest = hashlib.sha256(data).hexdigest()
     with Path(env["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
-        output.write(f"artifact-id={shown_id}\nartifact-digest={digest}\n")
+        run = "/".join(env[f"GITHUB_{name}"] for name in ("SERVER_URL", "REPOSITORY"))
+        url = f"{run}/actions/runs/{env['GITHUB_RUN_ID']}/artifacts/{shown_id}"
+        output.write(f"artifact-id={shown_id}\nartifact-digest={digest}\nartifact-url={url}\n")
     sys.stdout.write(f"{name}: {len(files)} files, {len(data)} bytes\n")
     return 0
 

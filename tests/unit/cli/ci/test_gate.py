@@ -11,7 +11,7 @@ from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.verdict.model import to_json
 from megtrim.verdict.statuses import UnverifiedPolicy
 from unit.cli.support import Shell
-from unit.verdict.examples import failing, passing, unverified
+from unit.verdict.examples import REDUCED_BYTES, failing, passing, unverified
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,31 @@ def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> N
     assert empty.err == (
         "megtrim: .: the build job left no result\n  look at the build job, and run it again\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outputs"),
+    [(passing(), ("pass", str(REDUCED_BYTES))), (failing(), ("fail", "2998272"))],
+)
+def test_later_jobs_learn_the_verdict_and_the_size(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, verdict: Any, outputs: tuple[str, str]
+) -> None:
+    """Whatever the status of the step."""
+    monkeypatch.setenv("GITHUB_OUTPUT", str(shell.folder / "outputs"))
+    (shell.folder / "verdict.json").write_text(to_json(verdict), encoding="utf-8")
+    shell("ci", "gate", ".")
+    lines = (shell.folder / "outputs").read_text(encoding="utf-8").splitlines()
+
+    assert [line.partition("<<")[0] for line in lines[::3]] == ["verdict", "size"]
+    assert tuple(lines[1::3]) == outputs
+
+
+def test_a_run_without_a_verdict_is_an_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And has no size."""
+    monkeypatch.setenv("GITHUB_OUTPUT", str(shell.folder / "outputs"))
+    text = dump_ending(EarlyExit(exit=2, message="it broke", hint=""))
+    (shell.folder / "ending.json").write_text(text, encoding="utf-8")
+    shell("ci", "gate", ".")
+    lines = (shell.folder / "outputs").read_text(encoding="utf-8").splitlines()
+
+    assert lines[1::3] == ["error", ""]

@@ -21,6 +21,7 @@ from megtrim.plan.graph import (
     trace_task,
 )
 from megtrim.stages import verdict
+from megtrim.verdict.trim_summary import Rebuild
 from unit.stages.built import finish
 from unit.stages.support import changed, keep_set, only_scenario, open_session
 
@@ -67,6 +68,18 @@ class Texts:
 
     def texts(self) -> dict[str, str]:
         return {}
+
+
+def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
+    """The record of that build is of another day."""
+    finish(now, HEADER, {})
+    finish(now, REDUCED, {})
+    built = keepset_usage.rebuild(now.results)
+    now.results.taken.add(REDUCED)
+    taken = keepset_usage.rebuild(now.results)
+
+    assert built is not None
+    assert taken == Rebuild(predicted=0, compiled=0, units=built.units)
 
 
 @pytest.mark.parametrize(

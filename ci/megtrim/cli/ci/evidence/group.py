@@ -226,6 +226,12 @@ Examples:
     help="Why evidence of device jobs is missing.",
 )
 @click.option(
+    "--build-runner",
+    default="",
+    metavar="LABELS",
+    help="Runner that the workflow builds on, a label or a JSON list; a fork's verdict names it.",
+)
+@click.option(
     "--to", type=_PATH, required=True, metavar="REPORT", help="Folder to write the report to."
 )
 @click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
@@ -238,6 +244,7 @@ def join(
     config: Path | None,
     proofs: Path | None,
     pending: str,
+    build_runner: str,
     to: Path,
     run_url: str,
     artifact: str,
@@ -254,6 +261,8 @@ def join(
         folders=folders,
         proofs=proofs,
         pending=PendingReason(pending) if pending else None,
+        build_runner=build_runner,
+        repository=open_processes().env.get("GITHUB_REPOSITORY", ""),
         to=to,
         today=read_today(),
     )

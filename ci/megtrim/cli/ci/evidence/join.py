@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from megtrim.cli.ci.evidence.previous_proofs import read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import show
 from megtrim.cli.session.invocation import BASELINE_FILE
-from megtrim.cli.session.job_summary import COMMENT_FILE, read_page
+from megtrim.cli.session.job_summary import COMMENT_FILE, name_project, read_page
 from megtrim.cli.session.setup import open_console
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.device_jobs.times_join import join_times
@@ -35,6 +35,7 @@ from megtrim.evidence.evidence import (
 )
 from megtrim.evidence.join import DeviceFindings, JoinResult, join
 from megtrim.evidence.times import TimesJudge, read_times
+from megtrim.github.build_runner import describe_fork, parse_build_runner
 from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
@@ -65,6 +66,10 @@ class JoinRequest:
     folders: tuple[Path, ...]
     proofs: Path | None
     pending: PendingReason | None
+    build_runner: str
+    """The runner that the workflow asks for; empty: it is not known."""
+    repository: str
+    """OWNER/NAME, for the name of the project; empty: it is not known."""
     to: Path
     today: date
 
@@ -89,6 +94,7 @@ def execute(order: JoinRequest, where: Links) -> int:
     _expect_apart(order, path.parent)
     _clear(order.to)
     try:
+        _expect_known_runner(order.build_runner)
         if path.is_file():
             _join(order, path, where)
         else:
@@ -104,6 +110,12 @@ def execute(order: JoinRequest, where: Links) -> int:
         _write_ending(order.to, ending, where)
         raise
     return EXIT_PASS
+
+
+def _expect_known_runner(text: str) -> None:
+    """Refuse what is no label: GitHub started no build for it, and does not say so here."""
+    if text:
+        parse_build_runner(text)
 
 
 def _expect_apart(order: JoinRequest, results: Path) -> None:
@@ -123,12 +135,15 @@ def _join(order: JoinRequest, path: Path, where: Links) -> None:
         joined = _join_times(order, verdict, bundle)
     else:
         joined = _join_proofs(order, verdict, bundle)
-    _write(joined, order.to, path.parent, where)
+    named = name_project(joined.verdict, verdict.invocation.config, order.repository)
+    _write(replace(joined, verdict=named), order.to, path.parent, where)
     show(f"{joined.verdict.verdict}: {limits.clean_line(joined.verdict.headline)}")
 
 
 def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) -> JoinResult:
     evidence, problems = _read_all(order.folders)
+    if order.build_runner and order.pending is PendingReason.FORK:
+        problems = (*problems, *filter(None, (describe_fork(order.build_runner),)))
     seen = DeviceFindings(
         bundle=bundle,
         evidence=evidence,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,7 @@ from megtrim.cli.ci.github import baseline, history, image, jobs, logs, names, r
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.job_summary import SummaryPage, read_page
+from megtrim.cli.session.job_summary import read_page
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, MegtrimError, worst_exit_code
@@ -25,6 +25,7 @@ from megtrim.github.api import Api, Forbidden
 from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
 from megtrim.github.event import Event, PullRequest, pull_request_of
 from megtrim.github.log_text import one_line
+from megtrim.report.annotations import Annotation
 from megtrim.report.comment import Links
 from megtrim.report.markup import block
 
@@ -128,6 +129,12 @@ Examples:
 )
 @click.option("--artifact", default="", help="Artifact of this run that holds the report.")
 @click.option(
+    "--annotated",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Report of this run that was published before: what it annotated is not annotated again.",
+)
+@click.option(
     "--author",
     default=DEFAULT_AUTHOR,
     show_default=True,
@@ -137,8 +144,9 @@ Examples:
     "--strict", is_flag=True, help="Exit with 3 (or 2) if something could not be published."
 )
 def publish(
-    report: Path, config: str, pull_request: int | None, artifact: str, author: str, strict: bool
-) -> int:
+    report: Path, config: str, pull_request: int | None, artifact: str, annotated: Path | None,
+    author: str, strict: bool,
+) -> int:  # fmt: skip
     """Publish REPORT as job summary, annotations and a comment on the pull request.
 
     REPORT is a folder with a verdict.json, or with the ending.json of a run without a verdict.
@@ -157,7 +165,8 @@ def publish(
         failures.problem(problem)
     # First, and without the network: if something below fails, the text is there.
     failures.attempt(lambda: runner.add_summary(env, page.text))
-    _annotate(page)
+    known = None if annotated is None else read_page(annotated, config=config, links=links)
+    _annotate(page.annotations, known.annotations if known else ())
     if event is not None:
         comment = _Comment(key=key_of(config), text=page.text, author=author)
         failures.attempt(lambda: _comment(env, event, pull_request, comment, failures))
@@ -166,8 +175,10 @@ def publish(
     return failures.exit_code() if strict else EXIT_PASS
 
 
-def _annotate(page: SummaryPage) -> None:
-    for each in page.annotations:
+def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None:
+    for each in found:
+        if each in before:
+            continue
         show(
             runner.annotation(
                 each.level, each.message, title=each.title, file=each.file, line=each.line

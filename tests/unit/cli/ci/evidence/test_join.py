@@ -99,6 +99,19 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
 
 
+def test_every_page_has_the_name_of_the_project(
+    final_: Final, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The repository's: a workflow checks all of them out into a folder of one name."""
+    monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
+    final_.verdict(to_json(replace(passing(), project="project")))
+    final_.bundle()
+    assert final_().status == 0
+
+    for name in ("comment.md", "index.html", "verdict.json"):
+        assert "vision-app" in final_.read(name), name
+
+
 def test_a_bundle_that_was_changed_is_refused(final_: Final) -> None:
     """Its contests may have been weakened, or taken out; the error is left for the gate."""
     final_.verdict(to_json(passing()))
@@ -125,6 +138,30 @@ def test_silence_has_its_reason(final_: Final) -> None:
     assert final_("--pending", "").status == 0
     assert final_.checks()[f"device:{SCENARIO}"].endswith("the device job brought no result of it")
     assert final_("--pending", "lazy").status == 2
+
+
+def test_a_fork_learns_where_it_was_built(final_: Final) -> None:
+    """Only a fork, and only if the team builds elsewhere; a label that is none ends the report."""
+    final_.verdict(to_json(passing()))
+    final_.bundle()
+
+    def warnings(*more: str) -> list[str]:
+        assert final_(*more).status == 0
+        found = parse_verdict(final_.read("verdict.json"), source="x").warnings
+        return [each for each in found if each.startswith("built on ")]
+
+    assert warnings("--pending", "fork", "--build-runner", '["self-hosted", "big"]') == [
+        (
+            "built on ubuntu-24.04, not on self-hosted, big: "
+            "a pull request from a fork gets no other runner"
+        )
+    ]
+    assert warnings("--pending", "fork", "--build-runner", "ubuntu-24.04") == []
+    assert warnings("--pending", "late", "--build-runner", "big") == []
+    refused = final_("--build-runner", "[big")
+    assert refused.status == 2
+    assert "the input build-runner: found '[big'" in refused.err
+    assert "ending.json" in final_.left()
 
 
 def test_earlier_proofs_are_used_and_handed_on(final_: Final) -> None:

@@ -122,6 +122,14 @@ def test_everything_is_shown(job: Job) -> None:
     assert all(line.startswith(("::error ", "::warning ")) for line in annotations)
 
 
+def test_what_was_annotated_is_not_annotated_again(job: Job) -> None:
+    """The late job has the same findings; a report that is not there annotated nothing."""
+    job.leave("verdict.json", to_json(failing()))
+    first = job().out.splitlines()[:-1]
+    assert job("--annotated", "report").out.splitlines()[:-1] == []
+    assert job("--annotated", "nowhere").out.splitlines()[:-1] == first
+
+
 def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
     """The late job of the same run has often nothing to add."""
     job.leave("verdict.json", to_json(passing()))

@@ -1,0 +1,144 @@
+"""A server's repositories with submodules in each other, real git, in a folder of the test's own.
+
+``server`` serves them by HTTP, as git's own program for that does, and asks for a key where a
+repository is private.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from megtrim.process import Command, ProcessRunner
+
+OWNER = "acme"
+_ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    **{f"GIT_{who}_NAME": "forge" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_EMAIL": "forge@example.invalid" for who in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{who}_DATE": "2024-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
+}
+
+
+@dataclass(slots=True)
+class SourceForge:
+    """Repositories below ``root``, each with a work tree that commits are made in."""
+
+    root: Path
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """Repository and Authorization header of each request by HTTP."""
+
+    def commit(
+        self,
+        name: str,
+        files: Mapping[str, str],
+        links: Mapping[str, tuple[str, str]] | None = None,
+        *,
+        modules: str | None = None,
+    ) -> str:
+        """Replace a repository's tree, and return the new commit.
+
+        ``links`` are submodules: by path, the URL and the commit. ``modules`` is another
+        .gitmodules than the one that git would write for them.
+        """
+        work, bare = self.root / "work" / name, self.bare(name)
+        if not bare.exists():
+            self.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
+            self.git("-C", str(bare), "config", "uploadpack.allowAnySHA1InWant", "true")
+            self.git("init", "--quiet", "--initial-branch=main", str(work))
+        self.git("-C", str(work), "rm", "-r", "-q", "--cached", "--ignore-unmatch", ".")
+        text = _modules(links or {}) if modules is None else modules
+        for path, content in {**files, **({".gitmodules": text} if text else {})}.items():
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_text(content, encoding="utf-8")
+            self.git("-C", str(work), "add", "--force", path)
+        for path, (_, sha) in (links or {}).items():
+            entry = f"160000,{sha},{path}"
+            self.git("-C", str(work), "update-index", "--add", "--cacheinfo", entry)
+        self.git("-C", str(work), "commit", "--quiet", "--allow-empty", "--message", "A change")
+        self.git("-C", str(work), "push", "--quiet", "--force", str(bare), "HEAD:refs/heads/main")
+        return self.git("-C", str(work), "rev-parse", "HEAD")
+
+    def bare(self, name: str) -> Path:
+        """Return the repository that is served."""
+        return self.root / "served" / OWNER / f"{name}.git"
+
+    def url(self, name: str) -> str:
+        """Return its URL without a server."""
+        return self.bare(name).as_uri()
+
+    def check_out(self, name: str, sha: str, folder: Path) -> Path:
+        """Check out a commit without its submodules, as a workflow's first steps do."""
+        self.git("init", "--quiet", str(folder))
+        fetch = ("fetch", "--quiet", "--depth=1", self.url(name), sha)
+        self.git("-C", str(folder), *fetch)
+        self.git("-C", str(folder), "checkout", "--quiet", "--detach", sha)
+        return folder
+
+    def git(self, *argv: str) -> str:
+        """Return what git prints."""
+        return ProcessRunner(_ENV).capture("git", *argv).strip()
+
+    @contextmanager
+    def server(self, private: Mapping[str, str] | None = None) -> Iterator[str]:
+        """Serve the repositories while the block runs; ``private`` has the key of each by name."""
+        keys = private or {}
+
+        def answer(request: Request) -> Response:
+            name = request.path.split("/")[2].removesuffix(".git")
+            given = request.headers.get("Authorization", "")
+            self.asked.append((name, given))
+            wanted = base64.b64encode(f"x-access-token:{keys.get(name)}".encode()).decode()
+            if name in keys and given != f"Basic {wanted}":
+                return Response("", 401, {"WWW-Authenticate": 'Basic realm="forge"'})
+            return _run_backend(self.root, request)
+
+        with HTTPServer() as http:
+            http.expect_request(re.compile(".*")).respond_with_handler(answer)
+            yield http.url_for("").rstrip("/")
+
+
+def _modules(links: Mapping[str, tuple[str, str]]) -> str:
+    return "".join(
+        f'[submodule "{path}"]\n\tpath = {path}\n\turl = {url}\n'
+        for path, (url, _) in links.items()
+    )
+
+
+def _run_backend(root: Path, request: Request) -> Response:
+    """Let git's own program answer one request, as a web server would start it."""
+    path = urlsplit(request.path).path
+    body, answered = root / "request", root / "answer"
+    body.write_bytes(request.get_data())
+    env = {
+        "GIT_PROJECT_ROOT": str(root / "served"),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "PATH_INFO": path,
+        "QUERY_STRING": request.query_string.decode(),
+        "REQUEST_METHOD": request.method,
+        "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+        "CONTENT_LENGTH": str(body.stat().st_size),
+        "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
+        "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+    }
+    command = Command(
+        argv=("git", "http-backend"), env=env, stdin=body, stdout_to=answered, timeout_s=60
+    )
+    done = ProcessRunner(_ENV).run(command)
+    assert done.ok, done.stderr
+    head, _, content = answered.read_bytes().partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
+    status = int(headers.pop("Status", "200 OK").split()[0])
+    return Response(content, status, headers)
