@@ -146,6 +146,7 @@ def test_what_was_lost_or_is_missing_is_sorted() -> None:
         {"inputs": ()},
         {"algo_cache_sha256": "3" * 64},
         {"threads": 2},
+        {"environment": (("A", "b"),)},
     ],
 )
 def test_a_scenario_that_is_bound_to_something_else_may_need_less(
