@@ -270,3 +270,19 @@ def test_a_cache_is_found_by_the_beginning_of_its_key(act: Act, tmp_path: Path) 
         "cache-matched-key": "k-1",
         "cache-primary-key": "k-2",
     }
+
+
+def test_jobs_of_a_calling_matrix_are_kept_apart() -> None:
+    """They have the names of one called workflow; act numbers the legs of the caller."""
+    journal = Journal()
+    for caller in ("size app-1", "size android-2"):
+        for name in ("build", "device desk 1/1"):
+            job = f"{caller}/size check/{name}"
+            journal.read(json.dumps({"job": job, "msg": "", "jobResult": "success"}))
+
+    assert {key: job.caller for key, job in journal.jobs.items()} == {
+        "size app / build": "size app",
+        "size app / device desk 1/1": "size app",
+        "size android / build": "size android",
+        "size android / device desk 1/1": "size android",
+    }
