@@ -148,7 +148,7 @@ def test_a_long_item_is_cut() -> None:
 
 
 def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
-    """Once nothing was written for a while: 2 seconds on a terminal, 14 in a log."""
+    """Once nothing was written for a while: 2 seconds on a terminal, 20 in a log."""
     terminal, log, clock = Terminal(), io.StringIO(), Clock()
     for stream, silence_s in ((terminal, 2), (log, 20)):
         console = Console(stream, clock=clock)
@@ -160,7 +160,7 @@ def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
         console.beat()
 
     assert terminal.getvalue() == "  run   verify/m\n\r\x1b[2K  run   verify/m · 2 s"
-    assert log.getvalue() == "  run   verify/m\n  run   verify/m · 14 s\n"
+    assert log.getvalue() == "  run   verify/m\n  run   verify/m · 20 s\n"
 
 
 def test_a_heartbeat_knows_the_step_that_was_not_worth_showing() -> None:

@@ -72,7 +72,10 @@ class Engine(Protocol):
         """Return the CMake options that this tree has."""
 
     def formats(self) -> tuple[str, ...]:
-        """Return the formats of models that its program reads: those of ``ModelFacts``."""
+        """Return the formats of models that its program reads: those of ``ModelFacts``.
+
+        Empty if the tree does not say, or names one that we do not know: a fork may have its own.
+        """
 
     def dialect(self) -> Dialect:
         """Return the command-line dialect of its program that runs models."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]
             made.results.failed.update(failed or {})
             return made, list(codes)
 
-        monkeypatch.setattr(sys.modules["megtrim.cli.trim"], "run_chain", chain)
+        monkeypatch.setattr("megtrim.cli.trim.run_chain", chain)
         return shell("trim", "--out", "out", *arguments)
 
     return call
@@ -147,7 +146,8 @@ def test_an_ending_before_the_verdict_is_shown(
     found = left(shell)
     assert sorted(found) == ["ending.json", "junit.xml"]
     assert json.loads(found["ending.json"]) == {
-        "version": 1,
+        "version": 2,
+        "config": "megtrim.yaml",
         "exit": status,
         "message": error.message,
         "hint": error.hint,

@@ -35,9 +35,10 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
         if facts is None:
             continue
         keys: KeyPath = ("models", at)
-        if facts.format not in engine.formats():
+        formats = engine.formats()
+        if formats and facts.format not in formats:
             found = f"{model.file}, a model of the format {facts.format}"
-            expected = f"one that this engine reads: {listing(engine.formats())}"
+            expected = f"one that this engine reads: {listing(formats)}"
             problems.append(_problem(loaded, (*keys, "file"), found, expected))
             continue
         for number, scenario in enumerate(model.scenarios):

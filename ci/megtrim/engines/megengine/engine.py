@@ -5,6 +5,7 @@ What the generations share is in this module; their differences are in the rows 
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -65,6 +66,11 @@ _KERNELS = (
 _MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
 _MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
 _MODULES = ".gitmodules"
+_SCHEMAS = ("src/serialization/impl/schema.fbs", "src/serialization/impl/schema_v2.fbs")
+"""The engine's own description of the models that it reads."""
+_FORMATS = {"mgb1": "mge v1", "mgv2": "mge v2"}
+"""Names of formats, as the readers of models have them, by the identifiers of their files."""
+_IDENTIFIER = re.compile(r'^file_identifier "([^"]*)";', re.MULTILINE)
 
 
 class MegEngine:
@@ -144,7 +150,10 @@ class MegEngine:
         return self._options
 
     def formats(self) -> tuple[str, ...]:
-        return self.generation.formats
+        texts = (self.checkout.text(each) for each in _SCHEMAS if each in self.checkout.files)
+        found = [each for text in texts for each in _IDENTIFIER.findall(text)]
+        known = [_FORMATS[each] for each in found if each in _FORMATS]
+        return tuple(known) if len(known) == len(found) else ()
 
     def dialect(self) -> Dialect:
         """Return the dialect of this tree's ``load_and_run``, with the flags that it has."""

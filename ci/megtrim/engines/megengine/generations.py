@@ -43,8 +43,6 @@ class Generation:
     """Folders of ``third_party`` that an inference build needs, if ``.gitmodules`` lists them."""
     sources: tuple[str, ...]
     """Folders whose sources mark regions."""
-    formats: tuple[str, ...]
-    """Formats of the models that its program reads."""
     dialect: Dialect
 
     @property
@@ -71,7 +69,6 @@ SDK = Generation(
     profile_build_type="RelWithDebInfo",
     submodules=("midout", "flatbuffers", "Json", "cpuinfo"),
     sources=("dnn/src/", "src/", "sdk/load-and-run/"),
-    formats=("mge v1",),
     dialect=dialects.SDK,
 )
 LITE = Generation(
@@ -86,7 +83,6 @@ LITE = Generation(
     profile_build_type="Release",
     submodules=("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie"),
     sources=("dnn/src/", "src/", "lite/"),
-    formats=("mge v1",),
     dialect=dialects.LITE,
 )
 LITE_TRACED = replace(
@@ -95,7 +91,6 @@ LITE_TRACED = replace(
     releases="1.10 and newer",
     number=20220507,
     traces_modes=True,
-    formats=("mge v1", "mge v2"),
 )
 GENERATIONS = (SDK, LITE, LITE_TRACED)
 

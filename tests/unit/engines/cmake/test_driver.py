@@ -177,7 +177,12 @@ def test_a_build_is_configured_and_then_built(
     )
     build = f"{tools}/ninja -C {job.build} -j 3 one two"
     assert calls.read_text(encoding="utf-8").splitlines() == [configure, build]
-    assert steps == [(1, 2, "first"), (2, 2, "second")]
+    assert steps == [
+        (0, 0, f"configuring {job.what}"),
+        (0, 0, f"compiling {job.what}"),
+        (1, 2, "first"),
+        (2, 2, "second"),
+    ]
     log = job.log.read_text(encoding="utf-8")
     assert log.splitlines()[0] == "$ " + configure.replace("-DX=a b", "'-DX=a b'")
     assert log.endswith("[1/2] first\nno step\n[2/2] second\nmark 1\n")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from megtrim.build_spec import Variant
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.process import ProcessRunner
@@ -52,6 +54,28 @@ def test_the_variants_of_megengine(processes: ProcessRunner, tmp_path: Path) -> 
     assert reduced.targets == ("load_and_run",)
     whole = make_spec(engine, Variant.REDUCED, header=SCOPED, minimum_size=False)
     assert dict(whole.options)["MGE_WITH_MINIMUM_SIZE"] == "OFF"
+
+
+@pytest.mark.parametrize(
+    ("schemas", "formats"),
+    [
+        ({"schema.fbs": "mgb1"}, ("mge v1",)),
+        ({"schema.fbs": "mgb1", "schema_v2.fbs": "mgv2"}, ("mge v1", "mge v2")),
+        ({"schema.fbs": "mgb1", "schema_v2.fbs": "ours"}, ()),
+        ({}, ()),
+    ],
+)
+def test_the_tree_says_which_models_it_reads(
+    processes: ProcessRunner, tmp_path: Path, schemas: dict[str, str], formats: tuple[str, ...]
+) -> None:
+    """Nothing is known of a fork that reads models of its own."""
+    texts = {
+        f"src/serialization/impl/{name}": f'namespace mgb;\n\nfile_identifier "{identifier}";\n'
+        for name, identifier in schemas.items()
+    }
+    engine = MegEngine(write(tmp_path, {**MEGENGINE, **texts}), processes)
+
+    assert engine.formats() == formats
 
 
 def test_the_linker_folds_only_where_it_can(processes: ProcessRunner, tmp_path: Path) -> None:
