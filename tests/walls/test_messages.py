@@ -34,6 +34,9 @@ def list_kinds() -> set[str]:
     return kinds
 
 
+KINDS = list_kinds()
+
+
 def read_text(node: ast.expr) -> str:
     """Return a literal with gaps for values, or nothing for what is no literal."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -77,7 +80,7 @@ MESSAGES = sorted(
     {
         message
         for tree in TREES.values()
-        for message in find_messages(tree, list_kinds())
+        for message in find_messages(tree, KINDS)
         if len(re.findall(r"[a-z]{2,}", message)) > 1
     }
 )
