@@ -12,6 +12,7 @@ OPTIONS = (
 _CMAKE = "".join(f'option({name} "help" OFF)\n' for name in OPTIONS)
 _OLD = ("midout", "flatbuffers", "Json", "cpuinfo")
 _NEW = (*_OLD, "gflags", "cpp_redis", "tacopie")
+_V1 = 'file_identifier "mgb1";\n'
 
 
 def _modules(names: tuple[str, ...]) -> dict[str, str]:
@@ -30,6 +31,7 @@ endif()
     "dnn/src/kernel.cpp": "K\n",
     "dnn/test/test.cpp": "T\n",
     "lite/src/network.cpp": "",
+    "src/serialization/impl/schema.fbs": _V1,
     **_modules(_OLD),
 }
 BETWEEN = {
@@ -39,6 +41,7 @@ set(BIN_REDUCE ${{PROJECT_SOURCE_DIR}}/src/bin_reduce_cmake.h)
 set(CMAKE_CXX_FLAGS "${{CMAKE_CXX_FLAGS}} -include ${{BIN_REDUCE}}")
 """,
     "src/bin_reduce_cmake.h": "",
+    "src/serialization/impl/schema.fbs": _V1,
     "lite/load_and_run/CMakeLists.txt": "",
     "lite/load_and_run/main.cpp": "MIDOUT_BEGIN\n",
     "dnn/src/kernel.cpp": "K\n",
@@ -49,5 +52,6 @@ NEWEST = {
     **BETWEEN,
     "CMakeLists.txt": BETWEEN["CMakeLists.txt"]
     + "check_cxx_compiler_flag(-Wl,--icf=safe LINKER_SUPPORT_Z_NOCOPYRELOC_ICF_SAFE_NO_LLD)\n",
+    "src/serialization/impl/schema_v2.fbs": 'file_identifier "mgv2";\n',
     "dnn/src/common/elemwise/opr_impl.cpp": "MIDOUT_DECL(megdnn_common_elemwise_mode)\n",
 }

@@ -73,7 +73,8 @@ def test_the_tree_says_which_models_it_reads(
         f"src/serialization/impl/{name}": f'namespace mgb;\n\nfile_identifier "{identifier}";\n'
         for name, identifier in schemas.items()
     }
-    engine = MegEngine(write(tmp_path, {**MEGENGINE, **texts}), processes)
+    others = {path: text for path, text in MEGENGINE.items() if not path.endswith(".fbs")}
+    engine = MegEngine(write(tmp_path, {**others, **texts}), processes)
 
     assert engine.formats() == formats
 
