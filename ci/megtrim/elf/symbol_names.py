@@ -33,6 +33,10 @@ _PART = re.compile(
     r"operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|->|\(\)|\(anonymous namespace\)|[^<>()o-]+|.",
     re.DOTALL,
 )
+_CLONE = re.compile(
+    r" \[clone [^]]*\]|\.llvm\.[0-9]+|\.(?:constprop|isra|part|cold|lto_priv)\b[.0-9]*"
+)
+"""What compilers add to the names of copies and parts of functions."""
 _MAX_BRIEF = 80
 _MAX_READABLE = 1 << 20
 """Largest length of a name when its back references are expanded."""
@@ -115,8 +119,20 @@ def brief(name: str) -> str:
     """Return the readable name for lists; if it is long, without the content of its brackets."""
     text = readable(name)
     if len(text) > _MAX_BRIEF:
-        text = "".join(_outside_brackets(text))
+        text = _fold(text)
     return text if len(text) <= _MAX_BRIEF else f"{text[: _MAX_BRIEF - 1]}…"
+
+
+def fold(name: str) -> str:
+    """Return what all instances of a template, overloads and clones of a function have in common.
+
+    It is the readable name without the content of its brackets: ``mgb::Map<…>::find(…)``.
+    """
+    return _fold(_CLONE.sub("", readable(name)))
+
+
+def _fold(text: str) -> str:
+    return "".join(_outside_brackets(text))
 
 
 def _outside_brackets(text: str) -> Iterator[str]:
