@@ -372,9 +372,15 @@ def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
     if isinstance(command, click.Group):
+        if command.invoke_without_command:
+            yield from _verb(path, command)
         for name, inner in _inner(command):
             yield from _command(f"{path} {name}", inner)
         return
+    yield from _verb(path, command)
+
+
+def _verb(path: str, command: click.Command) -> Iterator[str]:
     context = click.Context(command, info_name=path)
     yield f"## {path}\n"
     yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"

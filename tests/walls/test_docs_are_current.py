@@ -70,6 +70,8 @@ def _refusal(line: str) -> str:
     try:
         while isinstance(command, click.Group):
             found = command.get_command(context, words[0]) if words else None
+            if found is None and command.invoke_without_command and not _names_verb(words):
+                break  # a group that is a verb, too
             if found is None:
                 return f"no verb {words[:1]}"
             command, words = found, words[1:]
@@ -78,6 +80,10 @@ def _refusal(line: str) -> str:
     except click.UsageError as error:
         return error.format_message()
     return ""
+
+
+def _names_verb(words: list[str]) -> bool:
+    return bool(words) and not words[0].startswith("-")
 
 
 QUOTED = sorted({*_commands()})
@@ -92,6 +98,8 @@ def test_quoted_commands_are_taken(page: str, line: str) -> None:
 def test_commands_that_do_not_exist_are_seen() -> None:
     """This wall can fall, and there is something behind it."""
     assert _refusal("megtrim fly") == "no verb ['fly']"
+    assert _refusal("megtrim size fly") == "no verb ['fly']"
+    assert "--fly" in _refusal("megtrim size --fly")
     assert "--wings" in _refusal("megtrim trim --wings")
     assert "--wings" in _refusal("virtual-phone start --wings")
     page = "<!-- x -->\n```console\n$ A=1 megtrim fly\n```\n```sh\n. x && megtrim \\\n  swim\n```\n"

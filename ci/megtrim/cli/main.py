@@ -68,8 +68,8 @@ _VERBS = {
         "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
     ),
     "size": Member(
-        "megtrim.cli.stage.commands:size",
-        "Measure the artifacts and compare them with their budgets.",
+        "megtrim.cli.size.group:size",
+        "Measure the artifacts against their budgets, and show what the bytes of a file are.",
     ),
     "report": Member(
         "megtrim.cli.stage.commands:report",

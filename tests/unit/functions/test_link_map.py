@@ -10,36 +10,8 @@ from hypothesis import strategies as st
 
 from megtrim.errors import InputError
 from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
-from unit.functions.made_links import functions
+from unit.functions.made_links import GNU, LLD, functions
 
-LLD = b"""\
-             VMA              LMA     Size Align Out     In      Symbol
-             270              270       15     1 .interp
-             270              270       15     1         <internal>:(.interp)
-            1000             1000      100     4 .text
-            1000             1000       20     4         /ndk/usr/lib/crtbegin_dynamic.o:(.text)
-            1000             1000       20     1                 _start
-            1020             1020       10     4         a.dir/src/main.cpp.o:(.text.main)
-            1030             1030       40     4         lite/liblite.a(run.cpp.o):(.text.run)
-            1030             1030       40     1                 mgb::run(int (*)(long))
-            1080             1080       10     4         /sys root/libc.a(memcpy.o):(.text)
-"""
-GNU = b"""\
-Discarded input sections
-
- .text.unused   0x0000000000000000       0x20 gone.o
-
-Linker script and memory map
-
-LOAD main.o
- .text          0x0000000000001000       0x20 /usr/lib/Scrt1.o
-                0x0000000000001000                _start
- .text._ZN3mgb3runEv
-                0x0000000000001030       0x40 lite/liblite.a(run.cpp.o)
-                0x0000000000001030                mgb::run(int (*)(long))
- *fill*         0x0000000000001070       0x10
- .text          0x0000000000001080       0x10 /usr/lib/libc.a(memcpy.o)
-"""
 PROGRAM = functions(
     ("_start", 0x1000, 16), ("_ZN3mgb3runEv", 0x1030, 64), ("memcpy", 0x1080, 8), ("x", 0x5000, 4)
 )
