@@ -69,7 +69,7 @@ _VERBS = {
     ),
     "size": Member(
         "megtrim.cli.size.group:size",
-        "Measure the artifacts against their budgets, and show what the bytes of a file are.",
+        "Measure the artifacts and compare them with their budgets.",
     ),
     "report": Member(
         "megtrim.cli.stage.commands:report",
