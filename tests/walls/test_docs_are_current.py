@@ -11,6 +11,7 @@ from types import ModuleType
 import click
 import pytest
 
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as megtrim
 from support.pages import PAGES, ROOT, blocks_of
 from virtual_phone.cli import main as virtual_phone
@@ -69,9 +70,9 @@ def _refusal(line: str) -> str:
     context = click.Context(command, info_name=program)
     try:
         while isinstance(command, click.Group):
-            found = command.get_command(context, words[0]) if words else None
-            if found is None and command.invoke_without_command and not _names_verb(words):
+            if isinstance(command, LazyGroup) and command.alone and not _names_verb(words):
                 break  # a group that is a verb, too
+            found = command.get_command(context, words[0]) if words else None
             if found is None:
                 return f"no verb {words[:1]}"
             command, words = found, words[1:]

@@ -38,7 +38,7 @@ class ArchiveMember(NamedTuple):
     end: int
 
 
-def iter_members(data: bytes) -> Iterator[ArchiveMember]:
+def iter_members(data: bytes | memoryview) -> Iterator[ArchiveMember]:
     """Yield every member of an archive, in order."""
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
         msg = "not an archive, or a thin one"
@@ -57,9 +57,9 @@ def iter_members(data: bytes) -> Iterator[ArchiveMember]:
             if start + length > end:
                 msg = "a name that is longer than its member"
                 raise ValueError(msg)
-            raw, start = data[start : start + length].rstrip(b"\0"), start + length
+            raw, start = bytes(data[start : start + length]).rstrip(b"\0"), start + length
         elif raw == b"//":
-            kind, long_names = MemberKind.NAMES, data[start:end]
+            kind, long_names = MemberKind.NAMES, bytes(data[start:end])
         elif raw[:1] == b"/" and raw[1:].isdigit():
             name_at = _number(raw[1:])
             raw = long_names[name_at : long_names.index(b"/\n", name_at)]

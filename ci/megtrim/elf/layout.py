@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 from megtrim.elf.symbol_names import MAX_NAME
@@ -26,7 +27,9 @@ _MOST_SYMBOLS = 8_000_000
 _MOST_NAMES = 4
 """Names may share their ends; their total size is limited to this many times the file."""
 _FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
-_FUNCTION, _SECTION, _FILE, _THREAD_LOCAL = 2, 3, 4, 6
+_FUNCTION = 2
+_NO_PLACES = frozenset({3, 4, 6})
+"""Symbols of sections, of files, and of what each thread has for itself."""
 _MAPPING = re.compile(r"\$[adtx](?:\.|$)")
 """Marks of Arm's tools: from here on there are instructions, or data."""
 
@@ -168,26 +171,22 @@ class ElfLayout:
         names = _Names(self.content(self.sections[table.link]), len(self._data))
         indices = next((each for each in self.sections if each.kind == INDICES), None)
         extended = tuple(_INDEX.iter_unpack(self.content(indices))) if indices else ()
-        fields = self._words.symbol_fields
-        for at, raw in enumerate(self._words.symbol.iter_unpack(self.content(table))):
-            named, info, number, value, size = (raw[field] for field in fields)
-            if number == _EXTENDED and extended:
-                (number,) = extended[at]
-            elif number == 0 or number >= _FIRST_RESERVED:
+        firsts = [0 if self.relocatable else each.address for each in self.sections]
+        entries = self._words.symbol.iter_unpack(self.content(table))
+        ordered = map(itemgetter(*self._words.symbol_fields), entries)
+        # In an address for Arm, one bit says that the function's instructions are Thumb.
+        place_bits = ~1 if self.machine == ARM else ~0
+        for at, (named, info, near, value, size) in enumerate(ordered):
+            number = extended[at][0] if near == _EXTENDED and extended else near
+            if number == 0 or (number == near and near >= _FIRST_RESERVED):
                 continue
-            if not named or info & 15 in {_SECTION, _FILE, _THREAD_LOCAL}:
+            if not named or info & 15 in _NO_PLACES:
                 continue
             name = names.at(named)
-            if not _MAPPING.match(name):
-                yield self._place_symbol(name, info & 15, number, value, size)
-
-    def _place_symbol(
-        self, name: str, kind: int, number: int, value: int, size: int
-    ) -> PlacedSymbol:
-        if self.machine == ARM and kind == _FUNCTION:
-            value &= ~1  # the bit says that its instructions are Thumb
-        start = value if self.relocatable else value - self.sections[number].address
-        return PlacedSymbol(name, number, start, size)
+            if name.startswith("$") and _MAPPING.match(name):
+                continue
+            start = value & place_bits if info & 15 == _FUNCTION else value
+            yield PlacedSymbol(name, number, start - firsts[number], size)
 
     def _read_headers(self, start: int, width: int, count: int) -> list[tuple[int, ...]]:
         section = self._words.section

@@ -12,11 +12,11 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from megtrim.elf.archives import ARCHIVE_MAGIC, ArchiveMember, MemberKind, iter_members
-from megtrim.elf.layout import ELF_MAGIC, ElfLayout, PlacedSection, PlacedSymbol
+from megtrim.elf.layout import ELF_MAGIC, EXECUTED, ElfLayout, PlacedSection
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.purposes import NAMED, STRIPPED, Purpose, find_purpose
@@ -71,14 +71,6 @@ class NameSources:
     """What messages call it."""
 
 
-class _Stretch(NamedTuple):
-    """Neighbouring bytes of one piece."""
-
-    start: int
-    end: int
-    piece: Piece
-
-
 def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
     """Attribute every byte of a file; ``source`` names it in messages. Raises InputError."""
     archive = data.startswith(ARCHIVE_MAGIC)
@@ -104,36 +96,30 @@ def _attribute_file(data: bytes, names: NameSources) -> Attribution:
     naming = layout if names.twin is None else _open_twin(layout, names)
     linked = not layout.relocatable
     origins = _origins(names.origins) if names.origins and linked else None
-    walk = _Walk(data, layout, naming, origins)
-    stretches = list(walk.stretches())
-    return _sum_up(len(data), stretches, walk.memory_bytes(), layout.section_header_bytes)
+    found = _Found()
+    _Walk(data, layout, naming, origins).go(found)
+    return found.sum_up(len(data), layout.section_header_bytes)
 
 
 def _attribute_archive(data: bytes) -> Attribution:
-    stretches = [_Stretch(0, len(ARCHIVE_MAGIC), Piece("[archive]", Purpose.HEADERS))]
-    memory_bytes = 0
+    found = _Found()
+    found.add(0, len(ARCHIVE_MAGIC), Piece("[archive]", Purpose.HEADERS))
+    end = len(ARCHIVE_MAGIC)
     for member in iter_members(data):
-        if stretches[-1].end < member.header:
-            piece = Piece("[padding]", Purpose.PADDING)
-            stretches.append(_Stretch(stretches[-1].end, member.header, piece))
+        found.add(end, member.header, Piece("[padding]", Purpose.PADDING))
         head = Piece("[archive]", Purpose.HEADERS, source=member.name)
-        stretches.append(_Stretch(member.header, member.start, head))
+        found.add(member.header, member.start, head)
         content = data[member.start : member.end]
         if member.kind is MemberKind.FILE and content.startswith(ELF_MAGIC):
             layout = ElfLayout(content)
-            walk = _Walk(content, layout, layout, None, member.name)
-            memory_bytes += walk.memory_bytes()
-            stretches += (
-                _Stretch(each.start + member.start, each.end + member.start, each.piece)
-                for each in walk.stretches()
-            )
-        elif content:
-            stretches.append(_Stretch(member.start, member.end, _member_piece(member)))
-    if stretches[-1].end < len(data):
-        stretches.append(
-            _Stretch(stretches[-1].end, len(data), Piece("[padding]", Purpose.PADDING))
-        )
-    return _sum_up(len(data), stretches, memory_bytes, 0)
+            found.first = member.start
+            _Walk(content, layout, layout, None, member.name).go(found)
+            found.first = 0
+        else:
+            found.add(member.start, member.end, _member_piece(member))
+        end = member.end
+    found.add(end, len(data), Piece("[padding]", Purpose.PADDING))
+    return found.sum_up(len(data), 0)
 
 
 def _member_piece(member: ArchiveMember) -> Piece:
@@ -146,26 +132,40 @@ def _member_piece(member: ArchiveMember) -> Piece:
             return Piece("[no object]", Purpose.NOTES, source=member.name)
 
 
-def _sum_up(
-    size_bytes: int, stretches: list[_Stretch], memory_bytes: int, header_bytes: int
-) -> Attribution:
-    pieces: Counter[Piece] = Counter()
-    kept: list[tuple[int, int]] = []
-    for start, end, piece in stretches:
-        pieces[piece] += end - start
-        if piece.purpose in STRIPPED:
-            continue
-        if kept and kept[-1][1] == start:
-            kept[-1] = (kept[-1][0], end)
-        else:
-            kept.append((start, end))
-    return Attribution(
-        size_bytes=size_bytes,
-        memory_bytes=memory_bytes,
-        header_bytes=header_bytes,
-        pieces=pieces,
-        kept=tuple(kept),
-    )
+class _Found:
+    """What was found so far, from a file's first byte on."""
+
+    def __init__(self) -> None:
+        self.first = 0
+        """Where in the file the offsets begin that are added: those of an archive's member."""
+        self.pieces: Counter[Piece] = Counter()
+        self.memory_bytes = 0
+        self._kept: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int, piece: Piece) -> None:
+        """Add what one piece is, between two offsets."""
+        if start < end:
+            self.pieces[piece] += end - start
+            self.keep(start, end, piece.purpose)
+
+    def keep(self, start: int, end: int, purpose: Purpose) -> None:
+        """Note whether a stripped file has these bytes."""
+        if purpose in STRIPPED:
+            return
+        start, end = start + self.first, end + self.first
+        if self._kept and self._kept[-1][1] == start:
+            start = self._kept.pop()[0]
+        self._kept.append((start, end))
+
+    def sum_up(self, size_bytes: int, header_bytes: int) -> Attribution:
+        """Return it as the attribution of a whole file."""
+        return Attribution(
+            size_bytes=size_bytes,
+            memory_bytes=self.memory_bytes,
+            header_bytes=header_bytes,
+            pieces=self.pieces,
+            kept=tuple(self._kept),
+        )
 
 
 def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
@@ -181,16 +181,23 @@ def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
 
 
 def _same_in_memory(one: ElfLayout, two: ElfLayout) -> bool:
-    """Compare the sections in memory; a file of symbols alone has them without their bytes."""
+    """Compare the sections in memory, and the code in them.
+
+    Notes differ if each file was linked on its own; a file of symbols alone has no bytes of code.
+    """
     pairs = zip_longest(*([x for x in each.sections if x.in_memory] for each in (one, two)))
     return all(
         first is not None
         and second is not None
         and (first.name, first.address, first.size_bytes)
         == (second.name, second.address, second.size_bytes)
-        and (first.file_bytes != second.file_bytes or one.content(first) == two.content(second))
+        and not (first.flags & EXECUTED and _differ(one.content(first), two.content(second)))
         for first, second in pairs
     )
+
+
+def _differ(one: bytes, two: bytes) -> bool:
+    return bool(one and two) and one != two
 
 
 def _origins(link_map: LinkMap) -> Spans[str]:
@@ -215,22 +222,15 @@ class _Walk:
         """The archive's member that the file is; all its bytes are from there."""
         # The twin's sections have the same names and addresses, and other numbers.
         numbers = {(each.name, each.address): at for at, each in enumerate(layout.sections)}
-        self._symbols: dict[int, list[PlacedSymbol]] = {}
-        for symbol in naming.symbols():
-            number = symbol.section
-            if naming is not layout:
-                section = naming.sections[number]
-                number = numbers.get((section.name, section.address), 0)
-            self._symbols.setdefault(number, []).append(symbol)
+        self._symbols: dict[int, list[tuple[int, int, str]]] = {}
+        places = [numbers.get((each.name, each.address), 0) for each in naming.sections]
+        for name, number, start, size_bytes in naming.symbols():
+            place = number if naming is layout else places[number]
+            self._symbols.setdefault(place, []).append((start, -size_bytes, name))
 
-    def memory_bytes(self) -> int:
-        """Return how much memory the loader maps, or how much the sections take."""
-        if self._layout.segments:
-            return sum(each.memory_bytes for each in self._layout.segments)
-        return sum(each.size_bytes for each in self._layout.sections if each.in_memory)
-
-    def stretches(self) -> Iterator[_Stretch]:
-        """Yield what each byte is, in order and without gaps."""
+    def go(self, found: _Found) -> None:
+        """Add what each byte is, in order and without gaps."""
+        found.memory_bytes += self._memory_bytes()
         claims: list[tuple[int, int, str | int]] = [
             (start, end, name) for name, start, end in self._layout.headers
         ]
@@ -242,53 +242,49 @@ class _Walk:
         for start, end, label in Spans(claims).cut(0, len(self._data)):
             match label:
                 case None:
-                    yield self._gap(start, end)
+                    found.add(start, end, self._gap(start, end))
                 case str():
-                    piece = Piece(label, Purpose.HEADERS, source=self._member)
-                    yield _Stretch(start, end, piece)
+                    found.add(start, end, Piece(label, Purpose.HEADERS, source=self._member))
                 case int():
-                    yield from self._section(label, start, end)
+                    self._section(found, label, start, end)
 
-    def _gap(self, start: int, end: int) -> _Stretch:
+    def _memory_bytes(self) -> int:
+        """Return how much memory the loader maps, or how much the sections take."""
+        if self._layout.segments:
+            return sum(each.memory_bytes for each in self._layout.segments)
+        return sum(each.size_bytes for each in self._layout.sections if each.in_memory)
+
+    def _gap(self, start: int, end: int) -> Piece:
         gap = self._data[start:end]
         if gap[_FILLER_BYTES:] == gap[:-_FILLER_BYTES]:
-            return _Stretch(start, end, Piece("[padding]", Purpose.PADDING, source=self._member))
-        piece = Piece("[no section]", Purpose.UNEXPLAINED, source=self._member)
-        return _Stretch(start, end, piece)
+            return Piece("[padding]", Purpose.PADDING, source=self._member)
+        return Piece("[no section]", Purpose.UNEXPLAINED, source=self._member)
 
-    def _section(self, number: int, start: int, end: int) -> Iterator[_Stretch]:
-        """Yield the stretches of one section, between two places in the file."""
+    def _section(self, found: _Found, number: int, start: int, end: int) -> None:
+        """Add what one section is, between two places in the file."""
         section = self._layout.sections[number]
         purpose = find_purpose(section, self._layout)
         name = section.name or "[no name]"
         if self._layout.relocatable and (joined := _OF_ONE_PART.fullmatch(name)):
             name = joined[1]
-        piece = Piece(name, purpose, source=self._member)
-        if purpose not in NAMED:
-            yield from self._by_origin(section, piece, start, end)
-            return
-        symbols = Spans(_claims(section, self._symbols.pop(number, []), purpose))
-        for first, last, symbol in symbols.cut(start - section.offset, end - section.offset):
-            at, to = first + section.offset, last + section.offset
-            if symbol is None and self._is_padding(section, purpose, at, to):
-                yield _Stretch(at, to, Piece(name, Purpose.PADDING, source=self._member))
-            elif symbol is None:
-                yield from self._by_origin(section, piece, at, to)
-            else:
-                origin = self._member
-                if self._origins is not None:
-                    origin = self._origins.at(section.address + first) or ""
-                yield _Stretch(at, to, Piece(name, purpose, symbol, origin))
-
-    def _by_origin(
-        self, section: PlacedSection, piece: Piece, start: int, end: int
-    ) -> Iterator[_Stretch]:
-        if self._origins is None or not section.in_memory:
-            yield _Stretch(start, end, piece)
-            return
+        found.keep(start, end, purpose)
+        symbols = self._symbols.pop(number, []) if purpose in NAMED else []
+        named = Spans(_claims(section, symbols, purpose))
         shift = section.address - section.offset
-        for first, last, origin in self._origins.cut(start + shift, end + shift):
-            yield _Stretch(first - shift, last - shift, piece._replace(source=origin or ""))
+        pieces, origins, origin = found.pieces, self._origins, self._member
+        for first, last, symbol in named.cut(start - section.offset, end - section.offset):
+            at, to = first + section.offset, last + section.offset
+            if symbol is not None:
+                if origins is not None:
+                    origin = origins.at(at + shift) or ""
+                pieces[Piece(name, purpose, symbol, origin)] += last - first
+            elif purpose in NAMED and self._is_padding(section, purpose, at, to):
+                pieces[Piece(name, Purpose.PADDING, source=self._member)] += last - first
+            elif origins is None or not section.in_memory:
+                pieces[Piece(name, purpose, source=self._member)] += last - first
+            else:
+                for one, two, source in origins.cut(at + shift, to + shift):
+                    pieces[Piece(name, purpose, source=source or "")] += two - one
 
     def _is_padding(self, section: PlacedSection, purpose: Purpose, start: int, end: int) -> bool:
         """Return whether a gap is there for the alignment of what follows."""
@@ -300,22 +296,20 @@ class _Walk:
 
 
 def _claims(
-    section: PlacedSection, symbols: list[PlacedSymbol], purpose: Purpose
+    section: PlacedSection, symbols: list[tuple[int, int, str]], purpose: Purpose
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and name of each symbol, the largest of those with one start first."""
-    found = sorted(symbols, key=lambda each: (each.start, -each.size_bytes, each.name))
-    taken = 0
+    """Yield start, end and name of each symbol, the largest of those with one start first.
+
+    Symbols are tuples of start, negative size and name.
+    """
+    symbols.sort()
+    taken, limit = 0, section.size_bytes
     # A function written in assembler may have no size: it ends where the next one starts.
-    following = section.size_bytes
-    ends = []
-    for each in reversed(found):
-        ends.append(following)
-        following = each.start
-    for each, next_start in zip(found, reversed(ends), strict=True):
-        end = min(each.start + each.size_bytes, section.size_bytes)
-        if not each.size_bytes and purpose is Purpose.CODE and each.start >= taken:
-            end = next_start
-        start = max(each.start, taken)
-        if end > start:
-            yield start, end, each.name
+    nexts = chain((start for start, _, _ in symbols[1:]), (limit,))
+    for (start, negative, name), following in zip(symbols, nexts, strict=False):
+        end = min(start - negative, limit)
+        if not negative and purpose is Purpose.CODE and start >= taken:
+            end = following
+        if end > max(start, taken):
+            yield start, end, name
             taken = end

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from megtrim.elf.symbol_names import fold, readable
+from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.size.components import find_component
 from megtrim.size.purposes import NAMED, STRIPPED
@@ -35,7 +35,7 @@ class ByteRow(NamedTuple):
     section: str
     component: str
     symbol: str
-    """Readable, with the instances of a template as one; in brackets: what no symbol names."""
+    """Linkage name; in brackets: what no symbol names."""
     source: str
 
 
@@ -50,8 +50,8 @@ class FileSizes:
     """What the loader maps."""
     text_bytes: int
     """The section ``.text``."""
-    deflated_bytes: int
-    """The stripped file as an app package stores it."""
+    deflated_bytes: int | None
+    """The stripped file as an app package stores it; None if that was not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,34 +64,48 @@ class Breakdown:
 
     def totals(self, view: View) -> tuple[tuple[str, int], ...]:
         """Return each label of a view with its bytes, the largest first."""
-        at = list(View).index(view)
         totals: Counter[str] = Counter()
-        for row, size_bytes in self.rows.items():
-            totals[row[at]] += size_bytes
+        for (_, label), size_bytes in self.by_component(view).items():
+            totals[label] += size_bytes
         return tuple(sorted(totals.items(), key=lambda each: (-each[1], each[0])))
 
+    def by_component(self, view: View) -> Counter[tuple[str, str]]:
+        """Return the bytes of each component's labels of a view.
 
-def break_down(data: bytes, names: NameSources, *, source: str) -> Breakdown:
-    """Break a file's bytes down; ``source`` names it in messages. Raises InputError."""
+        Symbols are readable, with the instances of a template as one.
+        """
+        at = list(View).index(view)
+        totals: Counter[tuple[str, str]] = Counter()
+        for row, size_bytes in self.rows.items():
+            label = row[at]
+            if view is View.SYMBOL and not label.startswith("["):
+                label = fold(label)
+            totals[row.component, label] += size_bytes
+        return totals
+
+
+def break_down(data: bytes, names: NameSources, *, source: str, deflate: bool = False) -> Breakdown:
+    """Break a file's bytes down; ``source`` names it in messages. Raises InputError.
+
+    ``deflate`` measures what an app package would store, which takes longer than all else.
+    """
     found = attribute(data, names, source=source)
     rows: Counter[ByteRow] = Counter()
     for piece, size_bytes in found.pieces.items():
         rows[_label(piece)] += size_bytes
-    return Breakdown(sizes=_measure(data, found), rows=rows)
+    return Breakdown(sizes=_measure(data, found, deflate=deflate), rows=rows)
 
 
 def _label(piece: Piece) -> ByteRow:
-    symbol = fold(piece.symbol) if piece.symbol else ""
-    component = str(piece.purpose)
-    if piece.purpose in NAMED:
-        component = find_component(symbol, piece.source, readable(piece.symbol))
-        symbol = symbol or f"[unnamed in {piece.section}]"
-    elif not symbol:
-        symbol = f"[{piece.purpose}]"
-    return ByteRow(piece.section, component, symbol, piece.source or "[not known]")
+    section, purpose, symbol, source = piece
+    component = str(purpose)
+    if purpose in NAMED:
+        component = find_component(symbol, source)
+        symbol = symbol or f"[unnamed in {section}]"
+    return ByteRow(section, component, symbol or f"[{purpose}]", source or "[not known]")
 
 
-def _measure(data: bytes, found: Attribution) -> FileSizes:
+def _measure(data: bytes, found: Attribution, *, deflate: bool) -> FileSizes:
     removed = {piece.section for piece in found.pieces if piece.purpose in STRIPPED}
     kept_bytes = sum(end - start for start, end in found.kept)
     text_bytes = sum(
@@ -102,7 +116,7 @@ def _measure(data: bytes, found: Attribution) -> FileSizes:
         stripped_bytes=kept_bytes - found.header_bytes * len(removed),
         memory_bytes=found.memory_bytes,
         text_bytes=text_bytes,
-        deflated_bytes=_deflated_bytes(data, found.kept),
+        deflated_bytes=_deflated_bytes(data, found.kept) if deflate else None,
     )
 
 

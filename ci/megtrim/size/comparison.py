@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from megtrim.size.breakdown import Breakdown, View
+from megtrim.size.byte_change import ByteChange
+from megtrim.size.byte_table import ByteTable
 
 _LEAST_RENAMED_BYTES = 64
 """Smaller things of one size are many."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteChange:
-    """One label's bytes in both files."""
-
-    component: str
-    label: str
-    before_bytes: int
-    after_bytes: int
-    former: str = ""
-    """Its label in the first file, if it was renamed."""
-
-    @property
-    def growth_bytes(self) -> int:
-        """Return how many bytes it grew by."""
-        return self.after_bytes - self.before_bytes
 
 
 def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple[ByteChange, ...]:
@@ -35,25 +19,42 @@ def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple
     The changes add up to the growth of the file. A label that went and one of the same component
     and size that came are one that was renamed, if there is only one such pair.
     """
-    first, second = _totals(before, view), _totals(after, view)
-    labels = first.keys() | second.keys()
+    return _compare(*(_totals(each.by_component(view), view) for each in (before, after)))
+
+
+def compare_tables(before: ByteTable, after: ByteTable, view: View) -> tuple[ByteChange, ...]:
+    """Return every component or symbol whose bytes differ, as :func:`compare_breakdowns` does."""
+    least_bytes = max(before.least_bytes, after.least_bytes)
+    totals = (each.totals(least_bytes) for each in (before, after))
+    if view is View.COMPONENT:
+        totals = (_by_label((component, n) for (component, _), n in x.items()) for x in totals)
+    return _compare(*totals)
+
+
+def _totals(found: Counter[tuple[str, str]], view: View) -> Counter[tuple[str, str]]:
+    if view is View.SYMBOL:
+        return found
+    return _by_label((label, size_bytes) for (_, label), size_bytes in found.items())
+
+
+def _by_label(rows: Iterable[tuple[str, int]]) -> Counter[tuple[str, str]]:
+    totals: Counter[tuple[str, str]] = Counter()
+    for label, size_bytes in rows:
+        totals["", label] += size_bytes
+    return totals
+
+
+def _compare(
+    first: Counter[tuple[str, str]], second: Counter[tuple[str, str]]
+) -> tuple[ByteChange, ...]:
     changes = (
         ByteChange(component=key[0], label=key[1], before_bytes=first[key], after_bytes=second[key])
-        for key in labels
+        for key in first.keys() | second.keys()
     )
     found = _join_renamed(each for each in changes if each.growth_bytes)
     return tuple(
         sorted(found, key=lambda each: (-abs(each.growth_bytes), each.component, each.label))
     )
-
-
-def _totals(breakdown: Breakdown, view: View) -> Counter[tuple[str, str]]:
-    at = list(View).index(view)
-    totals: Counter[tuple[str, str]] = Counter()
-    for row, size_bytes in breakdown.rows.items():
-        component = row.component if view is View.SYMBOL else ""
-        totals[component, row[at]] += size_bytes
-    return totals
 
 
 def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:

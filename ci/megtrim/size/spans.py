@@ -5,7 +5,7 @@ Files of others may claim a byte twice, or none. Pure.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
@@ -21,9 +21,10 @@ class Spans(Generic[Label]):
         self._ends: list[int] = []
         self._labels: list[Label] = []
         taken = 0
-        for start, end, label in claims:
-            if end > max(start, taken):
-                self._starts.append(max(start, taken))
+        for first, end, label in claims:
+            start = max(first, taken)
+            if end > start:
+                self._starts.append(start)
                 self._ends.append(end)
                 self._labels.append(label)
                 taken = end
@@ -31,15 +32,15 @@ class Spans(Generic[Label]):
     def cut(self, start: int, end: int) -> Iterator[tuple[int, int, Label | None]]:
         """Yield the pieces of a stretch, in order and without gaps; None: what no one claims."""
         at = start
-        number = max(bisect_right(self._starts, start) - 1, 0)
-        while at < end and number < len(self._starts) and self._starts[number] < end:
+        begin = max(bisect_right(self._starts, start) - 1, 0)
+        behind = bisect_left(self._starts, end)
+        for number in range(begin, behind):
             first, last = max(self._starts[number], at), min(self._ends[number], end)
             if first < last:
                 if at < first:
                     yield at, first, None
                 yield first, last, self._labels[number]
                 at = last
-            number += 1
         if at < end:
             yield at, end, None
 

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from megtrim.cli import main as entry
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
 from megtrim.errors import (
     InfrastructureFailure,
@@ -27,7 +28,9 @@ def commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple
         assert command is not None
         if isinstance(command, click.Group):
             yield from commands(command, (*before, name))
-        if not isinstance(command, click.Group) or command.invoke_without_command:
+        if not isinstance(command, click.Group) or (
+            isinstance(command, LazyGroup) and command.alone
+        ):
             yield (*before, name)
 
 

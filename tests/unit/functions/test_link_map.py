@@ -52,6 +52,33 @@ def test_the_map_of_gnu_linkers(address: int, file: str) -> None:
     assert parse_map(GNU, source="x").of(address) == file
 
 
+LLD_OUTSIDE = b"""\
+            1080             1080       10     8 .tbss
+            1080             1080       10     8         threads.o:(.tbss)
+               0                0     2000     1 .debug_info
+               0                0       40     1         a.dir/src/main.cpp.o:(.debug_info)
+              40               40     1fc0     1         large.o:(.debug_info)
+"""
+GNU_OUTSIDE = b"""\
+.tbss           0x0000000000001080       0x10
+ .tbss          0x0000000000001080       0x10 threads.o
+
+.debug_info     0x0000000000000000     0x2000
+ .debug_info    0x0000000000000000       0x40 main.o
+ .debug_info    0x0000000000000040     0x1fc0 large.o
+"""
+
+
+@pytest.mark.parametrize("text", [LLD + LLD_OUTSIDE, GNU + GNU_OUTSIDE])
+def test_what_is_not_in_memory_is_nowhere(text: bytes) -> None:
+    """Of a program that is loaded anywhere, places in debug information look like addresses."""
+    origins = parse_map(text, source="x")
+
+    assert origins.of(0x1000).endswith(".o")
+    assert origins.of(0x1084).endswith("libc.a(memcpy.o)")
+    assert not {"large.o", "threads.o"} & {*origins.files}
+
+
 @pytest.mark.parametrize("text", [LLD, GNU])
 def test_functions_of_the_platform(text: bytes) -> None:
     """What begins a program, and its C library."""

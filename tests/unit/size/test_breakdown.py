@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from megtrim.size.breakdown import View
+from megtrim.size.attribution import NameSources
+from megtrim.size.breakdown import View, break_down
 from unit.size.made_files import break_down_engine
 
 
@@ -33,11 +34,20 @@ def test_instances_of_a_template_are_one() -> None:
 
 
 def test_sizes_stand_side_by_side() -> None:
-    """What is deflated is what remains without symbols."""
+    """Without symbols, there are no headers of their sections, either."""
     data, found = break_down_engine()
     symbols = dict(found.totals(View.COMPONENT))["symbol table"]
 
     assert found.sizes.file_bytes == len(data)
     assert found.sizes.stripped_bytes == len(data) - symbols - 2 * 64
     assert (found.sizes.text_bytes, found.sizes.memory_bytes) == (64, 73)
-    assert 0 < found.sizes.deflated_bytes < len(zlib.compress(data))
+    assert found.sizes.deflated_bytes is None
+
+
+def test_deflated_is_what_remains_without_symbols() -> None:
+    """It is measured if it is asked for."""
+    data, _ = break_down_engine()
+
+    found = break_down(data, NameSources(), source="one.o", deflate=True)
+
+    assert 0 < (found.sizes.deflated_bytes or 0) < len(zlib.compress(data))

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.size.breakdown import Breakdown, ByteRow, FileSizes, View
-from megtrim.size.comparison import compare_breakdowns
+from megtrim.size.byte_table import SMALLER, ByteTable
+from megtrim.size.comparison import compare_breakdowns, compare_tables
 
 
 def breakdown(*rows: tuple[str, str, int]) -> Breakdown:
@@ -22,7 +23,7 @@ def breakdown(*rows: tuple[str, str, int]) -> Breakdown:
         stripped_bytes=total,
         memory_bytes=total,
         text_bytes=total,
-        deflated_bytes=total,
+        deflated_bytes=None,
     )
     return Breakdown(sizes=sizes, rows=found)
 
@@ -59,6 +60,22 @@ def test_two_that_could_be_it_are_not_matched() -> None:
     found = compare_breakdowns(BEFORE, after, View.SYMBOL)
 
     assert not any(each.former for each in found)
+
+
+def test_tables_are_compared_by_the_higher_limit() -> None:
+    """What only one of them can have a row for is in both among the smaller ones."""
+    before = ByteTable(least_bytes=64, components={"ops": {"a": 100, "b": 300, SMALLER: 10}})
+    after = ByteTable(
+        least_bytes=128, components={"ops": {"b": 340, SMALLER: 110}, "new": {"c": 1}}
+    )
+
+    found = compare_tables(before, after, View.SYMBOL)
+
+    assert [(each.component, each.label, each.growth_bytes) for each in found] == [
+        *[("ops", "b", 40), ("new", SMALLER, 1)]
+    ]
+    by_component = compare_tables(before, after, View.COMPONENT)
+    assert [(each.label, each.growth_bytes) for each in by_component] == [("ops", 40), ("new", 1)]
 
 
 _ROWS = st.lists(

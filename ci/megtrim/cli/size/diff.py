@@ -13,6 +13,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.size.tables import (
     FILE,
     as_data,
+    deflate_option,
     draw_table,
     list_sizes,
     read_breakdown,
@@ -21,7 +22,8 @@ from megtrim.cli.size.tables import (
 from megtrim.errors import EXIT_PASS
 from megtrim.report.formatting import align_columns, group_digits
 from megtrim.size.breakdown import Breakdown, View
-from megtrim.size.comparison import ByteChange, compare_breakdowns
+from megtrim.size.byte_change import ByteChange
+from megtrim.size.comparison import compare_breakdowns
 
 _COLUMNS = ("A", "B", "change")
 
@@ -40,6 +42,7 @@ Examples:
 @click.option("--twin-a", type=FILE, help="A before it was stripped.")
 @click.option("--twin-b", type=FILE, help="B before it was stripped.")
 @top_option
+@deflate_option
 @click.option("--json", "as_json", is_flag=True, help="Print all changes as JSON.")
 def diff(
     first: Path,
@@ -49,6 +52,7 @@ def diff(
     twin_a: Path | None,
     twin_b: Path | None,
     top: int,
+    deflate: bool,
     as_json: bool,
 ) -> int:
     """Show what grew and what shrank from file A to file B.
@@ -57,8 +61,8 @@ def diff(
     another file or got other arguments is no change; what went and came with the same size, in one
     component, is shown as renamed.
     """
-    before = read_breakdown(first, map_a, twin_a)
-    after = read_breakdown(second, map_b, twin_b)
+    before = read_breakdown(first, map_a, twin_a, deflate=deflate)
+    after = read_breakdown(second, map_b, twin_b, deflate=deflate)
     show(_data(before, after) if as_json else _text(before, after, top))
     return EXIT_PASS
 

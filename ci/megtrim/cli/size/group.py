@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from megtrim.cli.lazy_group import LazyGroup, Member
-from megtrim.cli.session.setup import Options, json_option, trimming
-from megtrim.cli.stage.chain import execute
-from megtrim.cli.stage.commands import again_option
-from megtrim.errors import EXIT_PASS
-from megtrim.plan.graph import Stage
 
 
 @click.group(
     cls=LazyGroup,
-    invoke_without_command=True,
+    alone="megtrim.cli.stage.commands:size",
     members={
         "show": Member(
             "megtrim.cli.size.show:show_file",
@@ -35,15 +28,9 @@ Examples:
   megtrim size diff before/load_and_run after/load_and_run
 """,
 )
-@trimming
-@json_option
-@again_option
-@click.pass_context
-def size(context: click.Context, /, as_json: bool, again: bool, **options: Any) -> int:
+def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
-    The verbs show what the bytes of any file are; they take no configuration.
+    The verbs show what the bytes of any file are; they take no configuration, and none of the
+    options, which are those of a call without a verb.
     """
-    if context.invoked_subcommand is not None:
-        return EXIT_PASS
-    return execute(Options(**options), Stage.SIZE, as_json=as_json, again=again)

@@ -12,6 +12,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.size.tables import (
     FILE,
     as_data,
+    deflate_option,
     draw_table,
     list_sizes,
     read_breakdown,
@@ -44,6 +45,7 @@ Examples:
     help="A table by this; repeatable. By default: section, component and symbol.",
 )
 @top_option
+@deflate_option
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 def show_file(
     file: Path,
@@ -51,6 +53,7 @@ def show_file(
     twin: Path | None,
     by: tuple[str, ...],
     top: int,
+    deflate: bool,
     as_json: bool,
 ) -> int:
     """Show what each byte of a program, library or archive is.
@@ -59,7 +62,7 @@ def show_file(
     explains have rows of their own. The linker's map is the best source of names; without it, the
     symbols of the file or of its unstripped twin are.
     """
-    found = read_breakdown(file, link_map, twin)
+    found = read_breakdown(file, link_map, twin, deflate=deflate)
     views = tuple(map(View, by))
     show(_data(found, views or tuple(View)) if as_json else _text(found, views or _BRIEFLY, top))
     return EXIT_PASS

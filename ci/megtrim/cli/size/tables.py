@@ -40,19 +40,29 @@ top_option = click.option(
 )
 
 
-def read_breakdown(path: Path, link_map: Path | None, twin: Path | None) -> Breakdown:
+deflate_option = click.option(
+    "--deflate",
+    is_flag=True,
+    help="Also deflate the stripped file, as an app package stores it; takes some seconds.",
+)
+
+
+def read_breakdown(
+    path: Path, link_map: Path | None, twin: Path | None, *, deflate: bool
+) -> Breakdown:
     """Read a file with its link map and its unstripped twin. Raises InputError."""
     names = NameSources(
         origins=read_map(link_map) if link_map else None,
         twin=_read(twin) if twin else None,
         twin_source=str(twin or ""),
     )
-    return break_down(_read(path), names, source=str(path))
+    return break_down(_read(path), names, source=str(path), deflate=deflate)
 
 
 def list_sizes(sizes: FileSizes) -> tuple[tuple[str, int], ...]:
-    """Return the name of each size, and its bytes."""
-    return tuple((name, getattr(sizes, field)) for name, field in _SIZES)
+    """Return the name of each size that was measured, and its bytes."""
+    found = ((name, getattr(sizes, field)) for name, field in _SIZES)
+    return tuple((name, size_bytes) for name, size_bytes in found if size_bytes is not None)
 
 
 def draw_table(

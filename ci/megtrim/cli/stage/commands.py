@@ -1,7 +1,7 @@
 """The commands of single stages: all alike, but that two of them write the committed keep set.
 
-``megtrim report`` is among them; the others are under ``megtrim stage``, and ``megtrim size`` is a
-group with verbs of its own.
+``megtrim size`` and ``megtrim report`` are among them; the others are under ``megtrim stage``.
+``megtrim size`` has verbs of its own, too.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ reduce = _command(Stage.REDUCE, "Build the engine with only what the keep set na
 functions = _accepting_command(
     Stage.FUNCTIONS, "Record which functions run, for trim.level: function."
 )
+size = _command(Stage.SIZE, "Measure the artifacts and compare them with their budgets.")
 switches = _command(
     Stage.SWITCHES, "Measure by reduced builds what each engine switch in trim.measure saves."
 )

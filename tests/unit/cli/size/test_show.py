@@ -46,6 +46,14 @@ def test_json_has_every_row(shell: Shell) -> None:
     assert {sum(each.values()) for each in found["bytes_by"].values()} == {len(data)}
 
 
+def test_deflating_takes_time_so_it_is_asked_for(shell: Shell) -> None:
+    """One more size."""
+    (shell.folder / "one.o").write_bytes(break_down_engine()[0])
+
+    assert "deflated" not in shell("size", "show", "one.o").out
+    assert "stripped and deflated" in shell("size", "show", "one.o", "--deflate").out
+
+
 def test_a_damaged_file_is_refused(shell: Shell) -> None:
     """With one error that names it."""
     (shell.folder / "one.o").write_bytes(break_down_engine()[0][:100])
