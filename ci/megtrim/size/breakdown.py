@@ -100,7 +100,7 @@ def _label(piece: Piece) -> ByteRow:
     section, purpose, symbol, source = piece
     component = str(purpose)
     if purpose in NAMED:
-        component = find_component(symbol, source)
+        component = find_component(symbol, source) or f"unexplained {purpose}"
         symbol = symbol or f"[unnamed in {section}]"
     return ByteRow(section, component, symbol or f"[{purpose}]", source or "[not known]")
 

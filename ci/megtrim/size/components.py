@@ -15,8 +15,6 @@ from megtrim.elf.symbol_names import iter_names
 
 OTHER = "other"
 """What has a name that no row knows."""
-NAMELESS = "unexplained"
-"""What neither a symbol nor a file explains."""
 _LIBRARY, _TOOLCHAIN = "C++ library", "toolchain"
 _INITIALISERS = "static initialisers"
 _MKL = (
@@ -84,9 +82,9 @@ _MOST_NAMES = 3
 
 
 def find_component(symbol: str, source: str) -> str:
-    """Return the component of bytes by linkage name and source; either may be empty."""
+    """Return the component of bytes by linkage name and source; empty if both are."""
     if not symbol and not source:
-        return NAMELESS
+        return ""
     return (source and _of_file(source)) or (symbol and _of_symbol(symbol)) or OTHER
 
 

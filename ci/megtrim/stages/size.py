@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.elf.symbol_table import read_linked
+from megtrim.errors import InputError
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.pipeline.results import ArtifactSize, SizeResult
@@ -70,7 +71,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    parts = dict(_name_bytes(config.artifacts, *builds[-1]))
+    parts = dict(_name_bytes(*builds[-1], session))
     made_from = _made_from(builds[-1][1], session)
     text = dump_sizes(sizes, parts=parts, made_from=made_from, quick=session.request.quick)
     (folder / SIZES_FILE).write_text(text, encoding="utf-8")
@@ -94,15 +95,22 @@ def _made_from(shipped: StageFolder, session: Session) -> dict[str, str]:
 
 
 def _name_bytes(
-    artifacts: Iterable[str], variant: str, build: StageFolder
+    variant: str, build: StageFolder, session: Session
 ) -> Iterator[tuple[tuple[str, str], ByteTable]]:
-    """Yield what the bytes are of each artifact whose symbols are known."""
-    for artifact in artifacts:
+    """Yield what the bytes are of each artifact that is there with its symbols."""
+    for artifact in session.request.config.artifacts:
         path, named_copy = binary(build, artifact), locate_named(build, artifact)
-        if named_copy:
-            twin = build.file(named_copy)
-            names = NameSources(twin=read_linked(twin), twin_source=str(twin))
+        if not named_copy:
+            continue
+        twin = build.file(named_copy)
+        names = NameSources(twin=read_linked(twin), twin_source=str(twin))
+        try:
             found = break_down(read_linked(path), names, source=str(path))
+        except InputError as error:
+            # A size that is within its budget does not depend on what its bytes are.
+            console = session.services.console
+            console.warn(f"what grew in {artifact} will not be known: {error.message}")
+        else:
             yield (artifact, variant), make_table(found.by_component(View.SYMBOL))
 
 

@@ -30,7 +30,7 @@ def test_instances_of_a_template_are_one() -> None:
     assert symbols["mgb::opr::Add<…>::run()"] == 50
     assert symbols["[unnamed in .rodata]"] == 9
     assert (components["operators"], components["kernels/x86/gone"]) == (50, 14)
-    assert components["unexplained"] == 9
+    assert components["unexplained read-only data"] == 9
 
 
 def test_sizes_stand_side_by_side() -> None:

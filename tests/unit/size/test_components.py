@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.size.components import NAMELESS, OTHER, find_component
+from megtrim.size.components import OTHER, find_component
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from megtrim.size.components import NAMELESS, OTHER, find_component
         ("_ZN6my_mgb3opr1fEv", OTHER),
         ("_ZN2my1fE13mgb", OTHER),
         ("some_c_function", OTHER),
-        ("", NAMELESS),
+        ("", ""),
     ],
 )
 def test_a_symbol_has_a_component(symbol: str, component: str) -> None:

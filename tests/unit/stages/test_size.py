@@ -60,15 +60,16 @@ def opened(
     return now, every[SIZE], said
 
 
-def named(folder: Path, size: int) -> StageFolder:
+def named(folder: Path, size: int, *, twin_size: int = 0) -> StageFolder:
     """Return a build whose only function has this size, stripped and as it was built."""
-    part = Part(name=".text", content=bytes(size))
-    symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=size)
+    sizes = {"bin": size, "unstripped": twin_size or size}
 
     def produce(place: Path) -> ReduceResult:
-        for name, symbols in (("bin", ()), ("unstripped", (symbol,))):
+        for name, each in sizes.items():
+            part = Part(name=".text", content=bytes(each))
+            symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=each)
+            data = object_file((part,), (symbol,) * (name != "bin"), kind=2)
             (place / name).mkdir()
-            data = object_file((part,), symbols, kind=2)
             (place / name / "load_and_run").write_bytes(data)
         return ReduceResult(build=BUILD, functions={})
 
@@ -170,6 +171,17 @@ def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
     ]
     assert reduced.growth_bytes == 2000
     assert causes_of_growth(later.results) == (Cause.SOURCE,)
+
+
+def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
+    """It is said, and what grew is not known."""
+    now, task, said = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=3000)
+
+    assert weigh(now, task).exit_code == 0
+    assert "what grew in load_and_run will not be known" in said.getvalue()
+    left = now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8")
+    assert "parts" not in json.loads(left)
 
 
 def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
