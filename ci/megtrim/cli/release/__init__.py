@@ -1,0 +1,1 @@
+"""megtrim release: build a release and verify it."""
