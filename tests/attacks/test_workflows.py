@@ -150,6 +150,7 @@ def test_artifacts_by_name(runner: Runner) -> None:
     assert names == [
         *(f"${{{{ inputs.{name} }}}}" for name in ("results", "proofs", "bundle")),
         "megtrim-evidence${{ inputs.infix }}*",
+        "${{ inputs.annotated }}",
     ]
     for name in ("results", "proofs", "bundle"):
         assert given[name] == f"${{{{ needs.build.outputs.{name} }}}}"

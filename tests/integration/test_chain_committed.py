@@ -88,7 +88,10 @@ def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path
         (SCENARIO, "pass", kept)
     ]
     left = {path.name: path.read_text(encoding="utf-8") for path in (fresh.out / "final").iterdir()}
-    assert set(left) == {"verdict.json", "junit.xml", "report.md", "index.html", "sizes.json"}
+    assert set(left) == {
+        *("verdict.json", "junit.xml", "report.md", "index.html", "sizes.json"),
+        *("gitlab-code-quality.json", "gitlab-metrics.txt"),
+    }
     assert json.loads(left["verdict.json"]) == verdict
 
 
@@ -203,7 +206,8 @@ def test_a_run_without_a_verdict_says_why(tmp_path: Path) -> None:
     assert ended.rc == 2
     assert {path.name for path in final.iterdir()} == {"ending.json", "junit.xml"}
     assert json.loads((final / "ending.json").read_text(encoding="utf-8")) == {
-        "version": 1,
+        "version": 2,
+        "config": "megtrim.yaml",
         "exit": 2,
         "message": "megtrim/keepset: there is no keep set, which --committed trims by",
         "hint": "make it, and commit it: megtrim trim --config megtrim.yaml --out out --accept",

@@ -18,6 +18,7 @@ import junitparser
 import pytest
 
 from megtrim.cli.session.invocation import BASELINE_FILE, REPORT_ARTIFACT
+from megtrim.config_id import suffix_of
 from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.process import CompletedCommand
 from support.clock import clock_at
@@ -214,9 +215,10 @@ def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
     env = {"GITHUB_ACTIONS": "true"} if in_ci else {}
     ended = team.trim("--baseline", given, env=env)
     if in_ci:
-        (team.top / REPORT_ARTIFACT).mkdir()
+        artifact = team.top / f"{REPORT_ARTIFACT}{suffix_of(team.config)}"
+        artifact.mkdir()
         left = team.top / team.out / "final" / BASELINE_FILE
-        left.rename(team.top / REPORT_ARTIFACT / BASELINE_FILE)
+        left.rename(artifact / BASELINE_FILE)
         baseline.unlink()
         assert "--out" not in team.printed("growth:load_and_run/reduced")
         # The reader has no results yet; here the builds are not made again.
@@ -264,8 +266,10 @@ def test_an_engine_that_does_not_compile(team: Team) -> None:
 
 def test_a_run_that_cannot_be_traced(team: Team) -> None:
     """The profile build's own words; the verification that depends on it is what is asked for."""
-    data = team.source(f"engine/models/{MODEL}.data.npy")
-    data.write_bytes(data.read_bytes()[:-8])
+    source = team.source("engine/src/midout/midout.cpp")
+    planted = "#include <cstdlib>\nstatic const int planted = (std::_Exit(7), 0);\n"
+    text = f"#if defined(MIDOUT_PROFILING)\n{planted}#endif\n{source.read_text('utf-8')}"
+    source.write_text(text, encoding="utf-8")
 
     again = _seen_again(team, team.trim(), f"trace:{SCENARIO}")
     assert f"profile/{SCENARIO}" in again.stderr

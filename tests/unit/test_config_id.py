@@ -33,7 +33,7 @@ PATHS = st.one_of(FOLDERS, FOLDERS.map(lambda name: f"{name}/megtrim.yaml"))
         ("a-0123abcd/megtrim.yaml", "a-0123abcd-357c3d5e"),
         ("模型/megtrim.yaml", "50679dfd"),
         ("模型.yaml", "a318b199"),
-        ("/work/megtrim.yaml", ""),
+        ("/srv/megtrim.yaml", ""),
         ("../megtrim.yaml", ""),
     ],
 )

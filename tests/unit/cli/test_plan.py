@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -21,8 +22,11 @@ def team(shell: Shell) -> Shell:
     return shell
 
 
-def test_a_plan_lists_every_task_and_counts_them(team: Shell) -> None:
-    """Nothing is left in the folder of results."""
+def test_a_plan_lists_every_task_and_counts_them(
+    team: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left in the folder of results, and no run is known on a new machine."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     answer = team("plan", "--quiet")
 
     assert answer.status == 0, answer.err

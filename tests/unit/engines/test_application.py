@@ -219,3 +219,26 @@ def test_on_android_the_way_to_the_shared_object_is_a_flag(
 
     reported = (tmp_path / "applications/classify/toolchain.cmake").read_text(encoding="utf-8")
     assert ('add_link_options("-Wl,-rpath,$ORIGIN")' in reported) is said
+
+
+def test_options_of_its_own_reach_its_build(
+    tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind megtrim's, and as a setting: another value starts the build again."""
+    found: list[tuple[tuple[str, str], bool]] = []
+
+    def run(job: Job, *_: object) -> None:
+        found.append((tuple(job.options)[-1], (job.build / "classify").exists()))
+        job.build.mkdir(exist_ok=True)
+        (job.build / "classify").write_bytes(b"program")
+
+    monkeypatch.setattr(driver, "run", run)
+    for value in ("ON", "ON", "OFF"):
+        spec = replace(make_spec(), options=(("WITH_CAMERA", value),))
+        application.build(spec, tree, workshop(tmp_path, TOOLCHAIN))
+
+    assert found == [
+        (("WITH_CAMERA", "ON"), False),
+        (("WITH_CAMERA", "ON"), True),
+        (("WITH_CAMERA", "OFF"), False),
+    ]
