@@ -11,20 +11,11 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
+from integration.consumers import build_consumer
 from integration.sample_builds import run
-from megtrim.process import ProcessRunner
-from support.megtrim_cli import ARGV, ROOT, Project
+from support.megtrim_cli import ARGV, Project
 
 pytestmark = pytest.mark.chain
-
-CONSUMER = """\
-cmake_minimum_required(VERSION 3.20)
-project(consumer LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 17)
-find_package(MegEngineTrimmed REQUIRED)
-add_executable(consumer main.cpp)
-target_link_libraries(consumer PRIVATE MegEngineTrimmed::shared)
-"""
 
 
 def team(make_project: MakeProject, name: str) -> Project:
@@ -54,23 +45,10 @@ def test_a_consumer_links_and_runs_what_was_exported(
     ended = project.run("export", str(tmp_path / "made"))
     assert ended.rc == 0, ended.stderr
     shutil.move(tmp_path / "made", tmp_path / "trimmed")
-    source = tmp_path / "consumer"
-    source.mkdir()
-    (source / "CMakeLists.txt").write_text(CONSUMER, encoding="utf-8")
-    shutil.copy(ROOT / "examples/applications/sample-classify/main.cpp", source)
-    processes = ProcessRunner(os.environ)
-    cmake, ninja = processes.build_tool("cmake"), processes.build_tool("ninja")
-    configured = run(
-        *(cmake, "-G", "Ninja", "-S", str(source), "-B", str(source / "build")),
-        f"-DCMAKE_MAKE_PROGRAM={ninja}",
-        f"-DCMAKE_PREFIX_PATH={tmp_path / 'trimmed'}",
-    )
-    assert configured.ok, configured.stdout + configured.stderr
-    compiled = run(ninja, "-C", str(source / "build"))
-    assert compiled.ok, compiled.stdout + compiled.stderr
+    program = build_consumer(tmp_path / "trimmed", tmp_path / "consumer")
     models = project.folder / "engine/models"
     answer = run(
-        str(source / "build/consumer"),
+        str(program),
         str(models / "tiny-mobile.sample"),
         f"data={models / 'tiny-mobile.data.npy'}",
     )
@@ -81,8 +59,14 @@ def test_a_consumer_links_and_runs_what_was_exported(
 
 
 def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> None:
-    """Built in other folders, each from nothing, with another umask, language and time zone."""
+    """Built in other folders, the second from nothing, with another umask and language.
+
+    By the committed keep set, as releases are.
+    """
     first, second = team(make_project, "first"), team(make_project, "second")
+    traced = first.run("trim", "--accept")
+    assert traced.rc == 0, traced.stderr
+    shutil.copytree(first.folder / "megtrim/keepset", second.folder / "megtrim/keepset")
     second.out = tmp_path / "longer" / "way" / "to-its-results"
     elsewhere = {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo"}
     for project, name, mask, env in (
@@ -90,12 +74,32 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
         (second, "two", 0o077, elsewhere),
     ):
         with use_umask(mask):
-            ended = run(*project.argv("release build", str(tmp_path / name)), env=env)
+            argv = project.argv("release build", str(tmp_path / name), "--committed")
+            ended = run(*argv, env=env)
         assert ended.ok, ended.stderr
         verified = run(*ARGV, "release", "verify", str(tmp_path / name))
         assert verified.ok, verified.stderr
 
     assert read(tmp_path / "one") == read(tmp_path / "two")
+    # Where it can be built, it can be built again, and proven by a device of one's own.
+    again = second.run("release verify", str(tmp_path / "one"), "--rebuild", "--device", "local")
+    assert again.rc == 0, again.stderr
+    assert "built again: 2 files have the same bytes" in again.stdout
+
+
+def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:
+    """The engine that changed, and the program that did."""
+    project = team(make_project, "changed")
+    built = project.run("release build", str(tmp_path / "release"))
+    assert built.rc == 0, built.stderr
+    source = project.folder / "engine/src/load_and_run/main.cpp"
+    source.write_text(
+        f"{source.read_text(encoding='utf-8')}\nint more() {{ return 7; }}\n", encoding="utf-8"
+    )
+    again = project.run("release verify", str(tmp_path / "release"), "--rebuild")
+
+    assert again.rc == 1
+    assert "the engine is another: " in again.stderr
 
 
 def read(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -11,6 +11,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, trimming
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, worst_exit_code
+from megtrim.packaging.archive import is_archive, write_archive
 from megtrim.packaging.collect import collect_export
 from megtrim.packaging.files import ReleaseFile, expect_new, write_folder
 from megtrim.pipeline.session import Session
@@ -46,8 +47,8 @@ def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
     return session, status
 
 
-def leave(files: tuple[ReleaseFile, ...], folder: Path) -> int:
-    """Write the files, and say where they are."""
-    write_folder(files, folder)
-    show(f"{len(files)} files in {folder}")
+def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
+    """Write the files to a folder or an archive, and say where they are."""
+    (write_archive if is_archive(path) else write_folder)(files, path)
+    show(f"{len(files)} files in {path}")
     return EXIT_PASS

@@ -15,6 +15,7 @@ from megtrim.build_spec import (
     LinkSpec,
     RebuiltSources,
     Toolchain,
+    Variant,
 )
 from megtrim.engines import application, generated_files, header_check, host_tools, source_copy
 from megtrim.engines.application import ApplicationSpec, BuildEnvironment
@@ -65,7 +66,10 @@ class Builder:
         progress: Progress,
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> BuildRecord:
-        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``."""
+        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``.
+
+        Of the reduced variant, which ships, ``unstripped/`` keeps the symbols.
+        """
         tree = _tree(spec, work)
         found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
@@ -73,6 +77,10 @@ class Builder:
                 *self._collect(spec, tree, folder, applications),
                 *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
             )
+            if spec.variant is Variant.REDUCED and self._toolchain.strip:
+                for name, _ in artifacts:
+                    built = programs.get(name) or _find_artifact(tree.build, name)
+                    _copy(built, folder / "unstripped" / name)
         return BuildRecord(
             artifacts=artifacts,
             translation_units=found.units,
@@ -313,9 +321,7 @@ class Builder:
 
     def _copy_stripped(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
         """Copy a file of the build to the stage's folder, stripped."""
-        copy = folder / "bin" / name
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copy2(built, copy)
+        copy = _copy(built, folder / "bin" / name)
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))
@@ -340,6 +346,12 @@ def _guard_tree(tree: WorkTree) -> Iterator[None]:
 
 def _since(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
+
+
+def _copy(built: Path, copy: Path) -> Path:
+    copy.parent.mkdir(exist_ok=True)
+    shutil.copy2(built, copy)
+    return copy
 
 
 def _find_artifact(build: Path, target: str) -> Path:

@@ -14,30 +14,36 @@ from megtrim.pipeline.building.links import locate_unstripped
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.running.scenario_runs import cache_of
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import REDUCED, REPORT, SIZE, VERDICT, Stage, keep_task
-from megtrim.release import cmake_package, readme
-from megtrim.release.checksums import CHECKSUMS_FILE, dump_checksums
+from megtrim.plan.graph import (
+    REDUCED,
+    REPORT,
+    SIZE,
+    VERDICT,
+    Stage,
+    base_task,
+    keep_task,
+)
+from megtrim.release import cmake_package
 from megtrim.release.contents import (
     HEADERS,
     KEEP_SET_PATH,
     LICENCES,
-    README_FILE,
-    RELEASE_FILE,
     SYMBOLS,
     ArtifactKind,
     ReleaseArtifact,
     ReleaseContents,
-    dump_contents,
+    ThirdParty,
     find_plain_sizes,
     make_contents,
 )
-from megtrim.release.statement import STATEMENT_FILE, dump_statement, make_statement
+from megtrim.release.documents import describe, seal
 from megtrim.store import StageFolder, sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
 _BUILT = "bin/"
+_UNSTRIPPED = "unstripped/"
 _SHARED_SUFFIX = ".so"
 _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, Stage.REDUCE})
 """Stages whose results a program is made from; the others measure and judge it."""
@@ -46,26 +52,30 @@ _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, S
 def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
     """Return what people use: programs, libraries, headers, and all that describes them."""
     contents = _read_contents(session)
+    payload = tuple(_collect_payload(session, contents))
+    texts = describe(contents, [each.path for each in payload])
+    documents = (from_text(path, text) for path, text in texts.items())
     report = session.results.done[REPORT]
     pages = (from_path(f"report/{name}", report.file(name)) for name in sorted(report.files))
-    return (*_collect_payload(session, contents), *pages)
+    return (*payload, *documents, *pages)
 
 
-def collect_release(session: Session, *, megtrim: str) -> tuple[ReleaseFile, ...]:
+def collect_release(
+    session: Session, *, megtrim: str, draft: bool = False
+) -> tuple[ReleaseFile, ...]:
     """Return the files of a release that can be checked: the export, its symbols, its provenance.
 
-    The report stays out: it says how long things took. Raises InputError for what is not proven.
+    The report stays out: it says how long things took. Raises InputError for what is not proven,
+    unless it is a ``draft``, which devices elsewhere are to prove.
     """
-    contents = _read_contents(session)
-    if contents.unproven:
+    contents = _read_contents(session, draft=draft)
+    if contents.unproven and not draft:
         msg = f"{contents.unproven[0]} is not proven, so there is nothing to release"
         raise InputError(msg, hint="verify it on a device", command=("verify",))
     payload = (*_collect_payload(session, contents), *_collect_symbols(session, contents))
     digests = {each.path: each.sha256 for each in payload}
-    statement = make_statement(contents, digests, list_stage_keys(session), megtrim=megtrim)
-    stated = from_text(STATEMENT_FILE, dump_statement(statement))
-    sums = dump_checksums(digests | {stated.path: stated.sha256})
-    return (*payload, stated, from_text(CHECKSUMS_FILE, sums))
+    texts = seal(contents, digests, stages=list_stage_keys(session), megtrim=megtrim)
+    return (*payload, *(from_text(path, text) for path, text in texts.items()))
 
 
 def list_stage_keys(session: Session) -> dict[str, str]:
@@ -77,7 +87,7 @@ def list_stage_keys(session: Session) -> dict[str, str]:
     }
 
 
-def _read_contents(session: Session) -> ReleaseContents:
+def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
     verdict = _read_verdict(session)
     loaded = session.request.loaded
     models = {each.name: sha256_file(loaded.resolve(each.file)) for each in loaded.config.models}
@@ -85,8 +95,10 @@ def _read_contents(session: Session) -> ReleaseContents:
         verdict,
         artifacts=_list_artifacts(session, find_plain_sizes(verdict)),
         models=models,
+        third_parties=_list_third_parties(session.services.engine.checkout),
         keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,
+        draft=draft,
     )
 
 
@@ -110,12 +122,18 @@ def _list_artifacts(session: Session, plain: Mapping[str, int]) -> Iterator[Rele
         )
 
 
+def _list_third_parties(checkout: Checkout) -> Iterator[ThirdParty]:
+    for path, commit in checkout.submodules.items():
+        is_used = any(name.startswith(f"{path}/") for name in checkout.files)
+        yield ThirdParty(path=path, commit=commit, is_used=is_used)
+
+
 def _kind_of(name: str) -> ArtifactKind:
     return ArtifactKind.SHARED if name.endswith(_SHARED_SUFFIX) else ArtifactKind.PROGRAM
 
 
 def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    reduced, licences = session.results.done[REDUCED], tuple(_collect_licences(session))
+    reduced = session.results.done[REDUCED]
     for each in contents.artifacts:
         yield _from_stage(each.path, reduced, f"{_BUILT}{each.name}")
     library = _find_library(session, contents)
@@ -131,9 +149,7 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     yield _from_stage(f"share/{SIZES_FILE}", session.results.done[SIZE], SIZES_FILE)
     yield from _collect_configuration(session)
     yield from _collect_caches(session)
-    yield from licences
-    yield from_text(README_FILE, readme.render(contents, has_licences=bool(licences)))
-    yield from_text(RELEASE_FILE, dump_contents(contents))
+    yield from _collect_licences(session)
 
 
 def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:
@@ -189,9 +205,13 @@ def _collect_caches(session: Session) -> Iterator[ReleaseFile]:
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    """Yield the unstripped programs; a build leaves only those that are linked once more."""
-    reduced = session.results.done[REDUCED]
+    """Yield what is shipped with its symbols; a toolchain whose link strips leaves none."""
+    done = session.results.done
+    builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
     for each in contents.artifacts:
-        unstripped = locate_unstripped(Link.SHIPPED, each.name)
-        if unstripped in reduced.files:
-            yield _from_stage(f"{SYMBOLS}/{each.name}", reduced, unstripped)
+        linked_again = (builds[0], locate_unstripped(Link.SHIPPED, each.name))
+        places = (linked_again, *((build, f"{_UNSTRIPPED}{each.name}") for build in builds))
+        for build, name in places:
+            if name in build.files:
+                yield _from_stage(f"{SYMBOLS}/{each.name}", build, name)
+                break

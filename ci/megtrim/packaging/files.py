@@ -76,17 +76,25 @@ def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def mode_of(path: str) -> int:
+    """Return the mode of a file of a release, whoever writes it."""
+    return _PROGRAM_MODE if path.startswith(f"{PROGRAMS}/") else _FILE_MODE
+
+
+def read_bytes(file: ReleaseFile) -> bytes:
+    """Return what a file holds. Raises InfrastructureFailure if it is not what it was."""
+    data = file.source if isinstance(file.source, bytes) else file.source.read_bytes()
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        msg = f"{file.source!s:.200} changed while the release was written"
+        raise InfrastructureFailure(msg, hint="leave it alone, and run it again")
+    return data
+
+
 def _write(file: ReleaseFile, root: Path) -> None:
     target = root / file.path
     _make_folders(target.parent, root)
-    if isinstance(file.source, bytes):
-        target.write_bytes(file.source)
-    else:
-        shutil.copyfile(file.source, target)
-    target.chmod(_PROGRAM_MODE if file.path.startswith(f"{PROGRAMS}/") else _FILE_MODE)
-    if sha256_file(target) != file.sha256:
-        msg = f"{file.source!s:.200} changed while the release was written"
-        raise InfrastructureFailure(msg, hint="leave it alone, and run it again")
+    target.write_bytes(read_bytes(file))
+    target.chmod(mode_of(file.path))
 
 
 def _make_folders(folder: Path, root: Path) -> None:

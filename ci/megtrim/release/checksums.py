@@ -31,7 +31,7 @@ def parse_checksums(text: str, *, source: str) -> dict[str, str]:
     found: list[tuple[str, str]] = []
     for number, line in enumerate(text[:-1].split("\n"), start=1):
         match = _LINE.fullmatch(line)
-        if match is None or not _is_inside(match["path"]):
+        if match is None or not is_inside(match["path"]):
             raise _make_error(source, number, repr(line[:100]), _EXPECTED)
         if found and found[-1][0] >= match["path"]:
             raise _make_error(source, number, "a path out of order, or twice", "each once, sorted")
@@ -39,7 +39,7 @@ def parse_checksums(text: str, *, source: str) -> dict[str, str]:
     return dict(found)
 
 
-def _is_inside(path: str) -> bool:
+def is_inside(path: str) -> bool:
     """Tell whether a path is relative, plain, and within the folder that it is relative to."""
     parts = PurePosixPath(path).parts
     return bool(parts) and str(PurePosixPath(path)) == path and not {"..", "/"} & {*parts}

@@ -24,6 +24,8 @@ _TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
 _BUILD_TYPE = "urn:megtrim:trim:v1"
 _BUILDER = "urn:megtrim:builder"
+_STAGE = "stage "
+_MEGTRIM = "megtrim"
 _NO_VERSION = 1
 """The document has no key of that name."""
 
@@ -97,6 +99,19 @@ class ProvenanceStatement:
         """The sha256 of each file that it is about."""
         return {each.name: each.digest.get("sha256", "") for each in self.subject}
 
+    @property
+    def stages(self) -> dict[str, str]:
+        """The key of each result that the programs are made from, by the id of its task."""
+        facts = self.predicate.definition.internal_parameters
+        return {
+            name.removeprefix(_STAGE): key for name, key in facts.items() if name.startswith(_STAGE)
+        }
+
+    @property
+    def megtrim(self) -> str:
+        """The version that built it."""
+        return self.predicate.details.builder.version.get(_MEGTRIM, "")
+
 
 def make_statement(
     contents: ReleaseContents,
@@ -118,10 +133,10 @@ def make_statement(
                 build_type=_BUILD_TYPE,
                 external_parameters={"configuration sha256": contents.configuration_sha256},
                 internal_parameters=_describe_toolchain(contents)
-                | {f"stage {task}": key for task, key in stages.items()},
+                | {f"{_STAGE}{task}": key for task, key in stages.items()},
                 resolved_dependencies=list_dependencies(contents),
             ),
-            details=RunDetails(builder=BuilderIdentity(id=_BUILDER, version={"megtrim": megtrim})),
+            details=RunDetails(builder=BuilderIdentity(id=_BUILDER, version={_MEGTRIM: megtrim})),
         ),
     )
 

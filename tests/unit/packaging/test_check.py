@@ -10,21 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
-from megtrim.packaging.check import check_release
+from megtrim.errors import InputError, ProductFailure
+from megtrim.packaging.check import check_release, expect_whole
+from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.checksums import CHECKSUMS_FILE
-from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, dump_contents
+from megtrim.release.contents import KEEP_SET_PATH, PROOFS_PATH, RELEASE_FILE, dump_contents
 from megtrim.release.statement import STATEMENT_FILE
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ScenarioStatus
+from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
 from unit.release.examples import (
     MODELS,
     contents,
     documents,
     for_other_engine,
     keep_set,
-    seal,
+    proofs_of,
     sha,
+    sum_up,
     write,
 )
 from unit.verdict.examples import RESNET, facts, passing, scenario
@@ -51,7 +53,7 @@ def test_a_whole_release_passes(release: Path) -> None:
 
     assert found.problems == ()
     assert found.contents == contents()
-    assert (found.files, found.sha256) == (len(LISTED), sha(WHOLE[CHECKSUMS_FILE]))
+    assert (sorted(found.files), found.sha256) == (LISTED, sha(WHOLE[CHECKSUMS_FILE]))
 
 
 def test_it_may_be_moved_and_read_by_anyone(release: Path, tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ def _forge(texts: dict[str, str]) -> Damage:
 
     def damage(folder: Path) -> None:
         shutil.rmtree(folder)
-        write(folder, seal(texts))
+        write(folder, sum_up(texts))
 
     return damage
 
@@ -138,6 +140,17 @@ def _without(line: str) -> str:
     return "".join(each for each in WHOLE[CHECKSUMS_FILE].splitlines(True) if line not in each)
 
 
+def _described(**changes: object) -> Damage:
+    return _forge(documents(described=replace(contents(), **changes)))  # type: ignore[arg-type]
+
+
+DEVICE_PROVEN = replace(
+    contents(),
+    scenarios=tuple(
+        replace(each, on_devices=CheckStatus.PASS, binding="b" * 64)
+        for each in contents().scenarios
+    ),
+)
 UNVERIFIED = contents(
     join(facts(scenarios=(scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=()),)))
 )
@@ -237,6 +250,24 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         KEEP_SET_PATH,
     ),
     "unproven": (_forge(documents(described=UNVERIFIED)), f"{RESNET} is not proven"),
+    "draft": (_described(draft=True), "release.json: it is a draft, which devices have still"),
+    "failed": (_described(verdict=VerdictKind.FAIL), "release.json: the verdict is fail"),
+    "no proof of a device": (
+        _forge(documents(described=DEVICE_PROVEN)),
+        f"share/proofs.json has no proof of {RESNET} by these programs",
+    ),
+    "proof of another build": (
+        _forge(documents(described=DEVICE_PROVEN, more={PROOFS_PATH: proofs_of("c" * 64)})),
+        f"share/proofs.json has no proof of {RESNET} by these programs",
+    ),
+    "proofs of another form": (
+        _forge(documents(described=DEVICE_PROVEN, more={PROOFS_PATH: "{}\n"})),
+        "share/proofs.json:1: ",
+    ),
+    "other parts": (
+        _forge(WHOLE | {BILL_FILE: WHOLE[BILL_FILE].replace("f" * 40, "e" * 40)}),
+        "sbom.cdx.json lists other parts than release.json",
+    ),
 }
 
 
@@ -247,6 +278,35 @@ def test_other_damage(name: str, release: Path) -> None:
     damage(release)
 
     assert said in problems(release)
+
+
+def test_devices_may_prove_it(tmp_path: Path) -> None:
+    """By proofs that are bound to these programs."""
+    texts = documents(described=DEVICE_PROVEN, more={PROOFS_PATH: proofs_of("b" * 64)})
+
+    assert problems(write(tmp_path / "release", texts)) == ""
+
+
+def test_a_draft_need_not_be_proven(tmp_path: Path) -> None:
+    """But whole."""
+    pending = replace(contents().scenarios[0], status=ScenarioStatus.UNVERIFIED, outputs=())
+    said = replace(contents(), draft=True, scenarios=(pending, *contents().scenarios[1:]))
+    draft = write(tmp_path / "draft", documents(described=said))
+
+    assert check_release(draft, draft=True).problems == ()
+    assert len(check_release(draft).problems) == 2
+    (draft / "bin/load_and_run").unlink()
+    assert check_release(draft, draft=True).problems != ()
+
+
+def test_all_that_is_wrong_is_one_error(release: Path) -> None:
+    """With what to do."""
+    assert expect_whole(check_release(release), release) == contents()
+    (release / "bin/load_and_run").unlink()
+
+    with pytest.raises(ProductFailure, match="is not what was released") as caught:
+        expect_whole(check_release(release), release)
+    assert "bin/load_and_run is missing" in caught.value.message
 
 
 def test_every_damage_is_named_at_once(release: Path) -> None:
@@ -290,7 +350,7 @@ def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:
     assert check_release(folder, model=own).problems == ()
     [problem] = check_release(folder, model=other).problems
     assert problem == (
-        f"{other} is none of its models (resnet18-s, mobilenet-s): this release is for another one"
+        f"{other} is none of its models (mobilenet-s, resnet18-s): this release is for another one"
     )
 
 

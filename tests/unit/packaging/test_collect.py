@@ -84,6 +84,7 @@ RELEASED = [
     "licences/third_party/flat/COPYING.txt",
     "provenance.intoto.json",
     "release.json",
+    "sbom.cdx.json",
     "share/algorithm-caches/resnet18-s/default@any.cache",
     "share/configuration/megtrim.yaml",
     "share/configuration/megtrim/other.yaml",
@@ -99,7 +100,7 @@ def test_a_release_holds_what_people_use(session: Session) -> None:
 
 def test_an_export_has_the_report_in_place_of_the_provenance(session: Session) -> None:
     """The report says how long things took: no two are alike."""
-    proof = {"SHA256SUMS", "provenance.intoto.json"}
+    proof = {"SHA256SUMS", "provenance.intoto.json", "sbom.cdx.json"}
     pages = {"report/index.html", "report/report.md"}
 
     assert {each.path for each in collect_export(session)} == {*RELEASED} - proof | pages
@@ -131,12 +132,13 @@ def test_the_key_of_each_build_is_stated(session: Session) -> None:
 
 
 def test_what_is_not_proven_is_not_released(tmp_path: Path) -> None:
-    """It may be exported, and its README says so."""
+    """It may be exported, and its README says so; a draft is for devices elsewhere."""
     pending = (scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=()),)
     session = make_session(tmp_path / "team", join(facts(scenarios=pending)))
 
     with pytest.raises(InputError, match="is not proven, so there is nothing to release"):
         collect_release(session, megtrim="0.1.0")
+    assert collect_release(session, megtrim="0.1.0", draft=True)
     [readme] = [each for each in collect_export(session) if each.path == "README.md"]
     assert isinstance(readme.source, bytes)
     assert b"| unverified |" in readme.source
@@ -157,3 +159,15 @@ def test_symbols_are_apart(tmp_path: Path) -> None:
 
     assert [each for each in paths if each.startswith("symbols/")] == ["symbols/load_and_run"]
     assert not [each.path for each in collect_export(session) if "symbols" in each.path]
+
+
+def test_a_build_by_regions_keeps_them_too(tmp_path: Path) -> None:
+    """Of the library as well, where the toolchain strips after the link."""
+    bins = BUILT | {f"unstripped/{each}": "symbols" for each in ("load_and_run", "libengine.so")}
+    session = make_session(tmp_path / "team", passing(), bins=bins)
+    paths = [each.path for each in collect_release(session, megtrim="0.1.0")]
+
+    assert sorted(each for each in paths if each.startswith("symbols/")) == [
+        "symbols/libengine.so",
+        "symbols/load_and_run",
+    ]

@@ -9,26 +9,29 @@ from pathlib import Path
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.packaging.files import ReleaseFile, from_text, write_folder
-from megtrim.release import cmake_package, readme
+from megtrim.release import cmake_package
 from megtrim.release.checksums import CHECKSUMS_FILE, dump_checksums
 from megtrim.release.contents import (
     KEEP_SET_PATH,
-    README_FILE,
-    RELEASE_FILE,
     ArtifactKind,
     ReleaseArtifact,
     ReleaseContents,
-    dump_contents,
+    ThirdParty,
     find_plain_sizes,
     make_contents,
 )
-from megtrim.release.statement import STATEMENT_FILE, dump_statement, make_statement
+from megtrim.release.documents import seal
 from megtrim.verdict.model import Verdict
+from unit.evidence.support import evidence, result, written
 from unit.verdict.examples import passing
 
 MODELS = {"resnet18-s": "1" * 64, "mobilenet-s": "2" * 64}
 PROGRAM = "the program\n"
 LIBRARY = "the library\n"
+THIRD_PARTIES = (
+    ThirdParty(path="third_party/cpuinfo", commit="c" * 40, is_used=False),
+    ThirdParty(path="third_party/flatbuffers", commit="f" * 40, is_used=True),
+)
 STAGES = {"build/plain": "0" * 20, "reduce/reduced": "1" * 20}
 
 
@@ -74,13 +77,26 @@ def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> Relea
             artifact("load_and_run", ArtifactKind.PROGRAM, program, verdict),
         ),
         models=MODELS,
+        third_parties=THIRD_PARTIES,
         keep_set_sha256=sha(keep_set(verdict, models=MODELS)),
         configuration_sha256="c" * 64,
     )
 
 
+def proofs_of(binding: str) -> str:
+    """Return what devices brought back: that every scenario passed with these programs."""
+    results = [result(scenario=each.id, binding=binding) for each in passing().scenarios]
+    return written(
+        *(evidence(each, cpu_class=each.scenario.rpartition("@")[2]) for each in results)
+    )
+
+
 def documents(
-    *, described: ReleaseContents | None = None, keep: str = "", program: str = PROGRAM
+    *,
+    described: ReleaseContents | None = None,
+    keep: str = "",
+    program: str = PROGRAM,
+    more: dict[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the text of each file of a release; ``described``: what release.json says."""
     said = described or contents(program=program)
@@ -90,20 +106,18 @@ def documents(
         "include/engine/model.h": "#pragma once\n",
         "include/engine/twin.h": "#pragma once\n",
         "licences/LICENSE": "Apache-2.0\n",
+        "licences/third_party/flatbuffers/LICENSE.txt": "Apache-2.0\n",
         "share/configuration/megtrim.yaml": "version: 1\n",
         cmake_package.CONFIG_PATH: cmake_package.render_config(
             library="libengine.so", programs=["load_and_run"]
         ),
         KEEP_SET_PATH: keep or keep_set(passing(), models=MODELS),
-        README_FILE: readme.render(said, has_licences=True),
-        RELEASE_FILE: dump_contents(said),
-    }
+    } | (more or {})
     digests = {path: sha(text) for path, text in texts.items()}
-    stated = dump_statement(make_statement(said, digests, STAGES, megtrim="0.1.0"))
-    return seal(texts | {STATEMENT_FILE: stated})
+    return texts | seal(said, digests, stages=STAGES, megtrim="0.1.0")
 
 
-def seal(texts: dict[str, str]) -> dict[str, str]:
+def sum_up(texts: dict[str, str]) -> dict[str, str]:
     """Return the files with the SHA256SUMS that fits them."""
     rest = {path: text for path, text in texts.items() if path != CHECKSUMS_FILE}
     sums = dump_checksums({path: sha(text) for path, text in rest.items()})

@@ -15,7 +15,7 @@ def test_it_says_what_it_can_run() -> None:
     page = render(contents(), has_licences=True)
 
     assert f"| `{RESNET}` | `{'1' * 64}` | `--cpu --iter 1` | pass | qemu-arm64 |" in page
-    assert "| `bin/load_and_run` | program | 12 bytes | 37.5 MiB |" in page
+    assert "| `bin/load_and_run` | program | 12 B | 37.5 MiB |" in page
     assert "MegEngineTrimmed::shared" in page
     assert "`licences`" in page
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from google.protobuf.json_format import MessageToDict, Parse, ParseDict, ParseError
+from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
+from in_toto_attestation.v1 import statement_pb2
+from in_toto_attestation.v1.statement import Statement
 
 from megtrim.errors import InputError
 from megtrim.release.statement import (
@@ -43,6 +47,18 @@ def test_its_keys_are_those_of_in_toto_and_slsa() -> None:
         "digest": {"gitCommit": "c2f1e0b6a3d94857", "sha256": "9f4c0d8e1b7a6532" * 4},
     }
     assert read["predicate"]["runDetails"]["builder"]["version"] == {"megtrim": "0.1.0"}
+
+
+def test_in_toto_s_own_reader_takes_it() -> None:
+    """It knows every key of a statement and of SLSA's provenance, and refuses others."""
+    read = Parse(text(), statement_pb2.Statement())
+    predicate = MessageToDict(read.predicate)
+
+    Statement.copy_from_pb(read).validate()
+    provenance = ParseDict(predicate, provenance_pb2.Provenance())
+    assert provenance.build_definition.build_type == "urn:megtrim:trim:v1"
+    with pytest.raises(ParseError, match="has no field named"):
+        ParseDict(predicate | {"runDetail": {}}, provenance_pb2.Provenance())
 
 
 def test_what_is_written_is_read() -> None:

@@ -17,15 +17,25 @@ from megtrim.packaging.collect import collect_release
     epilog="""\b
 Examples:
   megtrim release build camera-1.4
-  megtrim release build camera-1.4 --committed
+  megtrim release build camera-1.4.tar.gz --committed
+  megtrim release build draft --committed --draft
 """
 )
 @trimming
-@click.argument("folder", type=click.Path(path_type=Path))
-def build(folder: Path, **options: Any) -> int:
-    """Trim, and write a release to FOLDER: the export, its provenance, and SHA256SUMS.
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option(
+    "--draft",
+    is_flag=True,
+    help="Devices elsewhere are to prove it: `megtrim release prove` makes it a release.",
+)
+def build(release: Path, draft: bool, **options: Any) -> int:
+    """Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.
 
-    Equal inputs give equal bytes, in any folder. Nothing is written unless every scenario passed.
+    It is a folder, or one file if its name ends with .tar.gz. Equal inputs give equal bytes, in
+    any folder. Nothing is written unless every scenario passed.
     """
-    session, status = trim_for_release(Options(**options), folder)
-    return status or leave(collect_release(session, megtrim=version("megtrim")), folder)
+    session, status = trim_for_release(Options(**options), release)
+    if status:
+        return status
+    files = collect_release(session, megtrim=version("megtrim"), draft=draft)
+    return leave(files, release)

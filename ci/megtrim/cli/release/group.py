@@ -12,17 +12,21 @@ from megtrim.cli.lazy_group import LazyGroup, Member
     members={
         "build": Member(
             "megtrim.cli.release.build:build",
-            "Trim, and write a release: the export, its provenance, and the sha256 of every file.",
+            "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",
+        ),
+        "prove": Member(
+            "megtrim.cli.release.prove:prove",
+            "Write the release that DRAFT becomes by what devices found elsewhere.",
         ),
         "verify": Member(
             "megtrim.cli.release.verify:verify",
-            "Check offline that a release is whole, unchanged and proven.",
+            "Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.",
         ),
     },
     epilog="""\b
 Examples:
   megtrim release build camera-1.4
-  megtrim release verify camera-1.4
+  megtrim release verify camera-1.4.tar.gz
 """,
 )
 def release() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from unit.stages.support import open_session
 
 def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """The provenance names what built it."""
-    asked: list[str] = []
+    asked: list[tuple[str, bool]] = []
 
-    def collect(_: Any, *, megtrim: str) -> tuple[ReleaseFile, ...]:
-        asked.append(megtrim)
+    def collect(_: Any, *, megtrim: str, draft: bool) -> tuple[ReleaseFile, ...]:
+        asked.append((megtrim, draft))
         return (from_text("SHA256SUMS", "\n"),)
 
     monkeypatch.setattr(
@@ -26,7 +27,8 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
     answer = shell("release", "build", "camera-1.4")
 
     assert (answer.status, answer.out) == (0, "1 files in camera-1.4\n")
-    assert asked[0].count(".") == 2
+    assert shell("release", "build", "draft", "--draft").status == 0
+    assert asked == [(version("megtrim"), False), (version("megtrim"), True)]
 
 
 def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,4 +9,4 @@ def test_it_lists_its_verbs(shell: Shell) -> None:
     """In the order in which people need them."""
     out = shell("release", "--help").out
 
-    assert out.index("  build ") < out.index("  verify ")
+    assert out.index("  build ") < out.index("  prove ") < out.index("  verify ")
