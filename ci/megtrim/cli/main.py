@@ -76,7 +76,7 @@ _VERBS = {
         "Write the verdict as JUnit, Markdown and HTML, and as GitLab reads it.",
     ),
     "export": Member(
-        "megtrim.cli.export:export",
+        "megtrim.cli.release.export:export",
         "Trim, and write programs, libraries, headers and a CMake package to FOLDER.",
     ),
     "release": Member(

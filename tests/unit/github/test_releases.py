@@ -203,7 +203,7 @@ def test_what_was_stored_otherwise_is_not_published(
     assert published(repository) == []
 
 
-def test_a_token_without_the_right_is_told_apart(
+def test_a_token_without_the_right_is_an_error_of_its_own(
     publisher: ReleasePublisher, github: GithubDouble
 ) -> None:
     """The hint says what the job needs."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.export import leave, trim_for_release
+from megtrim.cli.release.export import leave, trim_for_release
 from megtrim.cli.session.setup import Options, trimming
 from megtrim.packaging.collect import collect_release
 

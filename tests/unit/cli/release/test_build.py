@@ -21,7 +21,8 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
         return (from_text("SHA256SUMS", "\n"),)
 
     monkeypatch.setattr(
-        "megtrim.cli.export.run_chain", lambda *_, **__: (open_session(shell.folder)[0], [0])
+        "megtrim.cli.release.export.run_chain",
+        lambda *_, **__: (open_session(shell.folder)[0], [0]),
     )
     monkeypatch.setattr("megtrim.cli.release.build.collect_release", collect)
     answer = shell("release", "build", "camera-1.4")
@@ -34,7 +35,8 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
 def test_a_trim_that_fails_is_not_released(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is collected at all."""
     monkeypatch.setattr(
-        "megtrim.cli.export.run_chain", lambda *_, **__: (open_session(shell.folder)[0], [1])
+        "megtrim.cli.release.export.run_chain",
+        lambda *_, **__: (open_session(shell.folder)[0], [1]),
     )
     assert shell("release", "build", "camera-1.4").status == 1
     assert not (shell.folder / "camera-1.4").exists()

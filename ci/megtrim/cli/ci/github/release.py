@@ -37,7 +37,7 @@ Example:
 \b
 Outputs of the step:
   url     the page of the release
-  sha256  of its SHA256SUMS, for `megtrim release verify --sha256`
+  sha256  of its SHA256SUMS, by which it is verified
 
 From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
 which needs `permissions: contents: write`.

@@ -22,9 +22,10 @@ def export(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
         def chain(*_: Any, **__: Any) -> Any:
             return open_session(shell.folder)[0], list(codes)
 
-        monkeypatch.setattr("megtrim.cli.export.run_chain", chain)
+        monkeypatch.setattr("megtrim.cli.release.export.run_chain", chain)
         monkeypatch.setattr(
-            "megtrim.cli.export.collect_export", lambda _: (from_text("README.md", "hello\n"),)
+            "megtrim.cli.release.export.collect_export",
+            lambda _: (from_text("README.md", "hello\n"),),
         )
         return shell("export", *arguments)
 
