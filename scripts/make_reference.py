@@ -30,6 +30,7 @@ from megtrim.cli.session.setup import common, trimming
 from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
+from megtrim.config.workflow_templates import CALLED
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
 from virtual_phone.cli import main as phone_command_line
@@ -422,7 +423,7 @@ def _help(text: str) -> Iterator[str]:
 def _workflows() -> Iterator[str]:
     yield _WRITTEN
     yield _WORKFLOWS
-    for name in ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml"):
+    for name in CALLED:
         text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
         workflow = yaml.safe_load(text)
         opening = text.partition("\nname:")[0].splitlines()

@@ -43,6 +43,10 @@ class Request:
     largest_bytes: int
     longest_s: float
     may_leave: bool
+    content_type: str = "application/json"
+    """Of the body."""
+    accept: str = ""
+    """Form of the answer; empty: the client's own."""
     sink: Callable[[bytes], None] | None = None
     """Takes the body of a response with status 200 in pieces, in place of :attr:`Response.body`."""
 
@@ -86,7 +90,7 @@ class _Session(requests.Session):
 
 
 class HttpClient:
-    """Sends requests. ``home`` is a URL; only its origin gets the token."""
+    """Sends requests. ``home`` is a URL; only its origin, and that of ``annex``, get the token."""
 
     def __init__(
         self,
@@ -96,8 +100,9 @@ class HttpClient:
         headers: Mapping[str, str],
         clock: Callable[[], float],
         limits: TransferLimits,
+        annex: str = "",
     ) -> None:
-        self._home = origin(home)
+        self._homes = {origin(home), origin(annex)} - {None}
         self._token = token
         self._clock = clock
         self._limits = limits
@@ -121,7 +126,7 @@ class HttpClient:
 
     def is_home(self, url: str) -> bool:
         """Return whether the token may be sent there."""
-        return origin(url) == self._home
+        return origin(url) in self._homes
 
     def _redirect_url(self, request: Request, url: str, location: str) -> str:
         target = _join_url(url, location)
@@ -139,7 +144,7 @@ class HttpClient:
                 request.method,
                 url,
                 data=request.body,
-                headers={"Content-Type": "application/json"} if request.body else None,
+                headers=_list_headers(request),
                 auth=_Token(self._token if self.is_home(url) else ""),
                 timeout=(self._limits.connect_s, self._limits.silence_s),
                 stream=True,
@@ -191,6 +196,11 @@ class HttpClient:
         except ValueError:  # an invalid host name or header
             msg = "the answer cannot be read"
             raise TransportError(msg, untouched=False, final=True) from None
+
+
+def _list_headers(request: Request) -> dict[str, str]:
+    given = {"Content-Type": request.content_type if request.body else "", "Accept": request.accept}
+    return {name: value for name, value in given.items() if value}
 
 
 def split(url: str) -> SplitResult | None:

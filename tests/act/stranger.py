@@ -61,6 +61,20 @@ def adopt(work: Path, kit_sha: str, config: str) -> None:
     trace(work)
 
 
+def adopt_releases(work: Path, kit_sha: str) -> None:
+    """Let tags become releases, too; GitHub's own attestation cannot be had here."""
+    version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
+    callers = work / ".github" / "workflows"
+    for caller in callers.glob("*.yml"):
+        caller.unlink()
+    _megtrim(work, "init", "--github", "--release", "--kit", KIT, *version)
+    for caller in sorted(callers.glob("*.yml")):
+        introduce(caller, kit_sha)
+    release = callers / "megtrim-release.yml"
+    text = release.read_text(encoding="utf-8")
+    release.write_text(text.replace("with: {", "with: {attest: false, "), encoding="utf-8")
+
+
 def trace(work: Path) -> None:
     """Trace the model on this machine, and write the keep set that is to be committed."""
     _megtrim(work, "trim", "--accept", "--no-gate", "--out", str(work.parent / "stranger-out"))
@@ -97,7 +111,7 @@ def introduce(caller: Path, kit_sha: str) -> None:
     text = caller.read_text(encoding="utf-8")
     assert text.count("with: {config: ") == 1
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
-    if caller.name != "megtrim-refresh.yml":
+    if caller.name not in ("megtrim-refresh.yml", "megtrim-release.yml"):
         given = given.replace("{", "{device-pickup-minutes: 0.2, ", 1)
     caller.write_text(text.replace("with: {config: ", given), encoding="utf-8")
 

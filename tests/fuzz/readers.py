@@ -22,6 +22,9 @@ from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model
+from megtrim.release.checksums import CHECKSUMS_FILE, parse_checksums
+from megtrim.release.contents import RELEASE_FILE, parse_contents
+from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
@@ -41,6 +44,7 @@ from unit.evidence.support import (
     written,
 )
 from unit.functions.made_links import GNU, LLD
+from unit.release.examples import documents
 from unit.size.made_files import LINKED, OBJECT
 from unit.verdict.examples import failing, passing
 
@@ -92,6 +96,8 @@ def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, 
     return tuple(path.read_bytes()[:most_bytes] for path in sorted(folder.glob(pattern)))
 
 
+_RELEASE = {name: text.encode() for name, text in documents().items()}
+
 READERS = (
     FileReader("npy", _arrays(), _npy),
     FileReader(
@@ -116,6 +122,21 @@ READERS = (
         "megtrim.yaml",
         _files(ROOT / "examples", "**/*.yaml"),
         lambda data: parse_document(data, file="megtrim.yaml"),
+    ),
+    FileReader(
+        RELEASE_FILE,
+        (_RELEASE[RELEASE_FILE],),
+        _text(lambda text: parse_contents(text, source="r")),
+    ),
+    FileReader(
+        STATEMENT_FILE,
+        (_RELEASE[STATEMENT_FILE],),
+        _text(lambda text: parse_statement(text, source="p")),
+    ),
+    FileReader(
+        CHECKSUMS_FILE,
+        (_RELEASE[CHECKSUMS_FILE],),
+        _text(lambda text: parse_checksums(text, source="s")),
     ),
     FileReader(
         "sizes.json",

@@ -28,6 +28,7 @@ from pytest_httpserver.httpserver import HTTPServerBase
 from werkzeug import Request, Response
 
 from support import github_routes
+from support.github_requests import as_json
 from support.github_state import BOT, Refused, Repository
 
 
@@ -121,6 +122,10 @@ class GithubDouble(HTTPServerBase):
             )
         )
 
+    def recover(self) -> None:
+        """Let nothing fail any more."""
+        self._faults.clear()
+
     def calls(self, method: str, path: str = "") -> list[Call]:
         """Return the journal's requests of a method whose path fits the pattern."""
         return [c for c in self.journal if c.method == method and re.search(path, c.path)]
@@ -171,13 +176,13 @@ class GithubDouble(HTTPServerBase):
         if fault.acts:
             self._routed(request)
         body = {"message": fault.message, "status": str(fault.status)}
-        return github_routes.as_json(body, fault.status or 500, fault.headers)
+        return as_json(body, fault.status or 500, fault.headers)
 
     def _routed(self, request: Request) -> Response:
         try:
             return github_routes.answer(request, self._found(request), self.permissions)
         except Refused as refused:
-            return github_routes.as_json(refused.body, refused.status, {})
+            return as_json(refused.body, refused.status, {})
 
     def _found(self, request: Request) -> tuple[Repository, str] | None:
         """Return the repository that is asked about, and who asks; None for the storage."""

@@ -4,56 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
+from support import github_release_routes
+from support.github_requests import Asked, as_json, paged
 from support.github_state import NO_COMMIT, Refused, Repository, blob_sha, tree_sha
 
 _LARGEST_INLINE = 1024 * 1024
 """Bytes of a file that the contents API still gives as text."""
-
-
-class Asked:
-    """One request about one repository."""
-
-    def __init__(self, request: Request, repository: Repository, login: str) -> None:
-        self.request = request
-        self.repository = repository
-        self.login = login
-        self.query = request.args
-        given = request.get_json(silent=True)
-        self.body: dict[str, Any] = given if isinstance(given, dict) else {}
-
-    def need(self, *names: str) -> list[Any]:
-        """Return fields of the body; a missing one is refused."""
-        if lacking := [name for name in names if name not in self.body]:
-            said = f"Invalid request. {lacking[0]!r} wasn't supplied."
-            raise Refused(422, said)
-        return [self.body[name] for name in names]
-
-
-def as_json(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a response with a JSON body."""
-    return Response(json.dumps(body), status, headers, mimetype="application/json")
-
-
-def paged(asked: Asked, items: Sequence[Any], key: str | None = None) -> Response:
-    """Return one page of a list, with the addresses of the others."""
-    size = min(100, max(1, int(asked.query.get("per_page", 30))))
-    page = max(1, int(asked.query.get("page", 1)))
-    last = max(1, -(-len(items) // size))
-    links = []
-    for name, number in (("prev", page - 1), ("next", page + 1), ("last", last)):
-        if 1 <= number <= last and (name != "last" or page < last):
-            query = "&".join(f"{k}={v}" for k, v in asked.query.items() if k != "page")
-            links.append(f'<{asked.request.base_url}?{query}&page={number}>; rel="{name}"')
-    shown = list(items[(page - 1) * size : page * size])
-    body = shown if key is None else {"total_count": len(items), key: shown}
-    return as_json(body, headers={"Link": ", ".join(links)} if links else {})
 
 
 def answer(
@@ -479,6 +442,7 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "/git/blobs/<sha>", "contents", get_blob),
     ("GET", "/contents/<path:path>", "contents", get_contents),
     ("PUT", "/contents/<path:path>", "contents", put_contents),
+    *github_release_routes.ROUTES,
 )
 _REPOSITORY = "/repos/<owner>/<repo>"
 _STORAGE = "/storage/<owner>/<repo>/<int:artifact_id>"

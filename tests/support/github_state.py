@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -84,6 +84,14 @@ class Repository:
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
     issues: dict[int, dict[str, Any]] = field(default_factory=dict)
+    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What each tag points to: type and sha; what an annotated one does is in ``notes``."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """The commit of each annotated tag, by its own name."""
+    releases: dict[int, dict[str, Any]] = field(default_factory=dict)
+    assets: dict[int, bytes] = field(default_factory=dict)
+    stores: Callable[[bytes], bytes] = bytes
+    """What becomes of an uploaded file; tests damage it."""
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     artifacts: dict[int, dict[str, Any]] = field(default_factory=dict)
     archives: dict[int, bytes] = field(default_factory=dict)

@@ -270,7 +270,8 @@ def builds_in_the_image(document: Document) -> Iterator[str]:
 
 
 _BUILDS = re.compile(
-    r"bin/megtrim (?:trim|stage build|plan|ci evidence pack|ci github baseline rebuild)\b"
+    r"bin/megtrim "
+    r"(?:trim|stage build|plan|release build|ci evidence pack|ci github baseline rebuild)\b"
 )
 
 
@@ -291,7 +292,8 @@ def the_cache_password_is_guarded(document: Document) -> Iterator[str]:
 
 
 _COMPILES = re.compile(
-    r"bin/megtrim (?:trim|stage build|ci evidence pack --functions|ci github baseline rebuild)\b"
+    r"bin/megtrim "
+    r"(?:trim|stage build|release build|ci evidence pack --functions|ci github baseline rebuild)\b"
 )
 
 

@@ -9,6 +9,7 @@ import pytest
 from megtrim.config.workflow_templates import (
     NIGHT,
     REFRESH,
+    RELEASE,
     SIZE_CHECK,
     Callers,
     Kit,
@@ -23,8 +24,14 @@ CALLERS = Callers(
     config="megtrim.yaml",
     keep_set="megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
+    releases=True,
 )
-CALLED = {SIZE_CHECK: "size-check", REFRESH: "trace-refresh", NIGHT: "nightly-performance"}
+CALLED = {
+    SIZE_CHECK: "size-check",
+    REFRESH: "trace-refresh",
+    NIGHT: "nightly-performance",
+    RELEASE: "release",
+}
 _ORDER = {"read": 1, "write": 2}
 # Rules about jobs that call nothing: a caller's key words are few.
 _CALLER_RULES = [rule for rule in RULES if rule.__name__ != "kit_known_first"]
@@ -90,6 +97,14 @@ def test_events_of_the_night() -> None:
     assert [each["cron"].split()[2:] for each in events["schedule"]] == [["*", "*", "*"]]
 
 
+def test_events_of_a_release() -> None:
+    """Tags of versions, and by hand."""
+    events = caller(RELEASE).events
+
+    assert sorted(events) == ["push", "workflow_dispatch"]
+    assert events["push"] == {"tags": ["v*"]}
+
+
 def test_the_required_check_is_the_documented_one() -> None:
     """`<caller job> / verdict`."""
     (job,) = caller(SIZE_CHECK).jobs.values()
@@ -106,14 +121,15 @@ def test_the_refresh_starts_the_caller_of_the_size_check() -> None:
 
 @pytest.mark.parametrize("path", CALLED)
 def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) -> None:
-    """What they may do and what starts them stays."""
+    """What they may do and what starts them stays, but for the tags of releases."""
     android = replace(CALLERS, config="android/megtrim.yaml", keep_set="android/megtrim/keepset")
     own = path.replace(".yml", ".android.yml")
     first = caller(path)
     second = parse(workflows(android)[own], name=own)
     (one,), (other,) = first.jobs.values(), second.jobs.values()
 
-    assert second.events == first.events
+    tags = {**first.events, "push": {"tags": ["android-v*"]}}
+    assert second.events == (tags if path == RELEASE else first.events)
     assert (other["uses"], other["permissions"]) == (one["uses"], one["permissions"])
     assert other["name"] == f"{one['name']} android"
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]

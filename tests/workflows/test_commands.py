@@ -82,5 +82,5 @@ def test_steps_were_found() -> None:
         *("trim", "plan", "stage build", "ci gate report"),
         *("ci evidence pack", "ci evidence run", "ci evidence join"),
         *("ci github base", "ci github history", "ci github regression-issues"),
-        "ci sources fetch",
+        *("ci sources fetch", "release build ../draft", "release prove draft", "ci github release"),
     }

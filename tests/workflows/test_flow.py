@@ -128,6 +128,43 @@ NIGHT = [
     ),
     ("issues", f"{KIT} ci gate report"),
 ]
+RELEASE = [
+    ("build", f"../{KIT} trim --committed --config $CONFIG --out ../out"),
+    (
+        "build",
+        f"../{KIT} release build ../draft --draft --committed --config $CONFIG --out ../out",
+    ),
+    ("build", f"../{KIT} plan --committed --github-matrix --config $CONFIG --out ../out"),
+    (
+        "build",
+        f"../{KIT} ci evidence pack --committed --config $CONFIG --out ../out --to ../bundle",
+    ),
+    ("build", f"{KIT} ci github logs --out out --to logs"),
+    ("rebuild", "mv project project-in-another-folder"),
+    (
+        "rebuild",
+        (
+            f"../{KIT} release build ../draft --draft --committed --config $CONFIG"
+            " --out ../out/elsewhere"
+        ),
+    ),
+    ("rebuild", f"{KIT} ci github logs --out out/elsewhere --to logs"),
+    (
+        "prove",
+        (
+            f"{KIT} ci evidence join --config $CONFIG --verdict results/verdict.json"
+            " --bundle bundle --sha256 $BUNDLE --evidence evidence --to report"
+        ),
+    ),
+    (
+        "prove",
+        (
+            f"{KIT} release prove draft release/$RELEASE --again again"
+            " --verdict report/verdict.json --proofs report/evidence.json"
+        ),
+    ),
+    ("publish", f"{KIT} ci github release release/$RELEASE"),
+]
 CONCLUDE = [
     (
         "runs",
@@ -215,6 +252,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (workflow("size-check"), CHECK),
         (workflow("trace-refresh"), REFRESH),
         (workflow("nightly-performance"), NIGHT),
+        (workflow("release"), RELEASE),
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
@@ -271,6 +309,10 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "PICKUP": {"${{ inputs.device-pickup-minutes }}"},
         "PULL_REQUEST": {"${{ inputs.pull-request }}"},
         "RECIPE": {"${{ inputs.recipe }}"},
+        "RELEASE": {
+            "${{ steps.set-up.outputs.release }}",
+            "${{ needs.prove.outputs.file }}",
+        },
         "REPOSITORIES": {"${{ inputs.repositories }}"},
         "RUN": {"${{ inputs.device-minutes }}"},
         "SESSION": {"${{ matrix.session }}"},
@@ -336,6 +378,7 @@ def test_which_commits_are_checked_out() -> None:
         ("size-check.yml", "base", "${{ steps.baseline.outputs.rebuild }}"),
         ("trace-refresh.yml", "project", None),
         ("nightly-performance.yml", "project", None),
+        ("release.yml", "project", None),
         ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
         ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
     }
@@ -388,6 +431,10 @@ def test_where_artifacts_come_from_and_go_to() -> None:
                 ("build-logs-link", "logs"),
                 ("proposal", "project/${{ inputs.keep-set }}"),
                 ("performance", "report"),
+                ("build-logs-rebuild", "logs"),
+                ("draft", "draft"),
+                ("draft-again", "draft"),
+                ("release", "release"),
             )
         ),
         *(
@@ -396,6 +443,7 @@ def test_where_artifacts_come_from_and_go_to() -> None:
                 ("traces", "traces"),
                 ("functions", "functions"),
                 ("times", "evidence"),
+                ("evidence", "evidence"),
             )
         ),
         ("${{ inputs.results }}", "results"),
@@ -409,6 +457,9 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("${{ needs.build.outputs.results }}", "results"),
         ("${{ needs.build.outputs.bundle }}", "bundle"),
         ("${{ needs.report.outputs.report }}", "report"),
+        ("${{ needs.build.outputs.draft }}", "draft"),
+        ("${{ needs.rebuild.outputs.draft }}", "again"),
+        ("${{ needs.prove.outputs.release }}", "release"),
         ("${{ inputs.artifact }}", "evidence"),
         (
             "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
@@ -561,7 +612,7 @@ def test_a_finding_is_annotated_once() -> None:
         if step.get("uses") == "./kit/.github/actions/set-up"
     ]
     # Where no report annotates, the runner does by the errors that megtrim prints.
-    assert {name for name, annotate in marked if annotate} == {"trace-refresh"}
+    assert {name for name, annotate in marked if annotate} == {"trace-refresh", "release"}
 
 
 def _stem(document: Document) -> str:

@@ -35,12 +35,18 @@ RIGHTS = {
     ("nightly-performance", "report"): {"actions": "read", **READ},
     ("nightly-performance", "history"): {"contents": "write"},
     ("nightly-performance", "issues"): {**READ, "issues": "write"},
+    ("release", "build"): READ,
+    ("release", "rebuild"): READ,
+    ("release", "device"): READ,
+    ("release", "prove"): READ,
+    ("release", "attest"): {"attestations": "write", **READ, "id-token": "write"},
+    ("release", "publish"): {"contents": "write"},
 }
 """All that the jobs may do. A line more is a decision, not a detail."""
 
 ON_DEVICES = [
     *(("size-check", "device"), ("trace-refresh", "device"), ("trace-refresh", "device-functions")),
-    ("nightly-performance", "device"),
+    *(("nightly-performance", "device"), ("release", "device")),
 ]
 DEVICE_JOBS = [(name, workflow(name).jobs[job_id]) for name, job_id in ON_DEVICES]
 LABELS = (
@@ -55,12 +61,13 @@ RUNNERS = {
     "size-check": f"${{{{ {OF_A_FORK} && '{HOSTED}' || {LABELS} }}}}",
     "trace-refresh": f"${{{{ {LABELS} }}}}",
     "nightly-performance": f"${{{{ {LABELS} }}}}",
+    "release": HOSTED,
 }
 """Where a workflow's jobs build; only the size check runs for forks."""
 BUILDS = {
     *(("size-check", "build"), ("trace-refresh", "build")),
     *(("trace-refresh", "link"), ("trace-refresh", "keep-set")),
-    ("nightly-performance", "build"),
+    *(("nightly-performance", "build"), ("release", "build"), ("release", "rebuild")),
 }
 """Jobs that run what the project's repository holds."""
 
@@ -102,6 +109,7 @@ def test_names_of_jobs_are_stable() -> None:
         "nightly-performance": [
             *("build", "device ${{ matrix.name }}", "report", "history", "issues"),
         ],
+        "release": ["build", "rebuild", "device ${{ matrix.name }}", "prove", "attest", "publish"],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
         "trace-refresh": [
             *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}", "link"),
@@ -127,6 +135,7 @@ def test_names_of_artifacts_are_stable() -> None:
             for what in (
                 *("results", "proofs", "bundle", "bundle-functions", "proposal", "report"),
                 *("build-logs", "build-logs-keep-set", "build-logs-link", "performance"),
+                *("build-logs-rebuild", "draft", "draft-again", "release"),
             )
         ),
         "megtrim-report${{ inputs.suffix }}",
@@ -146,7 +155,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
 
     infix = "${{ steps.set-up.outputs.infix }}"
     assert {each["pattern"] for each in given if "artifact-ids" not in each} == {
-        *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times")),
+        *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times", "evidence")),
         "megtrim-evidence${{ inputs.infix }}*",
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
@@ -336,6 +345,7 @@ class TestDeviceJobs:
             "nightly-performance": (
                 """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
             ),
+            "release": """contains(fromJSON('["push", "workflow_dispatch"]'), github.event_name)""",
         }
         jobs = f"needs.{job['needs']}.outputs.device-jobs"
         before = {"build": "", "link": "!cancelled() && needs.link.result == 'success' && "}
@@ -414,6 +424,7 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
         ("nightly-performance", "device"),
         ("nightly-performance", "history"),
         ("nightly-performance", "issues"),
+        *(("release", "device"), ("release", "attest"), ("release", "publish")),
     }
 
 
@@ -492,6 +503,7 @@ def test_tokens_go_to_single_steps() -> None:
         for verb in (
             *("baseline find", "wait", "publish report", "propose", "base"),
             *("history add report", "history push report", "regression-issues report"),
+            'release "release/$RELEASE"',
         )
     }
     assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
@@ -555,6 +567,8 @@ def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
         ("trace-refresh", "link", bring): head,
         ("trace-refresh", "keep-set", bring): head,
         ("nightly-performance", "build", bring): head,
+        ("release", "build", bring): head,
+        ("release", "rebuild", bring): head,
         ("nightly-performance", "build", "Bring the base's image"): {
             "config": "base/${{ inputs.config }}"
         },
@@ -580,7 +594,8 @@ def test_logs_of_a_failed_build_are_kept(job: tuple[str, str]) -> None:
     name, job_id = job
     take, keep = (s for s in workflow(name).jobs[job_id]["steps"] if "logs of what" in s["name"])
 
-    assert take["run"] == "kit/.venv/bin/megtrim ci github logs --out out --to logs"
+    results = "out/elsewhere" if job_id == "rebuild" else "out"
+    assert take["run"] == f"kit/.venv/bin/megtrim ci github logs --out {results} --to logs"
     assert take["if"] == keep["if"]
     assert take["if"].startswith("${{ !cancelled() && ")
     assert keep["with"]["path"] == "logs"
@@ -636,6 +651,9 @@ def test_a_fork_brings_no_evidence() -> None:
     assert evidence["if"] == "inputs.pending != 'fork'"
 
 
+_OF_A_WEEK = ("megtrim-bundle", "megtrim-build-logs", "megtrim-draft")
+
+
 def test_artifacts_stay_as_long_as_the_caller_says() -> None:
     """But for what is of use for a week, and for the baseline, which later runs need."""
     kept: dict[str, set[str]] = {}
@@ -645,7 +663,7 @@ def test_artifacts_stay_as_long_as_the_caller_says() -> None:
                 given = step["with"]
                 kept.setdefault(given.get("retention-days", ""), set()).add(given["name"])
 
-    week = {name for name in kept["7"] if name.startswith(("megtrim-bundle", "megtrim-build-logs"))}
+    week = {name for name in kept["7"] if name.startswith(_OF_A_WEEK)}
     assert kept.pop("7") == week
     baseline = "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}"
     assert kept.pop("90") == {baseline}
@@ -700,3 +718,69 @@ def test_no_checkout_fetches_submodules() -> None:
     ]
 
     assert asked == []
+
+
+def test_a_release_is_built_without_caches() -> None:
+    """What someone else's run stored cannot be in it."""
+    uses = [step.get("uses", "") for _, step in workflow("release").steps()]
+
+    assert not [each for each in uses if "cache" in each or "earlier-results" in each]
+    assert "MEGTRIM_CACHE_REMOTE" not in workflow("release").text
+    assert "--reuse" not in workflow("release").text
+
+
+def test_a_release_is_published_after_all_that_could_refuse_it() -> None:
+    """A job that is left out counts as a success to GitHub, so each result is asked for."""
+    jobs = workflow("release").jobs
+
+    assert jobs["prove"]["needs"] == ["build", "rebuild", "device"]
+    for each in ("build", "rebuild"):
+        assert f"needs.{each}.result == 'success'" in jobs["prove"]["if"]
+    assert (
+        """contains(fromJSON('["success", "skipped"]'), needs.device.result)"""
+        in (jobs["prove"]["if"])
+    )
+    assert jobs["publish"]["needs"] == ["prove", "attest"]
+    assert jobs["publish"]["if"] == (
+        "!cancelled() && needs.prove.result == 'success' && (needs.attest.result == 'success' || "
+        "needs.attest.result == 'skipped' && !inputs.attest)"
+    )
+
+
+def test_only_data_reaches_the_jobs_that_sign_and_write() -> None:
+    """Neither the project nor an engine; and one step has the token."""
+    jobs = workflow("release").jobs
+
+    for name in ("attest", "publish"):
+        checkouts = [
+            step["with"]
+            for step in jobs[name]["steps"]
+            if step.get("uses", "").startswith("actions/checkout@")
+        ]
+        assert checkouts == [KIT]
+    assert [step["name"] for step in jobs["attest"]["steps"]] == [
+        *("Know which kit this is", "Check out the kit"),
+        *("Download the release", "Attest where it was built"),
+    ]
+    assert [step["name"] for step in jobs["publish"]["steps"] if "env" in step] == [
+        *("Know which kit this is", "Publish")
+    ]
+
+
+def test_two_runs_of_a_tag_never_publish_at_once() -> None:
+    """The second waits, and finds what the first one made."""
+    assert workflow("release").jobs["publish"]["concurrency"] == {
+        "group": "megtrim-release-publish-${{ inputs.config }}-${{ github.ref }}",
+        "cancel-in-progress": "false",
+    }
+
+
+def test_the_second_build_is_in_another_folder() -> None:
+    """A path that enters the bytes shows there."""
+    first, second = (workflow("release").jobs[each]["steps"] for each in ("build", "rebuild"))
+    folders = [
+        {step["working-directory"] for step in steps if "release build" in step.get("run", "")}
+        for steps in (first, second)
+    ]
+
+    assert folders == [{"project"}, {"project-in-another-folder"}]

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -42,6 +43,7 @@ Examples:
   megtrim init models/resnet50.mge
   megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
   megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
+  megtrim init --github --release --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
   megtrim init --convert --config trim/megtrim.yaml
 """
 )
@@ -64,6 +66,9 @@ Examples:
     is_flag=True,
     help="Write the workflows that call the kit, for MODELS or for an existing configuration.",
 )
+@click.option(
+    "--release", is_flag=True, help="With --github: also write the one that makes releases of tags."
+)
 @click.option("--kit", help="With --github: the kit's repository, OWNER/REPO.")
 @click.option("--kit-sha", help="With --github: the kit's commit, 40 hex digits.")
 @click.option("--kit-version", help="With --github: that commit's version, such as v1.2.3.")
@@ -80,6 +85,7 @@ def init(
     config: Path,
     engine: Path | None,
     github: bool,
+    release: bool,
     kit: str | None,
     kit_sha: str | None,
     kit_version: str | None,
@@ -97,15 +103,18 @@ def init(
             raise InputError(msg)
         show(convert_keep_set(config))
         return EXIT_PASS
-    released = _require_kit(kit, kit_sha, kit_version) if github else None
-    if models or released is None:
+    if release and not github:
+        msg = "--release writes a workflow: it needs --github"
+        raise InputError(msg)
+    reviewed = _require_kit(kit, kit_sha, kit_version) if github else None
+    if models or reviewed is None:
         for line in write_starter(models, config, engine):
             show(line)
-    if released is None:
+    if reviewed is None:
         return _go_on(config)
     loaded = load_config(config)
     top = _top(loaded.folder)
-    callers = _make_callers(loaded, top, released, branch)
+    callers = replace(_make_callers(loaded, top, reviewed, branch), releases=release)
     for written in _write_callers(callers, top):
         show(f"wrote {written}")
     given = "" if str(config) == DEFAULT_CONFIG else f" --config {config}"

@@ -75,6 +75,14 @@ _VERBS = {
         "megtrim.cli.stage.commands:report",
         "Write the verdict as JUnit, Markdown and HTML, and as GitLab reads it.",
     ),
+    "export": Member(
+        "megtrim.cli.release.export:export",
+        "Trim, and write programs, libraries, headers and a CMake package to FOLDER.",
+    ),
+    "release": Member(
+        "megtrim.cli.release.group:release",
+        "Build a release and verify it.",
+    ),
     "perf": Member(
         "megtrim.cli.perf.group:perf",
         "Measure experiments, compare times, and keep their history.",

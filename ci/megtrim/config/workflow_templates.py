@@ -15,8 +15,9 @@ from megtrim.errors import InputError
 SIZE_CHECK = ".github/workflows/megtrim.yml"
 REFRESH = ".github/workflows/megtrim-refresh.yml"
 NIGHT = ".github/workflows/megtrim-night.yml"
+RELEASE = ".github/workflows/megtrim-release.yml"
 """The files of the default configuration; those of others have their ids in their names."""
-CALLED = ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml")
+CALLED = ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml", "release.yml")
 """The workflows of the kit that they call."""
 
 _GRAMMAR = {
@@ -76,6 +77,21 @@ jobs:
     uses: {repository}/.github/workflows/nightly-performance.yml@{sha} # {version}
     with: {{{given}}}
 """
+_RELEASE = """\
+# Makes a release of each tag: built twice, proven on devices, published whole. By hand: choose the
+# tag where the branch is asked for. No concurrency: as there.
+name: megtrim release{of}
+on:
+  push: {{tags: ["{tags}"]}}
+  workflow_dispatch:
+permissions: {{}}
+jobs:
+  release:
+    name: release{of}
+    permissions: {{attestations: write, contents: write, id-token: write}} # attests, publishes
+    uses: {repository}/.github/workflows/release.yml@{sha} # {version}
+    with: {{{given}}}
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +114,8 @@ class Callers:
     packages: str = ""
     recipe: str = ""
     """The kit's recipe of an image, where the configuration does not name one by digest."""
+    releases: bool = False
+    """Whether tags are to become releases."""
 
 
 def name_check(config: str) -> str:
@@ -111,7 +129,7 @@ def workflows(callers: Callers) -> dict[str, str]:
     A value that YAML or a shell could read otherwise than meant is an :class:`InputError`.
     """
     values = {**asdict(callers.kit), **asdict(callers)}
-    del values["kit"]
+    del values["kit"], values["releases"]
     for name, value in values.items():
         pattern, expected = _GRAMMAR[name]
         if not re.fullmatch(pattern, value) or ".." in value.split("/"):
@@ -123,10 +141,13 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["check"] = name_check(callers.config)
     values["of"] = _of(callers.config)
     end = f"{suffix_of(callers.config)}.yml"
-    own = {path: path.replace(".yml", end) for path in (SIZE_CHECK, REFRESH, NIGHT)}
+    texts = {SIZE_CHECK: _SIZE_CHECK, REFRESH: _REFRESH, NIGHT: _NIGHT}
+    if callers.releases:
+        texts[RELEASE] = _RELEASE
+    own = {path: path.replace(".yml", end) for path in texts}
     started = own[SIZE_CHECK].rpartition("/")[2]
     values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
-    texts = {SIZE_CHECK: _SIZE_CHECK, REFRESH: _REFRESH, NIGHT: _NIGHT}
+    values["tags"] = f"{id_}-v*" if (id_ := id_of(callers.config)) else "v*"
     return {own[path]: text.format_map(values) for path, text in texts.items()}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.build_spec import EngineIdentity
@@ -32,6 +32,8 @@ class Checkout:
     """Commit of the superproject; empty outside git."""
     dirty: tuple[str, ...]
     """Paths that differ from the commit, including new files and moved submodules."""
+    submodules: Mapping[str, str] = field(default_factory=dict)
+    """Path of each submodule, those of submodules among them, to its recorded commit."""
 
     @property
     def digest(self) -> str:
@@ -78,6 +80,7 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
         files={name: digest for name in names if (digest := digest_of(root / name))},
         commit=git.commit() if git.works else "",
         dirty=git.dirty() if git.works else (),
+        submodules=git.submodules() if git.works else {},
     )
 
 
@@ -96,15 +99,26 @@ class _Git:
             *self._names("ls-files", "-z", "--cached"),
             *self._names("ls-files", "-z", "--others", "--exclude-standard"),
         }
-        entries = self._names("ls-files", "-z", "--stage")
-        for entry in entries:
-            if not entry.startswith(_SUBMODULE_MODE):
-                continue
-            name = entry.partition("\t")[2]
+        for name in self._list_links():
             inside = _Git(self._root / name, self._processes)
             if inside.works:
                 found |= {f"{name}/{file}" for file in inside.files()}
         return sorted(found)
+
+    def submodules(self) -> dict[str, str]:
+        """Return the recorded commit of each submodule, and of those within what was fetched."""
+        found = self._list_links()
+        for name in tuple(found):
+            inside = _Git(self._root / name, self._processes)
+            if inside.works:
+                found |= {f"{name}/{each}": at for each, at in inside.submodules().items()}
+        return found
+
+    def _list_links(self) -> dict[str, str]:
+        """Return the commit of each of this repository's own submodules, by path."""
+        entries = self._names("ls-files", "-z", "--stage")
+        links = (each.partition("\t") for each in entries if each.startswith(_SUBMODULE_MODE))
+        return {name: about.split()[1] for about, _, name in links}
 
     def commit(self) -> str:
         return (self._ask("rev-parse", "HEAD") or "").strip()

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.log_text import one_line
@@ -34,6 +34,7 @@ LONGEST_PAUSE_S = 120.0
 """Limit for the sum of all pauses of one call."""
 MOST_PAGES = 100
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+_BYTES = "application/octet-stream"
 _NEXT = re.compile(r'<([^<>]{1,4096})>[^<>]{0,512}?;\s*rel="?next"?(?=[;,\s]|$)')
 
 
@@ -71,7 +72,12 @@ class Api:
         self._limits = limits or TransferLimits()
         headers = {**_HEADERS, "User-Agent": user_agent}
         self._wire = HttpClient(
-            self._base, token, headers=headers, clock=clock, limits=self._limits
+            self._base,
+            token,
+            headers=headers,
+            clock=clock,
+            limits=self._limits,
+            annex=_find_uploads(parts),
         )
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
@@ -111,10 +117,28 @@ class Api:
         request = self._request(method, self._url(path, None), body=content)
         return parse_json(self._call(path, request), path)
 
-    def download(self, path: str, *, limit_bytes: int) -> bytes:
+    def upload(self, url: str, data: bytes) -> Any:
+        """Send a file to a ``url`` that the API named; return the response's JSON."""
+        where = urlsplit(url).path
+        if not self._wire.is_home(url):
+            msg = f"{one_line(where)}: the upload lies on another host"
+            raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+        request = Request(
+            method="POST",
+            url=url,
+            body=data,
+            largest_bytes=self._limits.answer_bytes,
+            longest_s=self._limits.download_s,
+            may_leave=False,
+            content_type=_BYTES,
+        )
+        return parse_json(self._call(where, request), where)
+
+    def download(self, path: str, *, limit_bytes: int, accept: str = "") -> bytes:
         """Return the bytes at ``path``, which GitHub redirects to another host.
 
-        Raises InfrastructureFailure for more than ``limit_bytes``, which are not read.
+        ``accept``: the form that is asked for, where the path has several. Raises
+        InfrastructureFailure for more than ``limit_bytes``, which are not read.
         """
         request = Request(
             method="GET",
@@ -123,6 +147,7 @@ class Api:
             largest_bytes=limit_bytes,
             longest_s=self._limits.download_s,
             may_leave=True,
+            accept=accept,
         )
         return self._call(path, request).body
 
@@ -177,6 +202,12 @@ class Api:
         # A server that repeats its request must not get the token into a log.
         text = refused.message.replace(self._token, "***")
         return type(refused)(text, status=refused.status, hint=refused.hint), wait
+
+
+def _find_uploads(api: SplitResult) -> str:
+    """Return where files of a release are sent: github.com has a host of its own for them."""
+    name, dot, rest = api.netloc.partition(".")
+    return f"{api.scheme}://uploads{dot}{rest}" if name == "api" else ""
 
 
 def _items(page: Any, key: str | None, path: str) -> list[dict[str, Any]]:

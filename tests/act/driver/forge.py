@@ -125,6 +125,13 @@ class Forge:
         event = {"ref": "refs/heads/main", "before": before[0], "after": sha}
         return self._run("push", event, sha, "main", sha, "refs/heads/main", **more)
 
+    def run_tag(self, tag: str, sha: str, **more: Any) -> Run:
+        """Run the workflow that makes releases for a tag."""
+        ref = f"refs/tags/{tag}"
+        event = {"ref": ref, "before": "0" * 40, "after": sha}
+        workflow = "megtrim-release.yml"
+        return self._run("push", event, sha, tag, sha, ref, workflow=workflow, **more)
+
     def run_dispatch(self, workflow: str, branch: str = "main", **more: Any) -> Run:
         """Run a workflow that is started by hand."""
         sha, ref = self.api.heads[branch], f"refs/heads/{branch}"

@@ -52,7 +52,7 @@ def test_the_first_page_lists_what_people_use() -> None:
             "size",
             "report",
         ),
-        *("perf", "devices", "model", "dump", "images", "stage", "ci"),
+        *("export", "release", "perf", "devices", "model", "dump", "images", "stage", "ci"),
     ]
 
 

@@ -10,6 +10,7 @@ import yaml
 from megtrim.config.workflow_templates import (
     NIGHT,
     REFRESH,
+    RELEASE,
     SIZE_CHECK,
     Callers,
     Kit,
@@ -62,6 +63,16 @@ def test_names_follow_the_configuration() -> None:
     assert 'the check "size / verdict"' in default[SIZE_CHECK]
     assert 'the check "size android / verdict"' in android[".github/workflows/megtrim.android.yml"]
     assert jobs[4]["with"]["size-check"] == "megtrim.android.yml"
+
+
+def test_releases_are_made_where_they_are_asked_for() -> None:
+    """Each configuration has tags of its own."""
+    default = workflows(replace(CALLERS, config="megtrim.yaml", releases=True))
+    android = workflows(replace(CALLERS, config="android/megtrim.yaml", releases=True))
+
+    assert list(default)[-1] == RELEASE == ".github/workflows/megtrim-release.yml"
+    assert 'tags: ["v*"]' in default[RELEASE]
+    assert 'tags: ["android-v*"]' in android[".github/workflows/megtrim-release.android.yml"]
 
 
 def test_two_configurations_share_no_file() -> None:

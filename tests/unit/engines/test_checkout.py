@@ -97,6 +97,24 @@ def test_submodules_belong_to_the_engine(processes: ProcessRunner, tmp_path: Pat
     assert changed.files["third_party/lib/lib.h"] == sha("2\n")
     assert changed.dirty == ("third_party/lib",)
     assert changed.digest != clean.digest
+    recorded = git(processes, library, "rev-parse", "HEAD").strip()
+    assert clean.submodules == changed.submodules == {"third_party/lib": recorded}
+
+
+def test_submodules_of_submodules_are_known(processes: ProcessRunner, tmp_path: Path) -> None:
+    """By the whole path, each at its recorded commit."""
+    inner = repository(processes, tmp_path / "inner", {"inner.h": "1\n"})
+    outer = repository(processes, tmp_path / "outer", {"outer.h": "1\n"})
+    git(processes, outer, "submodule", "--quiet", "add", str(inner), "in")
+    git(processes, outer, "commit", "-q", "-m", "inner")
+    root = repository(processes, tmp_path / "engine", FILES)
+    git(processes, root, "submodule", "--quiet", "add", str(outer), "out")
+    git(processes, root, "submodule", "--quiet", "update", "--init", "--recursive")
+
+    assert take(root, processes).submodules == {
+        "out": git(processes, outer, "rev-parse", "HEAD").strip(),
+        "out/in": git(processes, inner, "rev-parse", "HEAD").strip(),
+    }
 
 
 def test_a_submodule_that_was_not_fetched_has_no_files(
@@ -113,6 +131,7 @@ def test_a_submodule_that_was_not_fetched_has_no_files(
 
     assert (tmp_path / "clone" / "lib").is_dir()
     assert sorted(checkout.files) == [".gitmodules", "README", "src/a.cpp", "src/b.h"]
+    assert list(checkout.submodules) == ["lib"]
 
 
 def test_a_tree_without_git_is_all_its_files(processes: ProcessRunner, tmp_path: Path) -> None:

@@ -738,3 +738,46 @@ def test_a_failed_download_does_not_show_where_it_lay(
         asking(url(httpserver)).api.download(PATH, limit_bytes=10)
     assert broken.value.message == f"GET {PATH}: no connection (Connection refused)"
     assert "s3cret" not in str(broken.value)
+
+
+def test_a_file_is_sent_as_it_is(httpserver: HTTPServer) -> None:
+    """With the token, and no form of its own."""
+    seen = serve(httpserver, said({"id": 1}, 201))
+
+    assert asking(url(httpserver)).api.upload(f"{url(httpserver)}{PATH}?name=a", b"\x00a") == {
+        "id": 1
+    }
+    assert (seen[0].get_data(), seen[0].content_type) == (b"\x00a", "application/octet-stream")
+    assert seen[0].headers["Authorization"] == f"Bearer {TOKEN}"
+
+
+def test_a_file_is_sent_to_no_other_host(httpserver: HTTPServer, elsewhere: HTTPServer) -> None:
+    """A server that names one gets neither the file nor the token."""
+    with pytest.raises(InfrastructureFailure, match="the upload lies on another host"):
+        asking(url(httpserver)).api.upload(f"{url(elsewhere)}{PATH}", b"a")
+    assert elsewhere.log == []
+
+
+@pytest.mark.parametrize(
+    ("api", "uploads", "is_home"),
+    [
+        ("https://api.github.com", "https://uploads.github.com/repos/a/b", True),
+        ("https://api.github.com", "http://uploads.github.com/repos/a/b", False),
+        ("https://api.github.com", "https://uploads.github.com.example/a", False),
+        ("https://api.acme.ghe.com", "https://uploads.acme.ghe.com/a", True),
+        ("https://ghe.acme.com/api/v3", "https://ghe.acme.com/api/uploads/a", True),
+        ("https://ghe.acme.com/api/v3", "https://uploads.acme.com/a", False),
+    ],
+)
+def test_uploads_have_a_host_of_their_own(api: str, uploads: str, is_home: bool) -> None:
+    """The one that belongs to the API's."""
+    assert asking(api).api._wire.is_home(uploads) is is_home
+
+
+def test_the_form_of_a_download_is_asked_for(httpserver: HTTPServer) -> None:
+    """A file of a release comes as bytes only to whoever asks for them."""
+    seen = serve(httpserver, Response(b"bytes"))
+    api = asking(url(httpserver)).api
+
+    assert api.download(PATH, limit_bytes=10, accept="application/octet-stream") == b"bytes"
+    assert seen[0].headers["Accept"] == "application/octet-stream"

@@ -12,7 +12,16 @@ from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github import baseline, history, image, jobs, logs, names, regressions
+from megtrim.cli.ci.github import (
+    baseline,
+    history,
+    image,
+    jobs,
+    logs,
+    names,
+    regressions,
+    release,
+)
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
@@ -89,6 +98,7 @@ def github() -> None:
 for command in (
     *(baseline.baseline, jobs.wait, jobs.propose, image.image, logs.logs),
     *(history.history, names.names, regressions.base, regressions.regression_issues),
+    release.release,
 ):
     github.add_command(command)
 

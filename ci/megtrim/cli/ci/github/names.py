@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 import click
 
 from megtrim.cli.echo import show
@@ -9,6 +12,9 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, suffix_of
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.runner import write_output
+from megtrim.packaging.archive import ARCHIVE_SUFFIX
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @click.command(
@@ -19,8 +25,9 @@ Examples:
 
 \b
 Outputs of the step:
-  suffix  what a name ends with, such as .android; empty for megtrim.yaml
-  infix   what separates the parts of a name, such as .android. or -
+  suffix   what a name ends with, such as .android; empty for megtrim.yaml
+  infix    what separates the parts of a name, such as .android. or -
+  release  the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag
 """
 )
 @click.option(
@@ -42,5 +49,16 @@ def names(config: str) -> int:
     env = open_processes().env
     write_output(env, "suffix", suffix_of(config))
     write_output(env, "infix", infix_of(config))
+    write_output(env, "release", _name_release(env, config))
     show(f"configuration {config}: {id_of(config) or 'the default one'}")
     return EXIT_PASS
+
+
+def _name_release(env: Mapping[str, str], config: str) -> str:
+    """Return the name of the file that a run for a tag publishes."""
+    kind, _, tag = env.get("GITHUB_REF", "").removeprefix("refs/").partition("/")
+    if kind != "tags":
+        return ""
+    project = env.get("GITHUB_REPOSITORY", "").rpartition("/")[2]
+    named = _NOT_IN_A_NAME.sub("-", f"{project}{suffix_of(config)}-{tag}")
+    return f"{named}{ARCHIVE_SUFFIX}"

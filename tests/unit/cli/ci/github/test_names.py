@@ -10,10 +10,14 @@ from unit.cli.ci.github.job import Job
 @pytest.mark.parametrize(
     ("config", "outputs", "said"),
     [
-        ("megtrim.yaml", {"suffix": "", "infix": "-"}, "megtrim.yaml: the default one"),
+        (
+            "megtrim.yaml",
+            {"suffix": "", "infix": "-", "release": ""},
+            "megtrim.yaml: the default one",
+        ),
         (
             "android/megtrim.yaml",
-            {"suffix": ".android", "infix": ".android."},
+            {"suffix": ".android", "infix": ".android.", "release": ""},
             "android/megtrim.yaml: android",
         ),
     ],
@@ -24,6 +28,23 @@ def test_names_follow_the_path(job: Job, config: str, outputs: dict[str, str], s
 
     assert (answer.status, answer.out) == (0, f"configuration {said}\n")
     assert job.outputs() == outputs
+
+
+@pytest.mark.parametrize(
+    ("config", "tag", "name"),
+    [
+        ("megtrim.yaml", "v1.2.3", "phone-v1.2.3.tar.gz"),
+        ("android/megtrim.yaml", "android/v1 β", "phone.android-android-v1-.tar.gz"),
+    ],
+)
+def test_a_release_is_named_after_its_tag(
+    job: Job, monkeypatch: pytest.MonkeyPatch, config: str, tag: str, name: str
+) -> None:
+    """By characters that are safe in a path."""
+    monkeypatch.setenv("GITHUB_REF", f"refs/tags/{tag}")
+    job("names", "--config", config)
+
+    assert job.outputs()["release"] == name
 
 
 @pytest.mark.parametrize("config", ["/srv/megtrim.yaml", "../megtrim.yaml"])

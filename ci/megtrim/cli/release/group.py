@@ -1,0 +1,33 @@
+"""``megtrim release``: folders that others can use, and check without a network."""
+
+from __future__ import annotations
+
+import click
+
+from megtrim.cli.lazy_group import LazyGroup, Member
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "build": Member(
+            "megtrim.cli.release.build:build",
+            "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",
+        ),
+        "prove": Member(
+            "megtrim.cli.release.prove:prove",
+            "Write the release that DRAFT becomes by what devices found elsewhere.",
+        ),
+        "verify": Member(
+            "megtrim.cli.release.verify:verify",
+            "Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.",
+        ),
+    },
+    epilog="""\b
+Examples:
+  megtrim release build camera-1.4
+  megtrim release verify camera-1.4.tar.gz
+""",
+)
+def release() -> None:
+    """Build a release and verify it."""

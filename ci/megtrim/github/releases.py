@@ -1,0 +1,184 @@
+"""Publishes a release with all of its files, or nothing that anyone sees.
+
+Part of the github room. Everything is uploaded to a draft, which becomes the release in one step
+once GitHub has every byte. What an earlier attempt left is removed, and a release that is there
+already is never touched: it is the same, or it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
+from megtrim.github.api import Api, NotFound
+from megtrim.github.log_text import one_line
+from megtrim.github.responses import text_at
+
+_MARK = "<!-- megtrim:release:v1 -->"
+"""Ends the text of each release that this module makes: drafts of people stay theirs."""
+_MOST_RELEASES = 1000
+_BYTES = "application/octet-stream"
+_LARGEST_DOCUMENT = 64 * 1024 * 1024
+_IS_URL_RIGHT = "is GITHUB_API_URL right?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedRelease:
+    """What is to be published."""
+
+    tag: str
+    commit: str
+    """The commit that was built, at which the tag must be."""
+    notes: str
+    assets: Mapping[str, bytes]
+    """By file name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRelease:
+    """A release that is published."""
+
+    tag: str
+    assets: Mapping[str, int]
+    """Id of each file, by its name."""
+
+
+class ReleasePublisher:
+    """The releases of one repository."""
+
+    def __init__(self, api: Api, repository: str) -> None:
+        self._api = api
+        self._path = f"/repos/{repository}"
+
+    def publish(self, wanted: WantedRelease) -> str:
+        """Publish the release; return its page. One that is there with equal files is left alone.
+
+        Raises ProductFailure where the tag is at another commit or the release has other files.
+        """
+        self._expect_tag(wanted)
+        for each in self._list(wanted.tag):
+            if each.get("draft") is not True:
+                _expect_same(each, wanted)
+                return text_at(each, "html_url")
+            self._discard(each)
+        made = self._make_draft(wanted)
+        try:
+            for name, data in sorted(wanted.assets.items()):
+                self._upload(made, name, data)
+            self._expect_tag(wanted)  # it may have moved meanwhile
+        except MegtrimError:
+            with suppress(MegtrimError):  # if it stays, the next attempt removes it
+                self._discard(made)
+            raise
+        shown = self._api.send("PATCH", self._at(made), {"draft": False})
+        return text_at(shown, "html_url")
+
+    def find_latest(self, *, but: str) -> FoundRelease | None:
+        """Return the newest release that is published, unless its tag is ``but``."""
+        try:
+            found = self._api.get(f"{self._path}/releases/latest")
+        except NotFound:
+            return None
+        if text_at(found, "tag_name") == but:
+            return None
+        assets = {text_at(each, "name"): _read_id(each) for each in _list_assets(found)}
+        return FoundRelease(tag=text_at(found, "tag_name"), assets=assets)
+
+    def download(self, asset: int) -> bytes:
+        """Return a document of a release."""
+        path = f"{self._path}/releases/assets/{asset}"
+        return self._api.download(path, limit_bytes=_LARGEST_DOCUMENT, accept=_BYTES)
+
+    def _expect_tag(self, wanted: WantedRelease) -> None:
+        """Refuse a tag that is not at the commit that was built."""
+        found = self._api.get(f"{self._path}/git/ref/tags/{quote(wanted.tag)}")
+        if text_at(found, "object", "type") == "tag":  # one with a text of its own
+            found = self._api.get(f"{self._path}/git/tags/{text_at(found, 'object', 'sha')}")
+        commit = text_at(found, "object", "sha")
+        if commit != wanted.commit:
+            msg = (
+                f"the tag {one_line(wanted.tag)} is at {one_line(commit)[:12]}, "
+                f"and {wanted.commit[:12]} was built: it was moved"
+            )
+            raise ProductFailure(msg, hint="run the workflow again for the tag, or make a new tag")
+
+    def _list(self, tag: str) -> Iterator[dict[str, Any]]:
+        """Yield the releases of a tag, drafts among them; published ones first."""
+        every = self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES)
+        found = [each for each in every if each.get("tag_name") == tag]
+        return iter(sorted(found, key=lambda each: each.get("draft") is True))
+
+    def _discard(self, draft: Mapping[str, Any]) -> None:
+        """Remove a draft that an earlier attempt left."""
+        if not str(draft.get("body") or "").rstrip().endswith(_MARK):
+            msg = (
+                f"{one_line(str(draft.get('html_url')))}: a draft of this tag that is not megtrim's"
+            )
+            raise ProductFailure(msg, hint="publish or remove it, then run the job again")
+        self._api.send("DELETE", self._at(draft))
+
+    def _make_draft(self, wanted: WantedRelease) -> dict[str, Any]:
+        body = {
+            "tag_name": wanted.tag,
+            "name": wanted.tag,
+            "body": f"{wanted.notes.rstrip()}\n\n{_MARK}\n",
+            "draft": True,
+        }
+        made = self._api.send("POST", f"{self._path}/releases", body)
+        if not isinstance(made, dict):
+            msg = "GitHub answered no release"
+            raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+        return made
+
+    def _upload(self, draft: Mapping[str, Any], name: str, data: bytes) -> None:
+        url = text_at(draft, "upload_url").partition("{")[0]
+        stored = self._api.upload(f"{url}?name={quote(name)}", data)
+        if _describe(stored) != (name, len(data)) or not _fits(stored, data):
+            msg = f"GitHub stored {one_line(name)} otherwise than it was sent"
+            raise InfrastructureFailure(msg, hint="run the job again")
+
+    def _at(self, release: Mapping[str, Any]) -> str:
+        return f"{self._path}/releases/{_read_id(release)}"
+
+
+def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:
+    """Refuse a release that is published with other files: whoever has it must be able to rely."""
+    stored = {text_at(each, "name"): each for each in _list_assets(found)}
+    same = stored.keys() == wanted.assets.keys() and all(
+        _describe(stored[name]) == (name, len(data)) and _fits(stored[name], data)
+        for name, data in wanted.assets.items()
+    )
+    if not same:
+        msg = f"the release {one_line(wanted.tag)} is published with other files"
+        raise ProductFailure(msg, hint="a release is never changed: make a new tag")
+
+
+def _list_assets(release: Mapping[str, Any]) -> list[dict[str, Any]]:
+    assets = release.get("assets")
+    if not isinstance(assets, list) or not all(isinstance(each, dict) for each in assets):
+        msg = "GitHub answered a release without its files"
+        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+    return assets
+
+
+def _describe(asset: Any) -> tuple[Any, Any]:
+    return (asset.get("name"), asset.get("size")) if isinstance(asset, dict) else (None, None)
+
+
+def _fits(asset: Mapping[str, Any], data: bytes) -> bool:
+    """Tell whether a file has this content, as far as the server says; older ones do not."""
+    stated = asset.get("digest")
+    return stated is None or stated == f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def _read_id(thing: Mapping[str, Any]) -> int:
+    found = thing.get("id")
+    if type(found) is not int or found < 1:
+        msg = "GitHub answered something without an id"
+        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+    return found

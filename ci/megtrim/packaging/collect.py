@@ -1,0 +1,214 @@
+"""From the results of a trim to the files of its release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from megtrim.build_spec import EngineLibrary, Linkage
+from megtrim.config.scenarios import all_scenarios
+from megtrim.engines.checkout import Checkout
+from megtrim.errors import InputError
+from megtrim.packaging.files import ReleaseFile, from_path, from_text
+from megtrim.pipeline.building.links import locate_named
+from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
+from megtrim.pipeline.running.scenario_runs import cache_of
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import (
+    REDUCED,
+    REPORT,
+    SIZE,
+    VERDICT,
+    Stage,
+    base_task,
+    keep_task,
+)
+from megtrim.release import cmake_package
+from megtrim.release.contents import (
+    HEADERS,
+    KEEP_SET_PATH,
+    LICENCES,
+    SYMBOLS,
+    ArtifactKind,
+    ReleaseArtifact,
+    ReleaseContents,
+    ThirdParty,
+    find_plain_sizes,
+    make_contents,
+)
+from megtrim.release.documents import describe, seal
+from megtrim.store import StageFolder, sha256_file
+from megtrim.verdict.model import Verdict, parse_verdict
+
+_HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
+_LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
+_BUILT = "bin/"
+_SHARED_SUFFIX = ".so"
+_MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, Stage.REDUCE})
+"""Stages whose results a program is made from; the others measure and judge it."""
+
+
+def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
+    """Return what people use: programs, libraries, headers, and all that describes them."""
+    contents = _read_contents(session)
+    payload = tuple(_collect_payload(session, contents))
+    texts = describe(contents, [each.path for each in payload])
+    documents = (from_text(path, text) for path, text in texts.items())
+    report = session.results.done[REPORT]
+    pages = (from_path(f"report/{name}", report.file(name)) for name in sorted(report.files))
+    return (*payload, *documents, *pages)
+
+
+def collect_release(
+    session: Session, *, megtrim: str, draft: bool = False
+) -> tuple[ReleaseFile, ...]:
+    """Return the files of a release that can be checked: the export, its symbols, its provenance.
+
+    The report stays out: it says how long things took. Raises InputError for what is not proven,
+    unless it is a ``draft``, which devices elsewhere are to prove.
+    """
+    contents = _read_contents(session, draft=draft)
+    if contents.unproven and not draft:
+        msg = f"{contents.unproven[0]} is not proven, so there is nothing to release"
+        raise InputError(msg, hint="verify it on a device", command=("verify",))
+    payload = (*_collect_payload(session, contents), *_collect_symbols(session, contents))
+    digests = {each.path: each.sha256 for each in payload}
+    texts = seal(contents, digests, stages=list_stage_keys(session), megtrim=megtrim)
+    return (*payload, *(from_text(path, text) for path, text in texts.items()))
+
+
+def list_stage_keys(session: Session) -> dict[str, str]:
+    """Return the key of each result that the programs are made from, by the id of its task."""
+    return {
+        task: folder.key
+        for task, folder in sorted(session.results.done.items())
+        if folder.stage in _MAKES
+    }
+
+
+def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
+    verdict = _read_verdict(session)
+    loaded = session.request.loaded
+    models = {each.name: sha256_file(loaded.resolve(each.file)) for each in loaded.config.models}
+    return make_contents(
+        verdict,
+        artifacts=_list_artifacts(session, find_plain_sizes(verdict)),
+        models=models,
+        third_parties=_list_third_parties(session.services.engine.checkout),
+        keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
+        configuration_sha256=loaded.sha256,
+        draft=draft,
+    )
+
+
+def _read_verdict(session: Session) -> Verdict:
+    source = session.results.done[VERDICT].file(VERDICT_FILE)
+    return parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+
+
+def _list_artifacts(session: Session, plain: Mapping[str, int]) -> Iterator[ReleaseArtifact]:
+    reduced = session.results.done[REDUCED]
+    for path, sha256 in reduced.files.items():
+        if not path.startswith(_BUILT):
+            continue
+        name = path.removeprefix(_BUILT)
+        yield ReleaseArtifact(
+            name=name,
+            kind=_kind_of(name),
+            sha256=sha256,
+            size_bytes=reduced.file(path).stat().st_size,
+            plain_bytes=plain.get(name),
+        )
+
+
+def _list_third_parties(checkout: Checkout) -> Iterator[ThirdParty]:
+    for path, commit in checkout.submodules.items():
+        is_used = any(name.startswith(f"{path}/") for name in checkout.files)
+        yield ThirdParty(path=path, commit=commit, is_used=is_used)
+
+
+def _kind_of(name: str) -> ArtifactKind:
+    return ArtifactKind.SHARED if name.endswith(_SHARED_SUFFIX) else ArtifactKind.PROGRAM
+
+
+def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
+    reduced = session.results.done[REDUCED]
+    for each in contents.artifacts:
+        yield _from_stage(each.path, reduced, f"{_BUILT}{each.name}")
+    library = _find_library(session, contents)
+    if library is not None:
+        yield from _collect_headers(session, library)
+    package = cmake_package.render_config(
+        library="" if library is None else library.file,
+        programs=(each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM),
+    )
+    yield from_text(cmake_package.CONFIG_PATH, package)
+    kept = session.results.done[keep_task(session.request.config)]
+    yield _from_stage(KEEP_SET_PATH, kept, KEEP_SET_FILE)
+    yield _from_stage(f"share/{SIZES_FILE}", session.results.done[SIZE], SIZES_FILE)
+    yield from _collect_configuration(session)
+    yield from _collect_caches(session)
+    yield from _collect_licences(session)
+
+
+def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:
+    return ReleaseFile(path=path, source=folder.file(name), sha256=folder.files[name])
+
+
+def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary | None:
+    """Return the engine's shared library if it is in the release."""
+    names = {each.name for each in contents.artifacts if each.kind is ArtifactKind.SHARED}
+    if not names:
+        return None  # an engine without a library for applications is not asked for one
+    library = session.services.engine.library(Linkage.SHARED, session.services.toolchain)
+    return library if library.file in names else None
+
+
+def _collect_headers(session: Session, library: EngineLibrary) -> Iterator[ReleaseFile]:
+    checkout = session.services.engine.checkout
+    for folder in library.include:
+        for name in sorted(checkout.files):
+            path = PurePosixPath(name)
+            if path.is_relative_to(folder) and path.suffix in _HEADER_SUFFIXES:
+                yield from _from_checkout(f"{HEADERS}/{path.relative_to(folder)}", checkout, name)
+
+
+def _collect_licences(session: Session) -> Iterator[ReleaseFile]:
+    """Yield the licences of the engine and of its third parties, as the checkout has them."""
+    checkout = session.services.engine.checkout
+    for name in sorted(checkout.files):
+        if PurePosixPath(name).name.upper().startswith(_LICENCE_NAMES):
+            yield from _from_checkout(f"{LICENCES}/{name}", checkout, name)
+
+
+def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[ReleaseFile]:
+    """Yield a file of the engine's, but no link, which may lead anywhere."""
+    source = checkout.root / name
+    if not source.is_symlink():
+        yield ReleaseFile(path=path, source=source, sha256=checkout.files[name])
+
+
+def _collect_configuration(session: Session) -> Iterator[ReleaseFile]:
+    loaded = session.request.loaded
+    yield from_path("share/configuration/megtrim.yaml", loaded.path)
+    for name in sorted({*loaded.files.values()}):
+        if ".." not in PurePosixPath(name).parts:
+            yield from_path(f"share/configuration/{name}", loaded.folder / name)
+
+
+def _collect_caches(session: Session) -> Iterator[ReleaseFile]:
+    for each in all_scenarios(session.request.config):
+        cache = cache_of(each, session)
+        if cache is not None:
+            yield from_path(f"share/algorithm-caches/{each.id}.cache", cache)
+
+
+def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
+    """Yield what is shipped with its symbols; a toolchain whose link strips leaves none."""
+    done = session.results.done
+    builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
+    for each in contents.artifacts:
+        for build in builds:
+            if name := locate_named(build, each.name):
+                yield _from_stage(f"{SYMBOLS}/{each.name}", build, name)
+                break

@@ -1,0 +1,104 @@
+"""The files of a release: written to a new folder under their paths, all of them or none.
+
+Modes, order and bytes are the same whoever writes them, and wherever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.release.contents import PROGRAMS
+from megtrim.store import cannot_write, sha256_file
+
+_FOLDER_MODE = 0o755
+_FILE_MODE = 0o644
+_PROGRAM_MODE = 0o755
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFile:
+    """A file, and where it goes."""
+
+    path: str
+    """Relative to the release."""
+    source: Path | bytes
+    """The file itself, or its bytes."""
+    sha256: str
+    """What it must be once it is written."""
+
+
+def from_text(path: str, text: str) -> ReleaseFile:
+    """Return a file with this text."""
+    data = text.encode()
+    return ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
+
+
+def from_path(path: str, source: Path) -> ReleaseFile:
+    """Return a file with what ``source`` holds now. Raises InputError if it cannot be read."""
+    return ReleaseFile(path=path, source=source, sha256=sha256_file(source))
+
+
+def expect_new(folder: Path) -> None:
+    """Refuse a folder that holds anything: nothing is overwritten. Raises InputError."""
+    try:
+        taken = folder.is_symlink() or (folder.exists() and any(folder.iterdir()))
+    except NotADirectoryError:
+        taken = True
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    if taken:
+        msg = f"{folder} exists already and is no empty folder"
+        raise InputError(msg, hint="remove it, or name another one")
+
+
+def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
+    """Write the files to ``folder``, which appears only when all are there."""
+    expect_new(folder)
+    # Compilers and people may have any umask: modes are set one by one.
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    try:
+        partial.mkdir(parents=True)
+        partial.chmod(_FOLDER_MODE)
+        for file in files:
+            _write(file, partial)
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def mode_of(path: str) -> int:
+    """Return the mode of a file of a release, whoever writes it."""
+    return _PROGRAM_MODE if path.startswith(f"{PROGRAMS}/") else _FILE_MODE
+
+
+def read_bytes(file: ReleaseFile) -> bytes:
+    """Return what a file holds. Raises InfrastructureFailure if it is not what it was."""
+    data = file.source if isinstance(file.source, bytes) else file.source.read_bytes()
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        msg = f"{file.source!s:.200} changed while the release was written"
+        raise InfrastructureFailure(msg, hint="leave it alone, and run it again")
+    return data
+
+
+def _write(file: ReleaseFile, root: Path) -> None:
+    target = root / file.path
+    _make_folders(target.parent, root)
+    target.write_bytes(read_bytes(file))
+    target.chmod(mode_of(file.path))
+
+
+def _make_folders(folder: Path, root: Path) -> None:
+    if folder != root and not folder.exists():
+        _make_folders(folder.parent, root)
+        folder.mkdir()
+        folder.chmod(_FOLDER_MODE)

@@ -1,0 +1,50 @@
+"""SHA256SUMS: the sha256 and path of every other file of a release, as sha256sum reads them. Pure.
+
+The paths are relative, sorted, each once, and never lead out of the release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from megtrim.errors import InputError
+from megtrim.release.contents import HINT
+
+CHECKSUMS_FILE = "SHA256SUMS"
+LARGEST_BYTES = 4 * 1024 * 1024
+
+_LINE = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>[^\x00-\x1f\x7f\\]{1,1000})")
+_EXPECTED = "a sha256, two blanks and a path within the release"
+
+
+def dump_checksums(digests: Mapping[str, str]) -> str:
+    """Return the lines; ``digests`` maps paths to their sha256."""
+    return "".join(f"{sha256}  {path}\n" for path, sha256 in sorted(digests.items()))
+
+
+def parse_checksums(text: str, *, source: str) -> dict[str, str]:
+    """Return the sha256 of each path. Raises InputError naming the line that is none."""
+    if not text.endswith("\n"):
+        raise _make_error(source, text.count("\n") + 1, "no end of line", "one")
+    found: list[tuple[str, str]] = []
+    for number, line in enumerate(text[:-1].split("\n"), start=1):
+        match = _LINE.fullmatch(line)
+        if match is None or not is_inside(match["path"]):
+            raise _make_error(source, number, repr(line[:100]), _EXPECTED)
+        if found and found[-1][0] >= match["path"]:
+            raise _make_error(source, number, "a path out of order, or twice", "each once, sorted")
+        found.append((match["path"], match["sha256"]))
+    return dict(found)
+
+
+def is_inside(path: str) -> bool:
+    """Tell whether a path is relative, plain, and within the folder that it is relative to."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and str(PurePosixPath(path)) == path and not {"..", "/"} & {*parts}
+
+
+def _make_error(source: str, line: int, found: str, expected: str) -> InputError:
+    msg = f"{source}:{line}: found {found}, expected {expected}"
+    return InputError(msg, hint=HINT)

@@ -1,0 +1,226 @@
+"""What a release holds and what it can run, as release.json says it. Pure.
+
+It says nothing that differs where the same is done again: no time, no day, no folder. So equal
+inputs give equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from megtrim.build_spec import EngineIdentity, Variant
+from megtrim.errors import InputError
+from megtrim.strict_json import dump, load
+from megtrim.verdict.model import (
+    CheckKind,
+    CheckStatus,
+    DeviceIdentity,
+    FunctionsUse,
+    OutputResult,
+    ScenarioStatus,
+    ToolchainIdentity,
+    TrimChoice,
+    Verdict,
+    VerdictKind,
+)
+
+VERSION = 1
+HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
+
+RELEASE_FILE = "release.json"
+README_FILE = "README.md"
+KEEP_SET_PATH = "share/keepset.json"
+PROOFS_PATH = "share/proofs.json"
+PROGRAMS = "bin"
+LIBRARIES = "lib"
+HEADERS = "include"
+LICENCES = "licences"
+SYMBOLS = "symbols"
+
+
+class ArtifactKind(StrEnum):
+    """What an artifact of a release is for."""
+
+    PROGRAM = "program"
+    SHARED = "shared library"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseArtifact:
+    """A trimmed program or library."""
+
+    name: str
+    kind: ArtifactKind
+    sha256: str
+    size_bytes: int
+    plain_bytes: int | None
+    """Size before trimming; None: it was not measured."""
+
+    @property
+    def path(self) -> str:
+        """Where it is in the release."""
+        folder = PROGRAMS if self.kind is ArtifactKind.PROGRAM else LIBRARIES
+        return f"{folder}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThirdParty:
+    """A submodule of the engine's."""
+
+    path: str
+    commit: str
+    is_used: bool
+    """Whether its files were there; those that no build needs are not fetched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseScenario:
+    """One scenario, and how it ended on the programs of the release."""
+
+    id: str
+    model: str
+    model_sha256: str
+    arguments: tuple[str, ...]
+    status: ScenarioStatus
+    """Where it was built."""
+    on_devices: CheckStatus | None
+    """On devices elsewhere; None: none had to run it."""
+    device: str
+    binding: str
+    """The sha256 of all that its verification depends on except the device; empty: none."""
+    outputs: tuple[OutputResult, ...]
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it passed wherever it had to run, and ran somewhere."""
+        passed = self.status is ScenarioStatus.PASS
+        if self.on_devices is None:
+            return passed
+        left_to_devices = self.status is ScenarioStatus.UNVERIFIED
+        return self.on_devices is CheckStatus.PASS and (passed or left_to_devices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseContents:
+    """Everything that release.json says."""
+
+    version: int = VERSION
+    draft: bool
+    """Whether devices elsewhere have still to prove it."""
+    verdict: VerdictKind
+    engine: EngineIdentity
+    third_parties: tuple[ThirdParty, ...]
+    toolchain: ToolchainIdentity
+    trim: TrimChoice
+    regions_held: int
+    """Regions that the plain engine has."""
+    regions_kept: int
+    functions: tuple[FunctionsUse, ...]
+    devices: tuple[DeviceIdentity, ...]
+    keep_set_sha256: str
+    configuration_sha256: str
+    artifacts: tuple[ReleaseArtifact, ...]
+    scenarios: tuple[ReleaseScenario, ...]
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """Ids of the scenarios that did not pass wherever they had to."""
+        return tuple(each.id for each in self.scenarios if not each.is_proven)
+
+    @property
+    def bindings(self) -> Mapping[str, str]:
+        """What the verification of each scenario is bound to, by its id."""
+        return {each.id: each.binding for each in self.scenarios}
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The sha256 of each model, by its name."""
+        return {each.model: each.model_sha256 for each in self.scenarios}
+
+
+def make_contents(
+    verdict: Verdict,
+    *,
+    artifacts: Iterable[ReleaseArtifact],
+    models: Mapping[str, str],
+    third_parties: Iterable[ThirdParty],
+    keep_set_sha256: str,
+    configuration_sha256: str,
+    draft: bool = False,
+) -> ReleaseContents:
+    """Return what the release of a trim says; ``models`` maps their names to their sha256."""
+    return ReleaseContents(
+        draft=draft,
+        verdict=verdict.verdict,
+        engine=verdict.engine,
+        third_parties=tuple(sorted(third_parties, key=lambda each: each.path)),
+        toolchain=verdict.toolchain,
+        trim=verdict.trim,
+        regions_held=verdict.regions.held,
+        regions_kept=verdict.regions.kept,
+        functions=verdict.functions,
+        devices=verdict.devices,
+        keep_set_sha256=keep_set_sha256,
+        configuration_sha256=configuration_sha256,
+        artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
+        scenarios=tuple(_list_scenarios(verdict, models)),
+    )
+
+
+def add_proofs(contents: ReleaseContents, verdict: Verdict, *, source: str) -> ReleaseContents:
+    """Return what a release says once devices proved it: as ``verdict`` says, read at ``source``.
+
+    Raises InputError for a verdict of another build.
+    """
+    built = (contents.engine, contents.toolchain, contents.trim, contents.bindings)
+    bindings = {each.id: each.binding for each in verdict.scenarios}
+    if built != (verdict.engine, verdict.toolchain, verdict.trim, bindings):
+        msg = f"{source} is of another build than the draft of this release"
+        raise InputError(msg, hint="join what devices brought with the results of its own build")
+    return replace(
+        contents,
+        draft=False,
+        verdict=verdict.verdict,
+        devices=verdict.devices,
+        scenarios=tuple(_list_scenarios(verdict, contents.models)),
+    )
+
+
+def _list_scenarios(verdict: Verdict, models: Mapping[str, str]) -> Iterator[ReleaseScenario]:
+    on_devices = {
+        each.subject: each.status for each in verdict.checks if each.kind is CheckKind.DEVICE
+    }
+    for each in verdict.scenarios:
+        yield ReleaseScenario(
+            id=each.id,
+            model=each.model,
+            model_sha256=models[each.model],
+            arguments=each.arguments,
+            status=each.status,
+            on_devices=on_devices.get(each.id),
+            device=each.device,
+            binding=each.binding,
+            outputs=each.outputs,
+        )
+
+
+def find_plain_sizes(verdict: Verdict) -> dict[str, int]:
+    """Return the size of each artifact before trimming, by its name."""
+    return {
+        each.name: size.size_bytes
+        for each in verdict.artifacts
+        for size in each.sizes
+        if size.variant == Variant.PLAIN
+    }
+
+
+def dump_contents(contents: ReleaseContents) -> str:
+    """Write release.json."""
+    return dump(contents)
+
+
+def parse_contents(text: str, *, source: str) -> ReleaseContents:
+    """Read release.json. Anything but exactly its shape is an InputError naming ``source``."""
+    return load(ReleaseContents, text, source=source, version=VERSION, hint=HINT)

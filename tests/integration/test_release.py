@@ -1,0 +1,111 @@
+"""A release of the sample engine: what people do with it, and whether two are equal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from integration.conftest import MakeProject
+from integration.consumers import build_consumer
+from integration.sample_builds import run
+from support.megtrim_cli import ARGV, Project
+
+pytestmark = pytest.mark.chain
+
+
+def team(make_project: MakeProject, name: str) -> Project:
+    """Return a team that ships the program and the shared library."""
+    project = make_project("tiny-mobile", name=name)
+    config = project.read()
+    config["artifacts"] = ["load_and_run", "libsample_engine.so"]
+    project.write(config)
+    return project
+
+
+@contextmanager
+def use_umask(mask: int) -> Iterator[None]:
+    """Be a user with that umask."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def test_a_consumer_links_and_runs_what_was_exported(
+    make_project: MakeProject, tmp_path: Path
+) -> None:
+    """By ``find_package`` alone, with outputs like those of the whole engine's program."""
+    project = team(make_project, "exported")
+    ended = project.run("export", str(tmp_path / "made"))
+    assert ended.rc == 0, ended.stderr
+    shutil.move(tmp_path / "made", tmp_path / "trimmed")
+    program = build_consumer(tmp_path / "trimmed", tmp_path / "consumer")
+    models = project.folder / "engine/models"
+    answer = run(
+        str(program),
+        str(models / "tiny-mobile.sample"),
+        f"data={models / 'tiny-mobile.data.npy'}",
+    )
+
+    assert answer.ok, answer.stderr
+    assert answer.stdout
+    assert (tmp_path / "trimmed/report/index.html").is_file()
+
+
+def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> None:
+    """Built in other folders, the second from nothing, with another umask and language.
+
+    By the committed keep set, as releases are.
+    """
+    first, second = team(make_project, "first"), team(make_project, "second")
+    traced = first.run("trim", "--accept")
+    assert traced.rc == 0, traced.stderr
+    shutil.copytree(first.folder / "megtrim/keepset", second.folder / "megtrim/keepset")
+    second.out = tmp_path / "longer" / "way" / "to-its-results"
+    elsewhere = {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Tokyo"}
+    for project, name, mask, env in (
+        (first, "one", 0o022, {}),
+        (second, "two", 0o077, elsewhere),
+    ):
+        with use_umask(mask):
+            argv = project.argv("release build", str(tmp_path / name), "--committed")
+            ended = run(*argv, env=env)
+        assert ended.ok, ended.stderr
+        verified = run(*ARGV, "release", "verify", str(tmp_path / name))
+        assert verified.ok, verified.stderr
+
+    assert read(tmp_path / "one") == read(tmp_path / "two")
+    # Where it can be built, it can be built again, and proven by a device of one's own.
+    again = second.run("release verify", str(tmp_path / "one"), "--rebuild", "--device", "local")
+    assert again.rc == 0, again.stderr
+    assert "built again: 2 files have the same bytes" in again.stdout
+
+
+def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:
+    """The engine that changed, and the program that did."""
+    project = team(make_project, "changed")
+    built = project.run("release build", str(tmp_path / "release"))
+    assert built.rc == 0, built.stderr
+    source = project.folder / "engine/src/load_and_run/main.cpp"
+    source.write_text(
+        f"{source.read_text(encoding='utf-8')}\nint more() {{ return 7; }}\n", encoding="utf-8"
+    )
+    again = project.run("release verify", str(tmp_path / "release"), "--rebuild")
+
+    assert again.rc == 1
+    assert "the engine is another: " in again.stderr
+
+
+def read(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return the mode and content of each file, by its path."""
+    return {
+        str(each.relative_to(folder)): (each.stat().st_mode, each.read_bytes())
+        for each in sorted(folder.rglob("*"))
+        if each.is_file()
+    }

@@ -1,0 +1,104 @@
+"""``megtrim release verify``: its words and its exit status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from megtrim.cli.session.setup import Options
+from megtrim.packaging.archive import write_archive
+from megtrim.plan.graph import Stage
+from unit.cli.support import Answer, Shell
+from unit.release.examples import as_files, documents, sha, write
+from unit.stages.support import open_session
+
+
+def test_a_whole_release_passes(shell: Shell) -> None:
+    """And its digest is printed, to be compared with what was announced."""
+    write(shell.folder / "camera-1.4")
+    digest = sha(documents()["SHA256SUMS"])
+    answer = shell("release", "verify", "camera-1.4", "--sha256", digest)
+
+    assert answer.status == 0
+    assert answer.out.splitlines() == [
+        "camera-1.4: 13 files are as released, every scenario is proven",
+        f"sha256 of its SHA256SUMS: {digest}",
+    ]
+
+
+def test_damage_is_a_failure(shell: Shell) -> None:
+    """Each on a line of its own, with what to do."""
+    write(shell.folder / "camera-1.4")
+    (shell.folder / "camera-1.4/bin/load_and_run").unlink()
+    (shell.folder / "camera-1.4/more").write_text("", encoding="utf-8")
+    answer = shell("release", "verify", "camera-1.4")
+
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err.splitlines() == [
+        "megtrim: camera-1.4 is not what was released:",
+        "  bin is an empty folder, which no release has",
+        "  more was added: SHA256SUMS does not name it",
+        "  bin/load_and_run is missing",
+        "  fetch it again from where it was released",
+    ]
+
+
+def test_an_archive_is_read_as_it_is(shell: Shell) -> None:
+    """Nothing needs to be unpacked before."""
+    write_archive(as_files(documents()), shell.folder / "camera-1.4.tar.gz")
+
+    assert shell("release", "verify", "camera-1.4.tar.gz").status == 0
+
+
+def rebuild(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, *given: str, differ: tuple[str, ...] = ()
+) -> tuple[Answer, list[Any]]:
+    """Verify with ``--rebuild``; return the answer, and what the chain was asked for."""
+    asked: list[Any] = []
+
+    def chain(options: Options, stage: Stage, **more: Any) -> Any:
+        asked.append((options.committed, options.device, stage, more["again"]))
+        return open_session(shell.folder)[0], [0]
+
+    write(shell.folder / "camera-1.4")
+    monkeypatch.setattr("megtrim.cli.release.verify.run_chain", chain)
+    monkeypatch.setattr("megtrim.cli.release.verify.compare_rebuild", lambda *_: differ)
+    return shell("release", "verify", "camera-1.4", "--rebuild", *given), asked
+
+
+def test_it_is_built_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the committed keep set, and no device runs anything."""
+    answer, asked = rebuild(shell, monkeypatch)
+
+    assert answer.status == 0
+    assert answer.out.endswith("built again: 2 files have the same bytes\n")
+    assert asked == [(True, None, Stage.REDUCE, False)]
+
+
+def test_a_device_proves_it_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An earlier proof does not count."""
+    answer, asked = rebuild(shell, monkeypatch, "--device", "qemu")
+
+    assert answer.out.endswith("proven again: 3 scenarios on qemu\n")
+    assert asked == [(True, "qemu", Stage.VERIFY, True)]
+
+
+def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file on a line."""
+    answer, _ = rebuild(shell, monkeypatch, differ=("bin/a has other bytes",))
+
+    assert answer.status == 1
+    assert "camera-1.4 is not what is built here:\n  bin/a has other bytes\n" in answer.err
+
+
+def test_a_device_alone_has_nothing_to_run(shell: Shell) -> None:
+    """The release holds no models."""
+    write(shell.folder / "camera-1.4")
+
+    assert shell("release", "verify", "camera-1.4", "--device", "qemu").status == 2
+
+
+def test_no_release_is_a_mistake(shell: Shell) -> None:
+    """Of whoever names it."""
+    assert shell("release", "verify", "none").status == 2

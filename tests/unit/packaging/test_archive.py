@@ -1,0 +1,141 @@
+"""A release as one file: equal bytes for equal files, and nothing unpacked that is no release."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.packaging.archive import is_archive, open_release, write_archive
+from megtrim.packaging.check import check_release
+from megtrim.packaging.files import from_path, from_text
+from unit.release.examples import as_files, documents, write
+
+FILES = (from_text("bin/run", "run\n"), from_text("share/a/b.txt", "text\n"))
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+def member(name: str, data: bytes = b"", **fields: object) -> Member:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def packed(*members: Member, form: int = tarfile.USTAR_FORMAT) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=form) as archive:
+        for info, data in members:
+            archive.addfile(info, io.BytesIO(data))
+    return gzip.compress(stream.getvalue())
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Each file with its mode; afterwards nothing is left."""
+    write_archive(as_files(documents()), tmp_path / "camera-1.4.tar.gz")
+
+    with open_release(tmp_path / "camera-1.4.tar.gz") as folder:
+        assert check_release(folder).problems == ()
+        assert stat.S_IMODE((folder / "bin/load_and_run").stat().st_mode) == 0o755
+    assert not folder.exists()
+
+
+def test_other_tools_read_it(tmp_path: Path) -> None:
+    """In a folder of its own name."""
+    write_archive(FILES, tmp_path / "camera-1.4.tar.gz")
+    with tarfile.open(tmp_path / "camera-1.4.tar.gz") as archive:
+        found = {each.name: (each.mode, each.mtime, each.uid) for each in archive}
+
+    assert found == {
+        "camera-1.4/bin/run": (0o755, 0, 0),
+        "camera-1.4/share/a/b.txt": (0o644, 0, 0),
+    }
+
+
+def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
+    """In any order, in any folder."""
+    (tmp_path / "elsewhere").mkdir()
+    write_archive(FILES, tmp_path / "a.tar.gz")
+    write_archive(reversed(FILES), tmp_path / "elsewhere/a.tar.gz")
+
+    first, second = (tmp_path / each for each in ("a.tar.gz", "elsewhere/a.tar.gz"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_folder_stays_a_folder(tmp_path: Path) -> None:
+    """Whatever its name."""
+    folder = write(tmp_path / "odd.tar.gz")
+
+    assert is_archive(folder)
+    with open_release(folder) as opened:
+        assert opened == folder
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """Neither an archive nor anything else."""
+    (tmp_path / "a.tar.gz").write_text("mine", encoding="utf-8")
+
+    with pytest.raises(InputError, match="exists already"):
+        write_archive(FILES, tmp_path / "a.tar.gz")
+
+
+def test_what_changes_meanwhile_leaves_nothing(tmp_path: Path) -> None:
+    """Not even half an archive."""
+    (tmp_path / "source").write_text("before", encoding="utf-8")
+    file = from_path("bin/x", tmp_path / "source")
+    (tmp_path / "source").write_text("after", encoding="utf-8")
+
+    with pytest.raises(InfrastructureFailure, match="changed while the release was written"):
+        write_archive([*FILES, file], tmp_path / "a.tar.gz")
+    assert [each.name for each in tmp_path.iterdir()] == ["source"]
+
+
+def flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+GOOD = member("r/bin/a", b"a" * 2000)
+DAMAGES: dict[str, tuple[bytes, str]] = {
+    "bit": (flip(packed(member("r/a", bytes(range(256)) * 20))), "damaged, or cut off"),
+    "cut": (packed(GOOD)[:-12], "damaged, or cut off"),
+    "cut in a file": (gzip.compress(gzip.decompress(packed(GOOD))[:700]), "damaged, or cut off"),
+    "no archive": (b"camera", "damaged, or cut off"),
+    "other content": (gzip.compress(b"camera" * 200), "damaged, or cut off"),
+    "outside": (packed(member("r/../../x", b"x")), "'r/../../x' is no plain file"),
+    "absolute": (
+        packed(member("/etc/x", b"x"), form=tarfile.PAX_FORMAT),
+        "'/etc/x' is no plain file",
+    ),
+    "no folder": (packed(member("x", b"x")), "'x' is no plain file"),
+    "link": (packed(member("r/x", type=tarfile.SYMTYPE, linkname="/etc")), "is no plain file"),
+    "hard link": (packed(member("r/x", type=tarfile.LNKTYPE, linkname="r/a")), "is no plain file"),
+    "device": (packed(member("r/x", type=tarfile.CHRTYPE)), "is no plain file"),
+    "long header": (
+        packed(member("r/" + "x" * 5000, b"x"), form=tarfile.PAX_FORMAT),
+        "is no plain file",
+    ),
+    "huge": (gzip.compress(member("r/x", size=2**60)[0].tobuf(tarfile.GNU_FORMAT)), "more than"),
+    "twice": (packed(GOOD, GOOD), "'bin/a' is in it twice"),
+    "more": (
+        gzip.compress(gzip.decompress(packed(GOOD)) + b"more" * 128),
+        "something follows its last file",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_is_none_is_refused(name: str, tmp_path: Path) -> None:
+    """By its name, and nothing is left of it."""
+    data, said = DAMAGES[name]
+    path = tmp_path / "camera-1.4.tar.gz"
+    path.write_bytes(data)
+
+    with pytest.raises(ProductFailure, match=said), open_release(path):
+        pass

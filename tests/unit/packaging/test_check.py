@@ -1,0 +1,367 @@
+"""A release that is whole passes; one that was damaged in any way is refused, and the way named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InputError, ProductFailure
+from megtrim.packaging.check import check_release, expect_whole
+from megtrim.release.bill_of_materials import BILL_FILE
+from megtrim.release.checksums import CHECKSUMS_FILE
+from megtrim.release.contents import KEEP_SET_PATH, PROOFS_PATH, RELEASE_FILE, dump_contents
+from megtrim.release.statement import STATEMENT_FILE
+from megtrim.verdict.join import join
+from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
+from unit.release.examples import (
+    MODELS,
+    contents,
+    documents,
+    for_other_engine,
+    keep_set,
+    proofs_of,
+    sha,
+    sum_up,
+    write,
+)
+from unit.verdict.examples import RESNET, facts, passing, scenario
+
+WHOLE = documents()
+PATHS = sorted(WHOLE)
+LISTED = [path for path in PATHS if path != CHECKSUMS_FILE]
+Damage = Callable[[Path], None]
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """Return a whole release."""
+    return write(tmp_path / "release")
+
+
+def problems(folder: Path) -> str:
+    return "\n".join(check_release(folder).problems)
+
+
+def test_a_whole_release_passes(release: Path) -> None:
+    """And says which one it is."""
+    found = check_release(release, expected=sha(WHOLE[CHECKSUMS_FILE]))
+
+    assert found.problems == ()
+    assert found.contents == contents()
+    assert (sorted(found.files), found.sha256) == (LISTED, sha(WHOLE[CHECKSUMS_FILE]))
+
+
+def test_it_may_be_moved_and_read_by_anyone(release: Path, tmp_path: Path) -> None:
+    """What a copy does to times and modes does not matter."""
+    shutil.copytree(release, tmp_path / "other", copy_function=shutil.copyfile)
+
+    assert problems(tmp_path / "other") == ""
+
+
+@pytest.mark.parametrize("path", LISTED)
+def test_a_bit(path: str, release: Path) -> None:
+    """One flipped bit of any file."""
+    data = bytearray((release / path).read_bytes())
+    data[len(data) // 2] ^= 1
+    (release / path).write_bytes(data)
+
+    assert f"{path} was changed: its sha256 is " in problems(release)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_cut(path: str, release: Path) -> None:
+    """The last byte is gone."""
+    data = (release / path).read_bytes()
+    (release / path).write_bytes(data[:-1])
+
+    assert path in problems(release)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_missing_file(path: str, release: Path) -> None:
+    """Any of them."""
+    (release / path).unlink()
+    if not any((release / path).parent.iterdir()):
+        (release / path).parent.rmdir()
+
+    assert f"{path} is missing" in problems(release)
+
+
+@pytest.mark.parametrize("path", LISTED)
+def test_a_link(path: str, release: Path, tmp_path: Path) -> None:
+    """Even one to the very same content."""
+    shutil.move(release / path, tmp_path / "moved")
+    (release / path).symlink_to(tmp_path / "moved")
+
+    assert f"{path} is no plain file" in problems(release)
+
+
+@pytest.mark.parametrize("path", [path for path in LISTED if not path.startswith("include/")])
+def test_another_name(path: str, release: Path) -> None:
+    """The same content elsewhere is no release."""
+    (release / path).rename(release / f"{path}.old")
+
+    assert f"{path}.old was renamed: it is {path}" in problems(release)
+
+
+def _swap(folder: Path) -> None:
+    (folder / "bin/load_and_run").rename(folder / "x")
+    (folder / "lib/libengine.so").rename(folder / "bin/load_and_run")
+    (folder / "x").rename(folder / "lib/libengine.so")
+
+
+def _replace(name: str, text: str) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / name).write_text(text, encoding="utf-8")
+
+    return damage
+
+
+def _make_binary(folder: Path) -> None:
+    (folder / CHECKSUMS_FILE).write_bytes(b"\xff\n")
+
+
+def _forge(texts: dict[str, str]) -> Damage:
+    """Return damage by someone who also makes SHA256SUMS fit."""
+
+    def damage(folder: Path) -> None:
+        shutil.rmtree(folder)
+        write(folder, sum_up(texts))
+
+    return damage
+
+
+def _without(line: str) -> str:
+    return "".join(each for each in WHOLE[CHECKSUMS_FILE].splitlines(True) if line not in each)
+
+
+def _described(**changes: object) -> Damage:
+    return _forge(documents(described=replace(contents(), **changes)))  # type: ignore[arg-type]
+
+
+DEVICE_PROVEN = replace(
+    contents(),
+    scenarios=tuple(
+        replace(each, on_devices=CheckStatus.PASS, binding="b" * 64)
+        for each in contents().scenarios
+    ),
+)
+UNVERIFIED = contents(
+    join(facts(scenarios=(scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=()),)))
+)
+OTHER_MODELS = MODELS | {"resnet18-s": "9" * 64}
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "swapped": (_swap, "bin/load_and_run was changed"),
+    "added": (_replace("bin/more", "more\n"), "bin/more was added: SHA256SUMS does not name it"),
+    "hidden": (_replace(".hidden", ""), ".hidden was added"),
+    "control": (_replace("a\x1b[31m", ""), r"'a\x1b[31m' was added"),
+    "newline": (_replace("a\nb", ""), r"'a\nb' was added"),
+    "twin missing": (
+        lambda folder: (folder / "include/engine/twin.h").unlink(),
+        "include/engine/twin.h is missing",
+    ),
+    "empty folder": (lambda folder: (folder / "empty").mkdir(), "empty is an empty folder"),
+    "pipe": (lambda folder: os.mkfifo(folder / "pipe"), "pipe is no plain file"),
+    "linked folder": (
+        lambda folder: (folder / "more").symlink_to(folder / "bin"),
+        "more is no plain file",
+    ),
+    "dangling": (lambda folder: (folder / "more").symlink_to("none"), "more is no plain file"),
+    "no checksums": (_replace(CHECKSUMS_FILE, ""), "SHA256SUMS:1: found no end of line"),
+    "unnamed": (
+        _replace(CHECKSUMS_FILE, _without("libengine.so")),
+        "lib/libengine.so was added",
+    ),
+    "outside": (
+        _replace(CHECKSUMS_FILE, f"{'a' * 64}  ../secret\n"),
+        "SHA256SUMS:1: found",
+    ),
+    "binary checksums": (
+        _make_binary,
+        "SHA256SUMS:1: found the byte 0xff",
+    ),
+    "forged program": (
+        _forge(WHOLE | {"bin/load_and_run": "evil\n"}),
+        "provenance.intoto.json is of another release: bin/load_and_run has another sha256 there",
+    ),
+    "forged addition": (
+        _forge(WHOLE | {"bin/more": "more\n"}),
+        "provenance.intoto.json is of another release: bin/more has another sha256 there",
+    ),
+    "forged removal": (
+        _forge({path: text for path, text in WHOLE.items() if path != "licences/LICENSE"}),
+        "provenance.intoto.json is of another release: licences/LICENSE has another sha256",
+    ),
+    "older provenance": (
+        _forge(WHOLE | {STATEMENT_FILE: documents(program="older\n")[STATEMENT_FILE]}),
+        "provenance.intoto.json is of another release: bin/load_and_run has another sha256 there",
+    ),
+    "older program": (
+        _forge(WHOLE | {"bin/load_and_run": documents(program="older\n")["bin/load_and_run"]}),
+        "bin/load_and_run is another build than release.json describes",
+    ),
+    "older description": (
+        _forge(WHOLE | {RELEASE_FILE: dump_contents(contents(program="older\n"))}),
+        "provenance.intoto.json is of another release: release.json has another sha256 there",
+    ),
+    "other sources": (
+        _forge(WHOLE | {RELEASE_FILE: dump_contents(for_other_engine())}),
+        "provenance.intoto.json names other sources than release.json",
+    ),
+    "no provenance": (
+        _forge({path: text for path, text in WHOLE.items() if path != STATEMENT_FILE}),
+        "provenance.intoto.json: cannot be read: No such file",
+    ),
+    "no description": (
+        _forge({path: text for path, text in WHOLE.items() if path != RELEASE_FILE}),
+        "release.json: cannot be read: No such file",
+    ),
+    "provenance of another kind": (
+        _forge(WHOLE | {STATEMENT_FILE: '{"_type": "x"}\n'}),
+        "provenance.intoto.json:1: ",
+    ),
+    "description of another version": (
+        _forge(WHOLE | {RELEASE_FILE: '{"version": 2}\n'}),
+        "release.json:1: version: found 2, expected 1",
+    ),
+    "other keep set": (
+        _forge(documents(keep=keep_set(passing(), models=OTHER_MODELS))),
+        "share/keepset.json is another keep set than release.json names",
+    ),
+    "keep set of another model": (
+        _forge(
+            documents(
+                keep=keep_set(passing(), models=OTHER_MODELS),
+                described=replace(
+                    contents(),
+                    keep_set_sha256=sha(keep_set(passing(), models=OTHER_MODELS)),
+                ),
+            )
+        ),
+        f"share/keepset.json was traced with another model for {RESNET}",
+    ),
+    "no keep set": (
+        _forge(documents(keep="{}\n", described=replace(contents(), keep_set_sha256=sha("{}\n")))),
+        KEEP_SET_PATH,
+    ),
+    "unproven": (_forge(documents(described=UNVERIFIED)), f"{RESNET} is not proven"),
+    "draft": (_described(draft=True), "release.json: it is a draft, which devices have still"),
+    "failed": (_described(verdict=VerdictKind.FAIL), "release.json: the verdict is fail"),
+    "no proof of a device": (
+        _forge(documents(described=DEVICE_PROVEN)),
+        f"share/proofs.json has no proof of {RESNET} by these programs",
+    ),
+    "proof of another build": (
+        _forge(documents(described=DEVICE_PROVEN, more={PROOFS_PATH: proofs_of("c" * 64)})),
+        f"share/proofs.json has no proof of {RESNET} by these programs",
+    ),
+    "proofs of another form": (
+        _forge(documents(described=DEVICE_PROVEN, more={PROOFS_PATH: "{}\n"})),
+        "share/proofs.json:1: ",
+    ),
+    "other parts": (
+        _forge(WHOLE | {BILL_FILE: WHOLE[BILL_FILE].replace("f" * 40, "e" * 40)}),
+        "sbom.cdx.json lists other parts than release.json",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_other_damage(name: str, release: Path) -> None:
+    """Each is refused, and named."""
+    damage, said = DAMAGES[name]
+    damage(release)
+
+    assert said in problems(release)
+
+
+def test_devices_may_prove_it(tmp_path: Path) -> None:
+    """By proofs that are bound to these programs."""
+    texts = documents(described=DEVICE_PROVEN, more={PROOFS_PATH: proofs_of("b" * 64)})
+
+    assert problems(write(tmp_path / "release", texts)) == ""
+
+
+def test_a_draft_need_not_be_proven(tmp_path: Path) -> None:
+    """But whole."""
+    pending = replace(contents().scenarios[0], status=ScenarioStatus.UNVERIFIED, outputs=())
+    said = replace(contents(), draft=True, scenarios=(pending, *contents().scenarios[1:]))
+    draft = write(tmp_path / "draft", documents(described=said))
+
+    assert check_release(draft, draft=True).problems == ()
+    assert len(check_release(draft).problems) == 2
+    (draft / "bin/load_and_run").unlink()
+    assert check_release(draft, draft=True).problems != ()
+
+
+def test_all_that_is_wrong_is_one_error(release: Path) -> None:
+    """With what to do."""
+    assert expect_whole(check_release(release), release) == contents()
+    (release / "bin/load_and_run").unlink()
+
+    with pytest.raises(ProductFailure, match="is not what was released") as caught:
+        expect_whole(check_release(release), release)
+    assert "bin/load_and_run is missing" in caught.value.message
+
+
+def test_every_damage_is_named_at_once(release: Path) -> None:
+    """Who mends one should know of the others."""
+    (release / "bin/load_and_run").write_text("other", encoding="utf-8")
+    (release / "lib/libengine.so").unlink()
+    (release / "more").write_text("", encoding="utf-8")
+    found = problems(release)
+
+    assert "bin/load_and_run was changed" in found
+    assert "lib/libengine.so is missing" in found
+    assert "more was added" in found
+
+
+def test_another_whole_release_has_another_digest(release: Path, tmp_path: Path) -> None:
+    """An older one that is put in its place agrees with itself."""
+    older = write(tmp_path / "older", documents(program="older\n"))
+    expected = check_release(release).sha256
+
+    assert check_release(older).problems == ()
+    [problem] = check_release(older, expected=expected).problems
+    assert problem.endswith("this is another release")
+
+
+def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:
+    """By its content."""
+    own, other = tmp_path / "own.mge", tmp_path / "other.mge"
+    own.write_text("own", encoding="utf-8")
+    other.write_text("other", encoding="utf-8")
+    models = MODELS | {"resnet18-s": sha("own")}
+    keep = keep_set(passing(), models=models)
+    stated = replace(
+        contents(),
+        keep_set_sha256=sha(keep),
+        scenarios=tuple(
+            replace(each, model_sha256=models[each.model]) for each in contents().scenarios
+        ),
+    )
+    folder = write(tmp_path / "other-release", documents(keep=keep, described=stated))
+
+    assert check_release(folder, model=own).problems == ()
+    [problem] = check_release(folder, model=other).problems
+    assert problem == (
+        f"{other} is none of its models (mobilenet-s, resnet18-s): this release is for another one"
+    )
+
+
+def test_a_folder_that_is_none_is_a_mistake(tmp_path: Path) -> None:
+    """Of whoever names it, not of a release."""
+    with pytest.raises(InputError, match="is no folder with a release"):
+        check_release(tmp_path / "none")
+
+
+def test_there_are_many_damages() -> None:
+    """The table is not cut short by accident."""
+    renamed = sum(not path.startswith("include/") for path in LISTED)
+
+    assert 2 * len(LISTED) + 2 * len(PATHS) + renamed + len(DAMAGES) >= 60

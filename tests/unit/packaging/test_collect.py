@@ -1,0 +1,173 @@
+"""From the results of a trim to a release: what goes in, and that it passes its own check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from megtrim.build_spec import EngineLibrary, Linkage
+from megtrim.engines import checkout
+from megtrim.errors import InputError
+from megtrim.packaging.check import check_release
+from megtrim.packaging.collect import collect_export, collect_release, list_stage_keys
+from megtrim.packaging.files import write_folder
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.process import ProcessRunner
+from megtrim.release.contents import parse_contents
+from megtrim.store import sha256_file
+from megtrim.verdict.join import join
+from megtrim.verdict.model import ScenarioStatus, Verdict, to_json
+from unit.release.examples import keep_set
+from unit.stages.built import built, finish
+from unit.stages.support import changed
+from unit.verdict.examples import RESNET, facts, passing, scenario
+
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+models:
+- {name: resnet18-s, file: m.mge, scenarios: [{name: default, algo_cache: fast.cache}]}
+- {name: mobilenet-s, file: d.npy, scenarios: megtrim/*.yaml}
+"""
+TREE = {
+    "LICENSE": "Apache-2.0",
+    "third_party/flat/COPYING.txt": "BSD",
+    "lite/include/lite/network.h": "#pragma once",
+    "lite/include/lite/notes.md": "no header",
+    "src/inner.h": "private",
+}
+LIBRARY = EngineLibrary(linkage=Linkage.SHARED, file="libengine.so", include=("lite/include",))
+BUILT = {"bin/load_and_run": "reduced", "bin/libengine.so": "library", "build.log": "slow"}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    """Return a session whose chain is done, as on any day."""
+    return make_session(tmp_path / "team", passing())
+
+
+def make_session(folder: Path, verdict: Verdict, *, bins: dict[str, str] = BUILT) -> Session:
+    tree = folder / "engine"
+    for name, text in TREE.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text, encoding="utf-8")
+    (tree / "LICENSE.link").symlink_to("/etc/hostname")
+    (folder / "megtrim").mkdir()
+    (folder / "megtrim/other.yaml").write_text("name: default\n", encoding="utf-8")
+    (folder / "fast.cache").write_text("algorithms", encoding="utf-8")
+    made = built(folder, config=CONFIG)
+    taken = checkout.take(tree, ProcessRunner({}))
+    engine = SimpleNamespace(checkout=taken, library=lambda *_: LIBRARY)
+    made = changed(made, engine=cast("Any", engine))
+    models = {name: sha256_file(folder / file) for name, file in
+              (("resnet18-s", "m.mge"), ("mobilenet-s", "d.npy"))}  # fmt: skip
+    finish(made, HEADER, {"keepset.json": keep_set(verdict, models=models)})
+    finish(made, REDUCED, bins)
+    finish(made, SIZE, {"sizes.json": "{}"})
+    finish(made, VERDICT, {"verdict.json": to_json(verdict)})
+    finish(made, REPORT, {"index.html": "<p>took 3 s", "report.md": "took 3 s"})
+    return made
+
+
+RELEASED = [
+    "README.md",
+    "SHA256SUMS",
+    "bin/load_and_run",
+    "include/lite/network.h",
+    "lib/cmake/MegEngineTrimmed/MegEngineTrimmedConfig.cmake",
+    "lib/libengine.so",
+    "licences/LICENSE",
+    "licences/third_party/flat/COPYING.txt",
+    "provenance.intoto.json",
+    "release.json",
+    "sbom.cdx.json",
+    "share/algorithm-caches/resnet18-s/default@any.cache",
+    "share/configuration/megtrim.yaml",
+    "share/configuration/megtrim/other.yaml",
+    "share/keepset.json",
+    "share/sizes.json",
+]
+
+
+def test_a_release_holds_what_people_use(session: Session) -> None:
+    """And nothing else: no log, no private header, no link."""
+    assert sorted(each.path for each in collect_release(session, megtrim="0.1.0")) == RELEASED
+
+
+def test_an_export_has_the_report_in_place_of_the_provenance(session: Session) -> None:
+    """The report says how long things took: no two are alike."""
+    proof = {"SHA256SUMS", "provenance.intoto.json", "sbom.cdx.json"}
+    pages = {"report/index.html", "report/report.md"}
+
+    assert {each.path for each in collect_export(session)} == {*RELEASED} - proof | pages
+
+
+def test_a_release_passes_its_own_check(session: Session, tmp_path: Path) -> None:
+    """What is written says of itself what is true."""
+    write_folder(collect_release(session, megtrim="0.1.0"), tmp_path / "release")
+    found = check_release(tmp_path / "release", model=tmp_path / "team/m.mge")
+
+    assert found.problems == ()
+    text = (tmp_path / "release/release.json").read_text(encoding="utf-8")
+    assert parse_contents(text, source="release.json") == found.contents
+
+
+def test_another_folder_gives_equal_bytes(session: Session, tmp_path: Path) -> None:
+    """By the digest of every file."""
+    other = make_session(tmp_path / "elsewhere", passing())
+
+    assert [(each.path, each.sha256) for each in collect_release(other, megtrim="0.1.0")] == [
+        (each.path, each.sha256) for each in collect_release(session, megtrim="0.1.0")
+    ]
+
+
+def test_the_key_of_each_build_is_stated(session: Session) -> None:
+    """Not of what measures and judges it."""
+    assert {PLAIN, HEADER, REDUCED} <= list_stage_keys(session).keys()
+    assert not {VERDICT, REPORT, SIZE} & list_stage_keys(session).keys()
+
+
+def test_what_is_not_proven_is_not_released(tmp_path: Path) -> None:
+    """It may be exported, and its README says so; a draft is for devices elsewhere."""
+    pending = (scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=()),)
+    session = make_session(tmp_path / "team", join(facts(scenarios=pending)))
+
+    with pytest.raises(InputError, match="is not proven, so there is nothing to release"):
+        collect_release(session, megtrim="0.1.0")
+    assert collect_release(session, megtrim="0.1.0", draft=True)
+    [readme] = [each for each in collect_export(session) if each.path == "README.md"]
+    assert isinstance(readme.source, bytes)
+    assert b"| unverified |" in readme.source
+
+
+def test_without_a_library_there_are_no_headers(tmp_path: Path) -> None:
+    """There is nothing to link."""
+    session = make_session(tmp_path / "team", passing(), bins={"bin/load_and_run": "reduced"})
+
+    assert not [each for each in collect_export(session) if each.path.startswith("include/")]
+
+
+def test_symbols_are_apart(tmp_path: Path) -> None:
+    """Of programs that are linked once more, nothing else has them."""
+    bins = BUILT | {"links/shipped/load_and_run": "unstripped", "links/shipped/x.map": "map"}
+    session = make_session(tmp_path / "team", passing(), bins=bins)
+    paths = [each.path for each in collect_release(session, megtrim="0.1.0")]
+
+    assert [each for each in paths if each.startswith("symbols/")] == ["symbols/load_and_run"]
+    assert not [each.path for each in collect_export(session) if "symbols" in each.path]
+
+
+def test_a_build_by_regions_keeps_them_too(tmp_path: Path) -> None:
+    """Of the library as well, where the toolchain strips after the link."""
+    bins = BUILT | {f"unstripped/{each}": "symbols" for each in ("load_and_run", "libengine.so")}
+    session = make_session(tmp_path / "team", passing(), bins=bins)
+    paths = [each.path for each in collect_release(session, megtrim="0.1.0")]
+
+    assert sorted(each for each in paths if each.startswith("symbols/")) == [
+        "symbols/libengine.so",
+        "symbols/load_and_run",
+    ]

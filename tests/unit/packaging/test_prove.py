@@ -1,0 +1,148 @@
+"""From a draft to a release: by what devices found, of exactly these programs."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InputError, ProductFailure
+from megtrim.packaging.check import check_release
+from megtrim.packaging.files import write_folder
+from megtrim.packaging.prove import prove_release
+from megtrim.release.contents import PROOFS_PATH
+from megtrim.verdict.join import join
+from megtrim.verdict.model import Check, CheckKind, CheckStatus, Verdict, to_json
+from megtrim.verdict.statuses import decide
+from unit.release.examples import (
+    MODELS,
+    contents,
+    documents,
+    keep_set,
+    proofs_of,
+    sha,
+    write,
+)
+from unit.verdict.examples import RESNET, facts, passing, scenario
+
+BINDING = "b" * 64
+
+
+BUILT = join(facts(scenarios=(scenario(RESNET, binding=BINDING),)))
+"""What the build found, with a device that qemu plays."""
+DRAFT = replace(
+    contents(BUILT), draft=True, keep_set_sha256=sha(keep_set(passing(), models=MODELS))
+)
+
+
+def joined(status: CheckStatus) -> Verdict:
+    """Return what a join leaves: a check of each scenario on a device."""
+    check = Check(
+        id=f"device:{RESNET}",
+        kind=CheckKind.DEVICE,
+        subject=RESNET,
+        status=status,
+        text="pixel-6: equal",
+        file="megtrim.yaml",
+    )
+    checks = (*BUILT.checks, check)
+    return replace(BUILT, verdict=decide(each.status for each in checks), checks=checks)
+
+
+class Drafts:
+    """A draft, and what the join of its devices' evidence left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.draft = write(folder / "draft", documents(described=DRAFT))
+        self.proofs = folder / "evidence.json"
+        self.proofs.write_text(proofs_of(BINDING), encoding="utf-8")
+
+    def prove(self, verdict: Verdict, again: Path | None = None) -> Path:
+        """Write the release; return it."""
+        said = self.folder / "verdict.json"
+        said.write_text(to_json(verdict), encoding="utf-8")
+        files = prove_release(self.draft, said, proofs=self.proofs, again=again)
+        write_folder(files, self.folder / "release")
+        return self.folder / "release"
+
+
+@pytest.fixture
+def drafts(tmp_path: Path) -> Drafts:
+    """Return a draft of what a device elsewhere has to run."""
+    return Drafts(tmp_path)
+
+
+def test_a_proof_makes_it_a_release(drafts: Drafts) -> None:
+    """That passes its own check, as the draft did not."""
+    (problem,) = check_release(drafts.draft).problems
+    assert "it is a draft" in problem
+    release = drafts.prove(joined(CheckStatus.PASS))
+    found = check_release(release)
+
+    assert found.problems == ()
+    assert found.files[PROOFS_PATH]
+    assert (release / "bin/load_and_run").read_bytes() == (
+        drafts.draft / "bin/load_and_run"
+    ).read_bytes()
+
+
+def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
+    """However long the device took this time."""
+    first = check_release(drafts.prove(joined(CheckStatus.PASS))).sha256
+    text = drafts.proofs.read_text(encoding="utf-8")
+    slower = text.replace('"time_s": 1.5', '"time_s": 99.0')
+    assert slower != text
+    drafts.proofs.write_text(slower, encoding="utf-8")
+    shutil.rmtree(drafts.folder / "release")
+
+    assert check_release(drafts.prove(joined(CheckStatus.PASS))).sha256 == first
+
+
+@pytest.mark.parametrize("status", [CheckStatus.UNVERIFIED, CheckStatus.INFRASTRUCTURE])
+def test_a_silent_device_makes_none(status: CheckStatus, drafts: Drafts) -> None:
+    """Nothing unverified ships."""
+    with pytest.raises(ProductFailure, match=f"{RESNET}: not proven, so there is nothing"):
+        drafts.prove(joined(status))
+
+
+def test_a_failing_verdict_makes_none(drafts: Drafts) -> None:
+    """Whatever failed."""
+    with pytest.raises(ProductFailure, match="the verdict is fail, so there is nothing"):
+        drafts.prove(joined(CheckStatus.FAIL))
+
+
+def test_where_no_device_had_to_run_it_the_build_proves_it(drafts: Drafts) -> None:
+    """The joined verdict has no check of a device then."""
+    assert check_release(drafts.prove(BUILT)).problems == ()
+
+
+def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:
+    """It says nothing about these programs."""
+    good = joined(CheckStatus.PASS)
+    other = tuple(replace(each, binding="c" * 64) for each in good.scenarios)
+
+    with pytest.raises(InputError, match="is of another build than the draft"):
+        drafts.prove(replace(good, scenarios=other))
+
+
+def test_a_damaged_draft_is_refused(drafts: Drafts) -> None:
+    """It may come from another job."""
+    (drafts.draft / "bin/load_and_run").write_text("other", encoding="utf-8")
+
+    with pytest.raises(ProductFailure, match="bin/load_and_run was changed"):
+        drafts.prove(joined(CheckStatus.PASS))
+
+
+def test_what_was_built_again_must_be_equal(drafts: Drafts, tmp_path: Path) -> None:
+    """Each file that differs is named."""
+    same = write(tmp_path / "same", documents(described=DRAFT))
+    differing = replace(DRAFT, artifacts=contents(program="other\n").artifacts)
+    other = write(tmp_path / "other", documents(described=differing, program="other\n"))
+
+    with pytest.raises(ProductFailure, match="was built from the same, and differs") as caught:
+        drafts.prove(joined(CheckStatus.PASS), again=other)
+    assert "\n  bin/load_and_run\n" in caught.value.message
+    assert drafts.prove(joined(CheckStatus.PASS), again=same).is_dir()
