@@ -72,7 +72,7 @@ _SPACE = re.compile(
 )
 """A namespace that no other program has, as linkage names have it.
 
-The first one tells what a symbol is of, also where it is an argument: who made an instance of a
+The first one shows what a symbol is of, also where it is an argument: who made an instance of a
 template of the C++ library.
 """
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
