@@ -28,6 +28,7 @@ from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
+from megtrim.size.byte_table import ByteTable
 from megtrim.verdict.model import parse_verdict, to_json
 from unit.elf.made_objects import archive
 from unit.evidence.support import (
@@ -140,7 +141,17 @@ READERS = (
     ),
     FileReader(
         "sizes.json",
-        (dump_sizes({("a", "plain"): 3, ("a", "reduced"): 2}, source="x", quick=True).encode(),),
+        (
+            dump_sizes(
+                {("a", "plain"): 3, ("a", "reduced"): 2},
+                parts={
+                    ("a", "reduced"): ByteTable(least_bytes=64, components={"c": {"f": 1, "g": 1}})
+                },
+                made_from={"source": "0a"},
+                source="x",
+                quick=True,
+            ).encode(),
+        ),
         _text(lambda text: parse_sizes(text, source="s")),
     ),
     FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),

@@ -31,7 +31,7 @@ _GNU = re.compile(
 )
 """Rows of the program's own sections, and below each those of the inputs' sections in it."""
 _IN_NO_PLACE = re.compile(rb"\.tbss\b")
-"""Sections that are made anew for each thread; their addresses are those of what follows."""
+"""Sections that each thread has of its own; their addresses are those of what follows."""
 _PLATFORM = re.compile(
     # A C library, the compiler's own runtime, and the start and end of every program.
     r"lib(?:c|zigc|m|pthread|dl|rt|util|resolv|xnet|crypt|mvec|c_nonshared|ssp|ssp_nonshared)\.a"

@@ -125,17 +125,17 @@ def find(
     except InfrastructureFailure as failure:
         return _give_up(failure, base)
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
-    for each, stored_sizes, evidence in search.open_trusted(matching):
+    for each, sizes, evidence in search.open_trusted(matching):
         source = f"{base}, {base.what}, stored {each.age(now_s)}"
-        return search.make_baseline(BaselineSource.MERGE_BASE, source, base, stored_sizes, evidence)
+        return search.make_baseline(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
     # A baseline that an earlier run of this very commit stored would hide all its growth.
     passed_over = (base.sha, event.head_sha)
     others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
-    for each, stored_sizes, evidence in search.open_trusted(others):
+    for each, sizes, evidence in search.open_trusted(others):
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
         source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
-        return search.make_baseline(BaselineSource.LAST_KNOWN, source, base, stored_sizes, evidence)
+        return search.make_baseline(BaselineSource.LAST_KNOWN, source, base, sizes, evidence)
     branch = one_line(base.branch, most=80)
     reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
     source = f"none: {one_line(reason, most=_LONGEST_REASON)}"

@@ -51,6 +51,7 @@ _NAMES: _Rows = (
     ("operators", r"mgb::opr\b"),
     ("load_and_run", r"(?:lar|fL[SBIUD]+|npy)\b"),
     ("runtime", r"(?:mgb|lite|lcg|jit)\b"),
+    ("sample engine", r"sample\b"),
     ("dependencies/dnnl", r"(?:dnnl|Xbyak|itt)\b|_?dnnl_|_Z\w*?dnnl_"),
     ("dependencies/{0}", r"(cpuinfo|gflags|google|nlohmann|llvm|zmq)(?:\b|_)"),
     ("dependencies/mkl", _MKL),
@@ -68,11 +69,11 @@ def _compile(rows: _Rows) -> tuple[tuple[str, re.Pattern[str]], ...]:
 _BY_FILE, _BY_NAME = _compile(_FILES), _compile(_NAMES)
 _SPACE = re.compile(
     r"(?<![0-9])(?:6megdnn|3mgb|4lite|3lar|6midout|5megcv|7megcore|3npy|3lcg|11flatbuffers"
-    r"|10half_float|3fL[SBIUD]|4dnnl|5Xbyak|3itt|7cpuinfo|6gflags|6google|8nlohmann|4llvm|3zmq)"
+    r"|10half_float|6sample|3fL[SBIUD]|4dnnl|5Xbyak|3itt|7cpuinfo|6gflags|6google|8nlohmann|4llvm|3zmq)"
 )
 """A namespace that no other program has, as linkage names have it.
 
-The first one tells what a symbol is of, also where it is an argument: who made an instance of a
+The first one shows what a symbol is of, also where it is an argument: who made an instance of a
 template of the C++ library.
 """
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

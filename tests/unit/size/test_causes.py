@@ -53,6 +53,6 @@ def test_what_came_or_went_differs() -> None:
     assert found == (Cause.MODELS, Cause.TOOLCHAIN)
 
 
-def test_a_baseline_without_causes_tells_nothing() -> None:
+def test_a_baseline_without_causes_explains_nothing() -> None:
     """It is from before they were stored."""
     assert list_causes({}, digest_causes(INPUTS)) == ()

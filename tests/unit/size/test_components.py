@@ -21,6 +21,7 @@ from megtrim.size.components import OTHER, find_component
         ("_ZN3mgb3oprL4helpEv", "operators"),
         ("_ZN3mgb2cg14ComputingGraph7compileEPN6megdnn6HandleE", "runtime"),
         ("_ZN3lar6Runner3runEi", "load_and_run"),
+        ("_ZN6sample11conv_directEv", "sample engine"),
         ("_ZNSt6vectorIiSaIiEE9push_backEOi", "C++ library"),
         ("_ZNSs6appendEv", "C++ library"),
         ("_ZGVZNSt6locale7classicEvE1x", "C++ library"),
