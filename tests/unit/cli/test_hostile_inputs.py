@@ -123,7 +123,7 @@ def test_a_baseline_is_looked_at_first(team: Shell, kind: str) -> None:
 
     said = {
         "pointer": "is a Git LFS pointer, expected the sizes of a baseline",
-        "huge": "found more than 1,048,576 bytes, expected the sizes of a baseline",
+        "huge": "found more than 16,777,216 bytes, expected the sizes of a baseline",
     }.get(kind, f"found a {kind}, expected the sizes of a baseline")
     assert reported.startswith(f"megtrim: {BASELINE}")
     assert said in reported
