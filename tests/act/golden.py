@@ -18,6 +18,9 @@ _SIZE = r"\d[\d,]*(?:\.\d+)? (?:B|KiB|MiB)\b"
 _REPLACED = (
     (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
     (r"actions/runs/\d+", "actions/runs/RUN"),
+    (r"^megtrim \d[\w.+-]*, ", "megtrim VERSION, "),
+    (r"\bpull request \d+, commit\b", "pull request N, commit"),
+    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
     (rf"(?<![\d.,]){_SIZE}", "SIZE"),
     (r"\| \d[\d,]+ \| SIZE \|", "| BYTES | SIZE |"),
     (r"\d+(?:\.\d+)?%", "SHARE"),
@@ -40,7 +43,7 @@ _REPLACED = (
 def normal(body: str) -> str:
     """Return a comment without sizes of a compiler, digests, times and machines."""
     for pattern, word in _REPLACED:
-        body = re.sub(pattern, word, body)
+        body = re.sub(pattern, word, body, flags=re.MULTILINE)
     return body.rstrip("\n") + "\n"
 
 

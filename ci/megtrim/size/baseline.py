@@ -3,7 +3,9 @@
 Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
 ``source`` says where the sizes are from, for people, and may be left out. If it is there,
 ``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
-quick trim, which are never compared with those of a full one. Pure.
+quick trim, which are never compared with those of a full one. The other keys, of which each may be
+left out, are those of an :class:`~megtrim.build_spec.Origin`: sizes of another configuration of the
+repository are not compared either. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from megtrim.build_spec import Origin
 from megtrim.errors import InputError
 from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
@@ -23,7 +26,10 @@ _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
 _HINT = "expected the sizes.json that the size stage wrote"
 _LARGEST_FILE_BYTES = 1024 * 1024
 _LONGEST_SOURCE = 500
-_Bytes = Annotated[int, Field(ge=0, le=2**62)]
+_LONGEST_NAME = 4096
+_UNKNOWN = Origin()
+_Count = Annotated[int, Field(ge=0, le=2**62)]
+_Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 
 
 class SizesDocument(BaseModel):
@@ -31,28 +37,56 @@ class SizesDocument(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    artifacts: dict[str, Annotated[dict[str, _Bytes], Field(min_length=1)]]
+    artifacts: dict[str, Annotated[dict[str, _Count], Field(min_length=1)]]
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
+    project: _Name = ""
+    config: _Name = ""
+    commit: _Name = ""
+    committed_at: _Name = ""
+    changed: bool = False
+    pull_request: _Count = 0
+    megtrim: _Name = ""
     version: Literal[1]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.source.isprintable():
-            msg = "source: found a control character, expected one line"
-            raise ValueError(msg)
+        for key in ("source", "project", "config", "commit", "committed_at", "megtrim"):
+            if not getattr(self, key).isprintable():
+                msg = f"{key}: found a control character, expected one line"
+                raise ValueError(msg)
         if not self.artifacts and not self.source:
             msg = "artifacts: found none, expected some, or a source that says why there are none"
             raise ValueError(msg)
         return self
 
 
-def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
-    """Return the file's text; equal sizes are equal bytes."""
+def dump_sizes(
+    sizes: Sizes, *, source: str = "", quick: bool = False, origin: Origin = _UNKNOWN
+) -> str:
+    """Return the file's text; equal sizes of one origin are equal bytes."""
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    return dump(SizesDocument(artifacts=artifacts, quick=quick, source=source, version=VERSION))
+    document = SizesDocument(
+        artifacts=artifacts,
+        quick=quick,
+        source=source,
+        project=_printable(origin.project),
+        config=_printable(origin.config),
+        commit=origin.commit,
+        committed_at=origin.committed_at,
+        changed=origin.changed,
+        pull_request=origin.pull_request,
+        megtrim=origin.megtrim,
+        version=VERSION,
+    )
+    return dump(document)
+
+
+def _printable(text: str) -> str:
+    """Return a name as a line: folders may be called anything."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST_NAME])
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
@@ -67,15 +101,21 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             for variant, size_bytes in variants.items()
         },
         quick=found.quick,
+        # Outside of a repository, configurations of other projects have the same name.
+        config=found.config if found.commit else "",
     )
 
 
-def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
+def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str, config: str = "") -> Baseline:
     """Return the baseline if it is of a quick trim or of a full one, as ``quick`` says.
 
-    A quick trim starts from another build, so its sizes cannot be compared with a full one's.
-    Raises InputError.
+    A quick trim starts from another build, so its sizes cannot be compared with a full one's, and
+    another configuration has programs of its own. ``config`` is the path of this one in the
+    repository, empty if it is not known. Raises InputError.
     """
+    if "" not in (config, baseline.config) and config != baseline.config:
+        msg = f"{shown}: found sizes of the configuration {baseline.config}, expected {config}"
+        raise InputError(msg, hint="take the sizes.json of a run of this configuration")
     if baseline.quick is quick:
         return baseline
     found, expected = ("a full trim", "a quick one") if quick else ("a quick trim", "a full one")

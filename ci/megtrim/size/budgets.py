@@ -49,6 +49,8 @@ class Baseline:
     sizes: Sizes
     quick: bool = False
     """The sizes are those of a quick trim."""
+    config: str = ""
+    """Path of their configuration in the repository; empty if that is not known."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
         """Return by how many bytes a file grew; None if the baseline does not list it."""

@@ -14,6 +14,7 @@ from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline, check
 from megtrim.store import StageFolder, sha256_file
+from megtrim.strict_json import dump
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -26,6 +27,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     }
     if session.request.quick:
         named["quick"] = str(session.request.quick)
+    named["origin"] = dump(session.request.origin)
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -52,9 +54,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    (folder / SIZES_FILE).write_text(
-        dump_sizes(sizes, quick=session.request.quick), encoding="utf-8"
-    )
+    text = dump_sizes(sizes, quick=session.request.quick, origin=session.request.origin)
+    (folder / SIZES_FILE).write_text(text, encoding="utf-8")
     baseline = _baseline(session)
     return SizeResult(
         artifacts=tuple(
@@ -100,7 +101,9 @@ def expect_usable_baseline(request: TrimRequest) -> None:
 
 def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
     path, shown = chosen
-    return expect_same_kind(load_sizes(path, shown=shown), quick=request.quick, shown=shown)
+    found, origin = load_sizes(path, shown=shown), request.origin
+    config = origin.config if origin.commit else ""
+    return expect_same_kind(found, quick=request.quick, shown=shown, config=config)
 
 
 def _baseline(session: Session) -> Baseline | None:

@@ -55,7 +55,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     written = json.loads(to_json(failing()))
 
     assert list(written) == [
-        "version", "verdict", "headline", "checks", "project", "config", "invocation", "engine",
+        "version", "verdict", "headline", "checks", "origin", "config", "invocation", "engine",
         "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
         "budgets", "baseline", "switches", "functions", "rebuild", "neighbours", "performance",
         "unverified", "warnings",
