@@ -343,6 +343,18 @@ DEFECTS = [
         "    name: two\n    env: {A: '${{ secrets.engine-key }}'}\n",
         "two: the whole job has the engine's key",
     ),
+    (
+        "the_kit_key_is_guarded",
+        "          MEGTRIM_IMAGE:",
+        "          KEY: ${{ secrets.kit-key }}\n          MEGTRIM_IMAGE:",
+        "two: Trim has the kit's key",
+    ),
+    (
+        "the_kit_key_is_guarded",
+        "    name: two\n",
+        "    name: two\n    env: {A: '${{ secrets.kit-key }}'}\n",
+        "two: the whole job has the kit's key",
+    ),
     ("uploads_stand_a_second_attempt", "          overwrite: true\n", "", "one: Keep"),
     ("uploads_stand_a_second_attempt", "          name: plan\n", "", "one: Keep"),
 ]
