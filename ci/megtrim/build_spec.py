@@ -14,6 +14,9 @@ from pathlib import Path
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InputError
 
+UNSTRIPPED = "unstripped"
+"""Folder of a build's folder for what ships as it was before it was stripped."""
+
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 
 

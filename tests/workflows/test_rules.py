@@ -42,6 +42,8 @@ jobs:
           repository: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
           ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
           path: kit
+          token: {rules.KIT["token"]}
+          ssh-key: {rules.KIT["ssh-key"]}
           persist-credentials: false
       - name: Plan
         id: plan
@@ -75,6 +77,8 @@ jobs:
           repository: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
           ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
           path: kit
+          token: {rules.KIT["token"]}
+          ssh-key: {rules.KIT["ssh-key"]}
           persist-credentials: false
       - name: Fetch
         id: sources

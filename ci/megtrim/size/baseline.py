@@ -3,13 +3,16 @@
 Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
 ``source`` says where the sizes are from, for people, and may be left out. If it is there,
 ``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
-quick trim, which are never compared with those of a full one. The other keys, of which each may be
-left out, are those of an :class:`~megtrim.build_spec.Origin`: sizes of another configuration of the
-repository are not compared either. Pure.
+quick trim, which are never compared with those of a full one. ``parts`` says of some files what
+their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew, and
+``made_from`` has a digest of each cause (:mod:`megtrim.size.causes`), so that it can say why. The
+other keys, of which each may be left out, are those of an :class:`~megtrim.build_spec.Origin`:
+sizes of another configuration of the repository are not compared either. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -19,17 +22,29 @@ from megtrim.build_spec import Origin
 from megtrim.errors import InputError
 from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
+from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
 from megtrim.strict_json import dump, load
 
 VERSION: Literal[1] = 1
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
 _HINT = "expected the sizes.json that the size stage wrote"
-_LARGEST_FILE_BYTES = 1024 * 1024
+_LARGEST_FILE_BYTES = 16 * 1024 * 1024
 _LONGEST_SOURCE = 500
 _LONGEST_NAME = 4096
 _UNKNOWN = Origin()
-_Count = Annotated[int, Field(ge=0, le=2**62)]
+_MOST_NUMBER = 2**53
+_Bytes = Annotated[int, Field(ge=0, le=2**62)]
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
+_Label = Annotated[str, Field(max_length=LONGEST_LABEL)]
+
+
+class TableDocument(BaseModel):
+    """What the bytes of one file are."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    components: dict[_Label, dict[_Label, _Bytes]]
+    least_bytes: _Bytes
 
 
 class SizesDocument(BaseModel):
@@ -37,7 +52,9 @@ class SizesDocument(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    artifacts: dict[str, Annotated[dict[str, _Count], Field(min_length=1)]]
+    artifacts: dict[str, Annotated[dict[str, _Bytes], Field(min_length=1)]]
+    made_from: dict[_Label, _Label] = Field(default_factory=dict)
+    parts: dict[str, dict[str, TableDocument]] = Field(default_factory=dict)
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
     project: _Name = ""
@@ -45,7 +62,7 @@ class SizesDocument(BaseModel):
     commit: _Name = ""
     committed_at: _Name = ""
     changed: bool = False
-    pull_request: _Count = 0
+    pull_request: Annotated[int, Field(ge=0, le=_MOST_NUMBER)] = 0
     megtrim: _Name = ""
     version: Literal[1]
 
@@ -58,30 +75,50 @@ class SizesDocument(BaseModel):
         if not self.artifacts and not self.source:
             msg = "artifacts: found none, expected some, or a source that says why there are none"
             raise ValueError(msg)
+        for artifact, variants in self.parts.items():
+            for variant, table in variants.items():
+                size_bytes = self.artifacts.get(artifact, {}).get(variant)
+                if sum(sum(labels.values()) for labels in table.components.values()) != size_bytes:
+                    msg = f"parts.{artifact}.{variant}: found bytes that do not add up to its size"
+                    raise ValueError(msg)
         return self
 
 
 def dump_sizes(
-    sizes: Sizes, *, source: str = "", quick: bool = False, origin: Origin = _UNKNOWN
+    sizes: Sizes,
+    *,
+    parts: Mapping[tuple[str, str], ByteTable] | None = None,
+    made_from: Mapping[str, str] | None = None,
+    source: str = "",
+    quick: bool = False,
+    origin: Origin = _UNKNOWN,
 ) -> str:
     """Return the file's text; equal sizes of one origin are equal bytes."""
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    document = SizesDocument(
-        artifacts=artifacts,
-        quick=quick,
-        source=source,
-        project=_printable(origin.project),
-        config=_printable(origin.config),
-        commit=origin.commit,
-        committed_at=origin.committed_at,
-        changed=origin.changed,
-        pull_request=origin.pull_request,
-        megtrim=origin.megtrim,
-        version=VERSION,
+    tables: dict[str, dict[str, TableDocument]] = {}
+    for (artifact, variant), table in (parts or {}).items():
+        components = {name: dict(labels) for name, labels in table.components.items()}
+        made = TableDocument(components=components, least_bytes=table.least_bytes)
+        tables.setdefault(artifact, {})[variant] = made
+    return dump(
+        SizesDocument(
+            artifacts=artifacts,
+            made_from=dict(made_from or {}),
+            parts=tables,
+            quick=quick,
+            source=source,
+            project=_printable(origin.project),
+            config=_printable(origin.config),
+            commit=origin.commit,
+            committed_at=origin.committed_at,
+            changed=origin.changed,
+            pull_request=origin.pull_request,
+            megtrim=origin.megtrim,
+            version=VERSION,
+        )
     )
-    return dump(document)
 
 
 def _printable(text: str) -> str:
@@ -100,6 +137,14 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             for artifact, variants in found.artifacts.items()
             for variant, size_bytes in variants.items()
         },
+        parts={
+            (artifact, variant): ByteTable(
+                least_bytes=table.least_bytes, components=table.components
+            )
+            for artifact, variants in found.parts.items()
+            for variant, table in variants.items()
+        },
+        made_from=found.made_from,
         quick=found.quick,
         # Outside of a repository, configurations of other projects have the same name.
         config=found.config if found.commit else "",
