@@ -27,10 +27,13 @@ _SETTINGS = (
 )
 
 
-def read_origin(config: Path, processes: ProcessRunner) -> Origin:
-    """Return what is known about the project of a configuration."""
-    folder = config.parent.resolve()
-    alone = Origin(project=folder.name, config=config.name, megtrim=version("megtrim"))
+def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Origin:
+    """Return what is known about the project of a configuration in a file.
+
+    ``name`` is what the configuration is called in its folder, if that is not the file's name.
+    """
+    folder, name = file.parent.resolve(), name or file.name
+    alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
 
     def ask(*arguments: str) -> str:
         argv = ("git", *_SETTINGS, "-C", str(folder), *arguments)
@@ -38,7 +41,7 @@ def read_origin(config: Path, processes: ProcessRunner) -> Origin:
         return outcome.stdout if outcome.ok else ""
 
     shown = ask("log", "-1", "--format=%H %ct").split()
-    if len(shown) != 2 or not ask("cat-file", "-s", f"HEAD:./{config.name}"):
+    if len(shown) != 2 or not ask("cat-file", "-s", f"HEAD:./{file.name}"):
         return alone
     commit, seconds = shown
     top = PurePosixPath(ask("rev-parse", "--show-toplevel").rstrip("\n"))
@@ -47,7 +50,7 @@ def read_origin(config: Path, processes: ProcessRunner) -> Origin:
     remote = ask("config", "--get", "remote.origin.url").strip()
     return Origin(
         project=_name_project(processes.env, remote) or top.name,
-        config=str(prefix / config.name),
+        config=str(prefix / name),
         commit=commit,
         committed_at=datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         changed=bool(ask(*status, "--", ".")),

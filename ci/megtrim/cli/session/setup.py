@@ -319,7 +319,7 @@ def _make_request(
     return TrimRequest(
         loaded=loaded,
         today=read_today(),
-        origin=read_origin(loaded.path, processes),
+        origin=read_origin(loaded.path, processes, name=options.config.name),
         accept=accept,
         committed=options.committed,
         private=read_private(),

@@ -57,6 +57,15 @@ def test_git_knows_commit_and_date(forge: SourceForge) -> None:
     )
 
 
+def test_a_configuration_may_have_a_name_of_its_own(forge: SourceForge) -> None:
+    """Its file says whether the commit holds it."""
+    folder, commit = work_tree(forge)
+    processes = ProcessRunner({"PATH": os.environ["PATH"]})
+    found = read_origin(folder / "android/megtrim.yaml", processes, name="megtrim.yaml#arm64")
+
+    assert (found.config, found.commit) == ("android/megtrim.yaml#arm64", commit)
+
+
 def test_a_clone_has_the_name_of_its_repository(forge: SourceForge) -> None:
     """Whatever its folder is called."""
     work_tree(forge)
