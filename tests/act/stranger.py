@@ -54,16 +54,11 @@ def before() -> dict[str, bytes]:
 def adopt(work: Path, kit_sha: str, config: str) -> None:
     """Do what the docs tell a team: write the configuration and the callers, trim, commit."""
     (work / "megtrim.yaml").write_text(config, encoding="utf-8")
-    call(work, kit_sha, "megtrim.yaml")
-    trace(work)
-
-
-def call(work: Path, kit_sha: str, config: str) -> None:
-    """Write the callers of a configuration."""
     version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
-    _megtrim(work, "init", "--github", "--kit", KIT, *version, "--config", config)
+    _megtrim(work, "init", "--github", "--kit", KIT, *version)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
         introduce(caller, kit_sha)
+    trace(work)
 
 
 def trace(work: Path) -> None:

@@ -1,5 +1,4 @@
-"""Three configurations in one repository, checked by one caller's matrix in one run, and a fourth
-with a caller of its own.
+"""Three configurations in one repository, checked by one caller's matrix in one run.
 
 All are of the same engine and model, so only their names keep what they leave apart. One has
 another budget, one is trimmed quickly and has no device.
@@ -16,7 +15,7 @@ import pytest
 from act import stranger
 from act.driver.forge import KIT
 from act.driver.runner import Run
-from act.world import HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
+from act.world import WITH_DEVICE, Chapter, World, content
 from megtrim.evidence.early_exit import ENDING_FILE
 from support.fork_server import run_megtrim
 
@@ -90,36 +89,6 @@ def changed(world: World, stored: Run) -> Chapter:
     assert stored.conclusions == JOBS
     files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(4096)}
     return world.run_pull(world.propose("table", files))
-
-
-@pytest.fixture(scope="module")
-def added(world: World, changed: Chapter, tmp_path_factory: pytest.TempPathFactory) -> Chapter:
-    """The same pull request, checked by a second caller, for a configuration of its own."""
-    work = tmp_path_factory.mktemp("linux")
-    config, caller = "linux/megtrim.yaml", ".github/workflows/megtrim.linux.yml"
-    (work / "linux").mkdir()
-    text = below(stranger.CONFIG.partition("devices:")[0])
-    (work / config).write_text(text, encoding="utf-8")
-    stranger.call(work, world.forge.kit_sha, config)
-    given = (work / caller).read_text(encoding="utf-8").replace("with: {", "with: {quick: true, ")
-    files: dict[str, str | bytes | None] = {caller: given, config: text}
-    world.forge.push(files, branch="main", message="A fourth configuration")
-    return world.run_pull(changed.number, workflow=Path(caller).name)
-
-
-def test_a_second_caller_leaves_the_first_alone(changed: Chapter, added: Chapter) -> None:
-    """Its comment, check and artifacts are its own; those of the matrix are as they were."""
-    assert added.run.conclusions == HOSTED_JOBS
-    names = ("proofs", "report", "results", "bundle")
-    assert sorted(added.run.artifacts) == sorted(f"megtrim-{name}.linux" for name in names)
-    verdict = content(added.run, "megtrim-report.linux", "verdict.json")
-    assert verdict["origin"]["config"] == "linux/megtrim.yaml"
-    assert verdict["origin"]["project"] == "vision-app"
-    assert verdict["origin"]["pull_request"] == changed.number
-    (new,) = (each for each in added.comments if each not in changed.comments)
-    assert len(added.comments) == len(changed.comments) + 1
-    assert new["body"].endswith("<!-- megtrim:report:v1:linux/megtrim.yaml -->")
-    assert "(`linux/megtrim.yaml`)" in new["body"].splitlines()[0]
 
 
 def test_each_stores_a_baseline(stored: Run) -> None:
