@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -175,8 +176,10 @@ for verb in VERBS:
 
 
 def _install(session: nox.Session, name: str) -> None:
-    session.install("--require-hashes", "-r", f"requirements/{name}.txt")
-    session.install("--no-deps", "--no-build-isolation", "-e", ".")
+    # A terminal that stands still looks dead; in a log pip's lines are of no use.
+    silent = not sys.stderr.isatty()
+    session.install("--require-hashes", "-r", f"requirements/{name}.txt", silent=silent)
+    session.install("--no-deps", "--no-build-isolation", "-e", ".", silent=silent)
 
 
 def _workflow_tools(session: nox.Session) -> tuple[str, ...]:

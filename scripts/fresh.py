@@ -46,12 +46,15 @@ def _prepare() -> str:
     if importlib.util.find_spec("ensurepip") is None and not _install_venv():
         return "this Python has no ensurepip; on Debian: apt-get install python3-venv"
     python = str(VENV / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # A terminal that stands still looks dead; in a log pip's lines are of no use.
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    pip = [python, "-m", "pip", "install", *quiet, "--disable-pip-version-check"]
     steps = (
         [sys.executable, "-m", "venv", "--clear", str(VENV)],
         [*pip, "--require-hashes", "-r", str(LOCK)],
     )
     for step in steps:
+        sys.stderr.write(f"fresh.py: {' '.join(step)}\n")
         if subprocess.run(step, check=False).returncode != 0:
             return f"this failed: {' '.join(step)}"
     shutil.copyfile(LOCK, STAMP)

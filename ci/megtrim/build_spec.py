@@ -1,19 +1,23 @@
-"""What a build is made from and what it yields: values that engines and toolchains share.
+"""What a build is of, what it is made from and what it yields: values that rooms share.
 
 Pure: nothing here touches a file or starts a program.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InputError
 
 UNSTRIPPED = "unstripped"
 """Folder of a build's folder for what ships as it was before it was stripped."""
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 
 
 class Variant(StrEnum):
@@ -188,6 +192,53 @@ class EngineIdentity:
     digest: str
     commit: str = ""
     dirty: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a report is of: a project, its commit and pull request, and the megtrim that made it.
+
+    The date is the commit's, so that equal commits have equal reports. What is not known is empty.
+    """
+
+    project: str = ""
+    """The repository's name; outside of git the name of the folder of megtrim.yaml."""
+    config: str = ""
+    """Path of megtrim.yaml from the top of the repository, outside of git its name."""
+    commit: str = ""
+    """Empty unless the commit holds the configuration."""
+    committed_at: str = ""
+    """When the commit was made, in UTC, such as ``2027-01-31T12:00:00Z``."""
+    changed: bool = False
+    """The files of the configuration's folder are not all as the commit has them."""
+    pull_request: int = 0
+    """Its number; 0: none."""
+    megtrim: str = ""
+    """The version of megtrim."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no git says."""
+        for name, shape, expected in (
+            ("commit", COMMIT_DIGEST, "a commit"),
+            ("committed_at", _TIME, "a time in UTC such as 2027-01-31T12:00:00Z"),
+        ):
+            text = getattr(self, name)
+            if text and not shape.fullmatch(text):
+                msg = f"{name}: found {text[:60]!r}, expected {expected}"
+                raise ValueError(msg)
+
+    def confirm(self, known: Origin) -> Origin:
+        """Return it with what a job knows by itself, which outweighs what a build says."""
+        same = known.commit in ("", self.commit)
+        return Origin(
+            project=known.project or self.project,
+            config=known.config or self.config,
+            commit=known.commit or self.commit,
+            committed_at=self.committed_at if same else known.committed_at,
+            changed=self.changed and same,
+            pull_request=known.pull_request or self.pull_request,
+            megtrim=self.megtrim or known.megtrim,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,9 @@ _REPLACED = (
     (r"(?s)\n<details><summary>What changed in .*?</details>\n", ""),
     (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
     (r"actions/runs/\d+", "actions/runs/RUN"),
+    (r"^megtrim \d[\w.+-]*, ", "megtrim VERSION, "),
+    (r"\bpull request \d+, commit\b", "pull request N, commit"),
+    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
     (rf"(?<![\d.,]){_SIZE}", "SIZE"),
     (r"\| \d[\d,]+ \| SIZE \|", "| BYTES | SIZE |"),
     (r"\d+(?:\.\d+)?%", "SHARE"),
@@ -43,7 +46,7 @@ _REPLACED = (
 def normal(body: str) -> str:
     """Return a comment without sizes of a compiler, digests, times and machines."""
     for pattern, word in _REPLACED:
-        body = re.sub(pattern, word, body)
+        body = re.sub(pattern, word, body, flags=re.MULTILINE)
     return body.rstrip("\n") + "\n"
 
 

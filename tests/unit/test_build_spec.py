@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import BuildSpec, Toolchain, Variant
+from megtrim.build_spec import BuildSpec, Origin, Toolchain, Variant
 from megtrim.errors import InputError
+from unit.verdict.examples import ORIGIN
 
 SPEC = BuildSpec(
     variant=Variant.REDUCED,
@@ -72,3 +74,35 @@ def test_further_options_win() -> None:
     made = begin.with_options({"B": False, "C": True, "D": 3, "E": "x"})
 
     assert made.options == (("A", "1"), ("B", "OFF"), ("C", "ON"), ("D", "3"), ("E", "x"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("commit", "main"),
+        ("commit", "AB" * 20),
+        ("committed_at", "2027-01-31"),
+        ("committed_at", "2027-01-31T12:00:00+08:00"),
+    ],
+)
+def test_what_git_would_not_say_is_refused(name: str, text: str) -> None:
+    """Reports show it without a second look."""
+    with pytest.raises(ValueError, match=f"^{name}: found '.*', expected a"):
+        replace(ORIGIN, **{name: text})  # type: ignore[arg-type]
+
+
+def test_nothing_needs_to_be_known() -> None:
+    """Who learns nothing keeps what was known."""
+    assert ORIGIN.confirm(Origin()) == ORIGIN
+    assert Origin().confirm(ORIGIN) == ORIGIN
+
+
+def test_what_a_job_knows_wins() -> None:
+    """The date and the state of the files stay with their commit."""
+    other = Origin(project="p", config="a/megtrim.yaml", commit="ab" * 20, pull_request=3)
+    mine = replace(ORIGIN, changed=True)
+
+    assert mine.confirm(other) == replace(other, megtrim=ORIGIN.megtrim)
+    same = replace(other, commit=ORIGIN.commit)
+    kept = mine.confirm(same)
+    assert (kept.committed_at, kept.changed) == (ORIGIN.committed_at, True)

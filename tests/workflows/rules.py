@@ -20,6 +20,10 @@ KIT = {
     "repository": "${{ job.workflow_repository || inputs.kit-repository }}",
     "ref": "${{ job.workflow_sha || inputs.kit-sha }}",
     "path": "kit",
+    "token": (
+        "${{ !startsWith(secrets.kit-key, '-----BEGIN') && secrets.kit-key || github.token }}"
+    ),
+    "ssh-key": "${{ startsWith(secrets.kit-key, '-----BEGIN') && secrets.kit-key || '' }}",
     "persist-credentials": "false",
 }
 OF_DEFAULT_BRANCH = (
@@ -329,6 +333,16 @@ _ENGINE_KEY = (
 )
 
 
+def the_kit_key_is_guarded(document: Document) -> Iterator[str]:
+    """What checks out the kit has it, before anything of anyone ran, and nothing else."""
+    for job_id, job in document.jobs.items():
+        for step in job.get("steps", ()):
+            if "secrets.kit-key" in repr(step) and step.get("with") != KIT:
+                yield f"{job_id}: {step.get('name')} has the kit's key"
+        if "secrets.kit-key" in repr({**job, "steps": ()}):
+            yield f"{job_id}: the whole job has the kit's key"
+
+
 def uploads_stand_a_second_attempt(document: Document) -> Iterator[str]:
     """A name is there once in a run, also when its job is run again."""
     for job_id, step in document.steps():
@@ -359,5 +373,6 @@ RULES: tuple[Rule, ...] = (
     builds_in_the_image,
     the_cache_password_is_guarded,
     the_engine_key_is_guarded,
+    the_kit_key_is_guarded,
     uploads_stand_a_second_attempt,
 )

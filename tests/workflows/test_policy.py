@@ -370,8 +370,11 @@ class TestDeviceJobs:
         assert given["bundle"] == f"${{{{ needs.{job['needs']}.outputs.bundle }}}}"
 
     def test_no_secrets(self, name: str, job: dict[str, Any]) -> None:
-        """Neither by name, nor the job's token."""
-        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", _text(job))
+        """Neither by name, nor the job's token, once the kit is there."""
+        first, kit, *steps = job["steps"]
+        assert kit["with"] == KIT
+        rest = {**job, "steps": [first, *steps]}
+        assert not re.search(r"secrets\b|github\.token|GITHUB_TOKEN", _text(rest))
         assert job["permissions"] == READ
 
     def test_a_running_device_is_never_cut_off(self, name: str, job: dict[str, Any]) -> None:
@@ -510,11 +513,11 @@ def test_tokens_go_to_single_steps() -> None:
 
 
 def test_secrets_are_used_where_they_are_needed() -> None:
-    """Beyond the question whether one is there. The cache's and the engine's have rules."""
+    """Beyond the question whether one is there. The cache's and the keys have rules."""
     text = "\n".join(document.text for document in (*workflows(), *actions()))
     uses = re.findall(r"^.*\bsecrets\.[\w-]+.*$", text, re.MULTILINE)
 
-    ruled = ("secrets.cache-remote", "secrets.engine-key")
+    ruled = ("secrets.cache-remote", "secrets.engine-key", "secrets.kit-key")
 
     assert [use.strip() for use in uses if not any(each in use for each in ruled)] == [
         "OTHER_TOKEN: ${{ secrets.pull-request-token != '' }}",

@@ -42,6 +42,8 @@ jobs:
           repository: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
           ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
           path: kit
+          token: {rules.KIT["token"]}
+          ssh-key: {rules.KIT["ssh-key"]}
           persist-credentials: false
       - name: Plan
         id: plan
@@ -75,6 +77,8 @@ jobs:
           repository: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
           ref: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
           path: kit
+          token: {rules.KIT["token"]}
+          ssh-key: {rules.KIT["ssh-key"]}
           persist-credentials: false
       - name: Fetch
         id: sources
@@ -342,6 +346,18 @@ DEFECTS = [
         "    name: two\n",
         "    name: two\n    env: {A: '${{ secrets.engine-key }}'}\n",
         "two: the whole job has the engine's key",
+    ),
+    (
+        "the_kit_key_is_guarded",
+        "          MEGTRIM_IMAGE:",
+        "          KEY: ${{ secrets.kit-key }}\n          MEGTRIM_IMAGE:",
+        "two: Trim has the kit's key",
+    ),
+    (
+        "the_kit_key_is_guarded",
+        "    name: two\n",
+        "    name: two\n    env: {A: '${{ secrets.kit-key }}'}\n",
+        "two: the whole job has the kit's key",
     ),
     ("uploads_stand_a_second_attempt", "          overwrite: true\n", "", "one: Keep"),
     ("uploads_stand_a_second_attempt", "          name: plan\n", "", "one: Keep"),

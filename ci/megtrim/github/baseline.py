@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
+from megtrim.config_id import is_inside
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
@@ -169,6 +170,7 @@ class _Search:
         self._event = event
         self._config = config
         self._quick = quick
+        self._in_repository = str(PurePosixPath(config)) if is_inside(config) else ""
         self._root = f"/repos/{event.repository}"
         self.warnings: list[str] = []
 
@@ -233,7 +235,9 @@ class _Search:
         folder = scratch / "baseline"
         unpack(data, folder, source="its archive")
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
-        sizes = expect_same_kind(stored_sizes, quick=self._quick, shown=SIZES_FILE)
+        sizes = expect_same_kind(
+            stored_sizes, quick=self._quick, shown=SIZES_FILE, config=self._in_repository
+        )
         proofs = self._evidence(folder / EVIDENCE_FILE, stored)
         expect_evidence_of(self._config, "its proof", proofs.entries)
         return sizes, proofs

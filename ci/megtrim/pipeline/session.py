@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from megtrim.build_spec import Toolchain
+from megtrim.build_spec import Origin, Toolchain
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario
@@ -37,6 +37,8 @@ class TrimRequest:
     loaded: LoadedConfig
     today: date
     """The day that waivers are judged against."""
+    origin: Origin = field(default_factory=Origin)
+    """Of which project and state of it this is."""
     accept: bool = False
     """A person accepts the new keep set, shrunken traces included."""
     committed: bool = False

@@ -1,8 +1,9 @@
 """The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
 
-Pure. Verdict and sizes come first, then checks that need a person, then folded details. Parts are
-ordered by importance; a part that does not fit is omitted as a whole, with a note. Names, texts
-and logs are untrusted: :mod:`megtrim.report.markup` escapes every one of them.
+Pure. The first line holds the worst that was seen; sizes follow, then checks that need a person,
+then folded details. Parts are ordered by importance; a part that does not fit is omitted as a
+whole, with a note. Names, texts and logs are untrusted: :mod:`megtrim.report.markup` escapes every
+one of them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from megtrim.report.formatting import (
     CHECK_SIGNS,
     MEANINGS,
     VERDICT_SIGNS,
+    describe_origin,
     group_digits,
     list_urgent,
 )
 from megtrim.report.markup import block, bounded_table, code, fold, link, prose
 from megtrim.report.performance import tables as performance_tables
 from megtrim.report.text import command, one_line
-from megtrim.verdict.model import Check, ScenarioResult, Verdict
+from megtrim.verdict.model import Check, Origin, ScenarioResult, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
 
 T = TypeVar("T")
@@ -38,6 +40,7 @@ _MOST_LINES = 20
 _MOST_MISSING = 50
 _MOST_DETAIL = 2_000
 _MOST_COMMAND = 2_000
+_MOST_TITLE = 300
 
 _QUIET_ON_DEVICES = (
     CheckStatus.UNVERIFIED,
@@ -65,7 +68,7 @@ def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) 
 
     ``measured`` adds what each switch saves, which a pull request does not change.
     """
-    last = where(links)
+    last = close(verdict.origin, links)
     shown: list[str] = []
     left_out: Counter[str] = Counter()
     room = LIMIT - _NOTE_ROOM - _weight(last)
@@ -86,8 +89,13 @@ def _weight(part: str) -> int:
     return len(part.encode()) + 2
 
 
-def where(links: Links) -> str:
-    """Return the line that links to the run, or an empty one if nothing is known about it."""
+def close(origin: Origin, links: Links) -> str:
+    """Return the last line: what the text is of, and where the rest is; empty if nothing is."""
+    of = prose(describe_origin(origin))
+    return " ".join(part for part in (of and f"{of}.", _where(links)) if part)
+
+
+def _where(links: Links) -> str:
     run = link("This run", links.run)
     if links.artifact:
         return f"{run or 'This run'} keeps the whole report as its artifact {code(links.artifact)}."
@@ -131,19 +139,29 @@ def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[
 
 
 def _opening(verdict: Verdict) -> str:
-    sign, project = VERDICT_SIGNS[verdict.verdict], code(verdict.project)
+    sign, project = VERDICT_SIGNS[verdict.verdict], code(verdict.origin.project)
     config = verdict.invocation.config
     of = f" ({code(config)})" if id_of(config) else ""
     speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
     meaning = "" if speaks_for_itself else f" {MEANINGS[verdict.verdict]}"
-    title = f"## {sign} megtrim: {verdict.verdict} for {project}{of}"
+    title = f"## {sign} megtrim: {verdict.verdict} for {project}{of}{_worst(verdict)}"
     seen = f"{prose(f'{verdict.headline}.')}{meaning}"
+    glance = sizes.glance(verdict)
+    # A size within its budget would be a green line above a failure.
+    parts = (seen, glance) if list_urgent(verdict) else (glance, seen)
+    return "\n\n".join((title, *parts))
+
+
+def _worst(verdict: Verdict) -> str:
+    """Return how the first line ends: with the worst that was seen, whatever the verdict."""
     urgent = list_urgent(verdict)
-    if not urgent:
-        return "\n\n".join((title, sizes.glance(verdict), seen))
-    # The worst first: a size within its budget would else be a green line above a failure.
-    worst = f"{CHECK_SIGNS[urgent[0].status]}: {code(urgent[0].id)}: {prose(urgent[0].text)}"
-    return "\n\n".join((title, worst, seen, sizes.glance(verdict)))
+    if urgent:
+        worst = urgent[0]
+        return f": {code(worst.id)}: {prose(one_line(worst.text, limit=_MOST_TITLE))}"
+    if verdict.verdict is not VerdictKind.PASS:
+        return ": no check passed"
+    count = len(verdict.warnings)
+    return f", with {group_digits(count)} warning{'s' * (count > 1)}" if count else ""
 
 
 def _check(check: Check, verdict: Verdict) -> str:

@@ -5,10 +5,12 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
+from megtrim.build_spec import Origin
 from megtrim.config.units import format_growth
 from megtrim.verdict.statuses import BudgetStatus, CheckStatus, ScenarioStatus, VerdictKind
 
@@ -104,6 +106,25 @@ def functions_of(size: VariantSize, artifact: str, verdict: Verdict) -> str:
     if found is None or size.variant != "reduced":
         return ""
     return kept_of_held(found.kept, found.held)
+
+
+def describe_origin(origin: Origin) -> str:
+    """Return what a report is of, and who made it: version, pull request, commit, date."""
+    parts = [f"megtrim {origin.megtrim}"] if origin.megtrim else []
+    if origin.pull_request:
+        parts.append(f"pull request {origin.pull_request}")
+    if origin.commit:
+        day, _, time = origin.committed_at.partition("T")
+        of = f" of {day} {time[:5]} UTC" if origin.committed_at else ""
+        changed = " with uncommitted changes" if origin.changed else ""
+        parts.append(f"commit {origin.commit[:12]}{of}{changed}")
+    return ", ".join(parts)
+
+
+def origin_facts(origin: Origin) -> Mapping[str, str]:
+    """Return what is known of where a report is from, by name."""
+    known = {name: value for name, value in asdict(origin).items() if value}
+    return {name: "yes" if value is True else str(value) for name, value in known.items()}
 
 
 def describe_rebuild(rebuild: Rebuild) -> str:

@@ -20,10 +20,12 @@ from megtrim.report.charts import growth_bar, region_map, size_bar, size_picture
 from megtrim.report.formatting import (
     MEANINGS,
     SCENARIO_STATUSES,
+    describe_origin,
     describe_rebuild,
     group_digits,
     kept_of_held,
     list_urgent,
+    origin_facts,
     percent,
     seconds,
 )
@@ -54,6 +56,7 @@ def render(verdict: Verdict) -> str:
         attention=list_urgent(verdict),
         pictures=[size_picture(artifact) for artifact in verdict.artifacts],
         tiles=_tiles(verdict),
+        origin=origin_facts(verdict.origin),
         tags=_tags(verdict),
         matrices=neighbours.matrices(verdict.neighbours),
         switch_head=switches.HEAD,
@@ -108,6 +111,7 @@ def _environment() -> Environment:
         "size": format_bytes,
         "grouped": group_digits,
         "milliseconds": milliseconds,
+        "origin": describe_origin,
         "percent": percent,
         "seconds": seconds,
     }

@@ -3,9 +3,9 @@
 Pure. A product failure is a ``failure``, whatever kept a check from being made is an ``error``,
 and a check without a statement is ``skipped``. Publishers trust the totals in the attributes,
 need a name for each suite and a time for each case, and take cases of the same name for retries
-of one test: suites and classes follow the configuration. The library that writes the XML turns a
-case green, or raises, for a failure without message and output, a time of 0, or a lone surrogate.
-This module never passes any of these.
+of one test: suites and classes follow the configuration, and each suite says what it is of. The
+library that writes the XML turns a case green, or raises, for a failure without message and output,
+a time of 0, or a lone surrogate. This module never passes any of these.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from junit_xml import TestCase, TestSuite, to_xml_report_string
 from megtrim.config_id import suffix_of
 from megtrim.errors import ProductFailure
 from megtrim.evidence.early_exit import EarlyExit
-from megtrim.report.formatting import group_digits, list_urgent
+from megtrim.report.formatting import group_digits, list_urgent, origin_facts
 from megtrim.report.performance.properties import LIMIT as PROPERTIES_LIMIT
 from megtrim.report.performance.properties import properties
 from megtrim.report.text import clean, command, one_line, path_in_project
-from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.model import Check, Origin, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
 LIMIT = 16 * 1024 * 1024
@@ -36,7 +36,10 @@ LIMIT = 16 * 1024 * 1024
 _OUTPUT_LIMIT = 10_000
 _TAGS_BYTES = 600
 """More than the tags of a case, or of the document and a suite, without their texts."""
+_PROPERTY_BYTES = 60
+"""More than the tag of a property that says what a suite is of, without its value."""
 _LEAST_TIME_S = 0.001
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _STAGES = {
     CheckKind.BUILD: "build",
@@ -84,8 +87,10 @@ class _Case:
 def render(verdict: Verdict) -> str:
     """Return the whole XML document, without timestamps and host names."""
     numbers = {} if verdict.performance is None else properties(verdict.performance)
+    origin = _origin_properties(verdict.origin)
     room = LIMIT - (PROPERTIES_LIMIT if numbers else 0)
-    return _document(_cases(verdict, room), verdict.invocation.config, numbers)
+    cases = _cases(verdict, room - len(_ORDER) * _weigh_properties(origin))
+    return _document(cases, verdict.invocation.config, origin, numbers)
 
 
 def render_ending(ending: EarlyExit) -> str:
@@ -103,19 +108,30 @@ def render_ending(ending: EarlyExit) -> str:
         line=0,
         time_s=_LEAST_TIME_S,
     )
-    return _document([case], ending.config)
+    return _document([case], ending.config, _NOTHING)
+
+
+def _origin_properties(origin: Origin) -> Mapping[str, str]:
+    return {name: one_line(value) for name, value in origin_facts(origin).items()}
+
+
+def _weigh_properties(found: Mapping[str, str]) -> int:
+    return sum(_PROPERTY_BYTES + len(escape(value).encode()) for value in found.values())
 
 
 def _document(
-    cases: list[_Case], config: str, numbers: Mapping[str, str] = MappingProxyType({})
+    cases: list[_Case],
+    config: str,
+    origin: Mapping[str, str],
+    numbers: Mapping[str, str] = _NOTHING,
 ) -> str:
-    """Return the document; ``numbers`` become properties of the suite of times."""
+    """Return the document: each suite has the properties of its ``origin``, that of times more."""
     top = f"megtrim{suffix_of(config)}"
     suites = [
         TestSuite(
             f"{top}.{stage}",
             [_build_test_case(case, top) for case in group],
-            properties=dict(numbers) if stage == _STAGES[CheckKind.LATENCY] else None,
+            properties={**origin, **(numbers if stage == _STAGES[CheckKind.LATENCY] else {})},
         )
         for stage, group in groupby(cases, key=lambda case: case.stage)
     ]

@@ -5,7 +5,9 @@ Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, 
 ``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
 quick trim, which are never compared with those of a full one. ``parts`` says of some files what
 their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew, and
-``made_from`` has a digest of each cause (:mod:`megtrim.size.causes`), so that it can say why. Pure.
+``made_from`` has a digest of each cause (:mod:`megtrim.size.causes`), so that it can say why. The
+other keys, of which each may be left out, are those of an :class:`~megtrim.build_spec.Origin`:
+sizes of another configuration of the repository are not compared either. Pure.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from megtrim.build_spec import Origin
 from megtrim.errors import InputError
 from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
@@ -27,7 +30,11 @@ _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
 _HINT = "expected the sizes.json that the size stage wrote"
 _LARGEST_FILE_BYTES = 16 * 1024 * 1024
 _LONGEST_SOURCE = 500
+_LONGEST_NAME = 4096
+_UNKNOWN = Origin()
+_MOST_NUMBER = 2**53
 _Bytes = Annotated[int, Field(ge=0, le=2**62)]
+_Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 _Label = Annotated[str, Field(max_length=LONGEST_LABEL)]
 
 
@@ -50,13 +57,21 @@ class SizesDocument(BaseModel):
     parts: dict[str, dict[str, TableDocument]] = Field(default_factory=dict)
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
+    project: _Name = ""
+    config: _Name = ""
+    commit: _Name = ""
+    committed_at: _Name = ""
+    changed: bool = False
+    pull_request: Annotated[int, Field(ge=0, le=_MOST_NUMBER)] = 0
+    megtrim: _Name = ""
     version: Literal[1]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.source.isprintable():
-            msg = "source: found a control character, expected one line"
-            raise ValueError(msg)
+        for key in ("source", "project", "config", "commit", "committed_at", "megtrim"):
+            if not getattr(self, key).isprintable():
+                msg = f"{key}: found a control character, expected one line"
+                raise ValueError(msg)
         if not self.artifacts and not self.source:
             msg = "artifacts: found none, expected some, or a source that says why there are none"
             raise ValueError(msg)
@@ -76,8 +91,9 @@ def dump_sizes(
     made_from: Mapping[str, str] | None = None,
     source: str = "",
     quick: bool = False,
+    origin: Origin = _UNKNOWN,
 ) -> str:
-    """Return the file's text; equal sizes are equal bytes."""
+    """Return the file's text; equal sizes of one origin are equal bytes."""
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
@@ -93,9 +109,21 @@ def dump_sizes(
             parts=tables,
             quick=quick,
             source=source,
+            project=_printable(origin.project),
+            config=_printable(origin.config),
+            commit=origin.commit,
+            committed_at=origin.committed_at,
+            changed=origin.changed,
+            pull_request=origin.pull_request,
+            megtrim=origin.megtrim,
             version=VERSION,
         )
     )
+
+
+def _printable(text: str) -> str:
+    """Return a name as a line: folders may be called anything."""
+    return "".join(each if each.isprintable() else "?" for each in text[:_LONGEST_NAME])
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
@@ -118,15 +146,21 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
         },
         made_from=found.made_from,
         quick=found.quick,
+        # Outside of a repository, configurations of other projects have the same name.
+        config=found.config if found.commit else "",
     )
 
 
-def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str) -> Baseline:
+def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str, config: str = "") -> Baseline:
     """Return the baseline if it is of a quick trim or of a full one, as ``quick`` says.
 
-    A quick trim starts from another build, so its sizes cannot be compared with a full one's.
-    Raises InputError.
+    A quick trim starts from another build, so its sizes cannot be compared with a full one's, and
+    another configuration has programs of its own. ``config`` is the path of this one in the
+    repository, empty if it is not known. Raises InputError.
     """
+    if "" not in (config, baseline.config) and config != baseline.config:
+        msg = f"{shown}: found sizes of the configuration {baseline.config}, expected {config}"
+        raise InputError(msg, hint="take the sizes.json of a run of this configuration")
     if baseline.quick is quick:
         return baseline
     found, expected = ("a full trim", "a quick one") if quick else ("a quick trim", "a full one")

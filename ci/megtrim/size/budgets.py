@@ -54,6 +54,8 @@ class Baseline:
     """A digest of each cause that can change a file."""
     quick: bool = False
     """The sizes are those of a quick trim."""
+    config: str = ""
+    """Path of their configuration in the repository; empty if that is not known."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
         """Return by how many bytes a file grew; None if the baseline does not list it."""

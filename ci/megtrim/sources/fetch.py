@@ -43,6 +43,9 @@ class FetchRequest:
     shared: Path | None = None
     """Another checkout of the project, fetched before: its repositories serve this one, too."""
     key: str = ""
+    """A token, or a deploy key."""
+    host_keys: str = ""
+    """Lines of known hosts, for a deploy key."""
     key_of: RepositoryUrl | None = None
     """The one repository that gets the key."""
 
@@ -135,7 +138,7 @@ class SourceFetch:
         repository = self._repository(path)
         self._note(f"fetching {path} at {commit[:12]} from {url}")
         if not repository.has(commit):
-            repository.fetch(url, commit, key=key)
+            repository.fetch(url, commit, key=key, host_keys=request.host_keys)
         target = request.project / path
         if repository.folder == target:
             repository.check_out(commit)
@@ -172,6 +175,7 @@ class SourceFetch:
         """Return what the trusted commit records at this path, if it is of the same repository."""
         if level.trusted is None:
             return None
+        request = self._request
         link = path.relative_to(level.path)
         commit = level.trusted.links.get(str(link))
         if commit is None or _trusted_urls(level).get(link) != url:
@@ -181,7 +185,7 @@ class SourceFetch:
         if not tree.modules:
             return None  # nothing below it is a submodule, so no one is asked
         if not repository.has(commit):
-            repository.fetch(url, commit, key=key)
+            repository.fetch(url, commit, key=key, host_keys=request.host_keys)
         return repository.tree(commit)
 
 

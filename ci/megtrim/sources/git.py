@@ -1,8 +1,8 @@
 """Git for repositories that others wrote: objects are read, one commit is fetched, no more.
 
 No settings of a person or machine count, no hook, filter or helper runs, and nothing is followed:
-no redirect, no submodule, no other protocol. The key of a repository reaches one fetch by the
-environment of that program; it is in no file and on no command line.
+no redirect, no submodule, no other protocol. The key of a repository reaches one fetch, a token by
+the environment of that program, a deploy key by an agent; it is in no file and on no command line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.sources.deploy_key import KNOWN_HOSTS, by_ssh, hold, is_deploy_key
 from megtrim.sources.gitmodules import FILE, LARGEST_BYTES
 from megtrim.sources.repository_url import RepositoryUrl
 
@@ -37,9 +38,11 @@ _ENV = {
     "LC_ALL": "C",
 }
 _HEADER_VARIABLE = "MEGTRIM_GIT_HEADER"
+_UNKNOWN_HOST = "Host key verification failed"
 _REFUSALS = (
     *("Authentication failed", "could not read", "not found", "error: 401", "error: 403"),
     *("error: 404", "not our ref", "unadvertised object", "does not appear to be a git repository"),
+    *("Permission denied", _UNKNOWN_HOST),
 )
 """What git and its servers answer if there is no such repository or commit for us."""
 _LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
@@ -76,30 +79,43 @@ class SourceRepository:
         """Return whether a commit is here."""
         return self._run("cat-file", "-e", f"{commit}^{{commit}}").ok
 
-    def fetch(self, url: RepositoryUrl, commit: str, *, key: str = "") -> None:
-        """Fetch one commit, without those before it.
+    def fetch(self, url: RepositoryUrl, commit: str, *, key: str = "", host_keys: str = "") -> None:
+        """Fetch one commit, without those before it; with a deploy key by ssh.
 
-        Raises InputError if the server has no such repository or commit for us, else
-        InfrastructureFailure.
+        ``host_keys`` are lines of known hosts, beyond those that are known here. Raises InputError
+        if the server has no such repository or commit for us, else InfrastructureFailure.
         """
-        encoded = base64.b64encode(f"x-access-token:{key}".encode()).decode()
-        header = f"http.{url}.extraHeader"
-        secret = (f"--config-env={header}={_HEADER_VARIABLE}",) if key else ()
-        env = {_HEADER_VARIABLE: f"Authorization: Basic {encoded}"} if key else {}
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
-        words = ("fetch", *quiet, "--", str(url), commit)
-        outcome = self._run(
-            *words,
-            settings=secret,
-            env={**env, "GIT_ALLOW_PROTOCOL": url.scheme},
-            timeout_s=_FETCH_TIMEOUT_S,
-        )
+        if is_deploy_key(key):
+            with hold(key, host_keys, self._processes) as env:
+                place = by_ssh(url, KNOWN_HOSTS + host_keys)
+                outcome = self._fetch(place, commit, env={**env, "GIT_ALLOW_PROTOCOL": "ssh"})
+            secrets: tuple[str, ...] = ()
+        else:
+            encoded = base64.b64encode(f"x-access-token:{key}".encode()).decode()
+            header = f"http.{url}.extraHeader"
+            settings = (f"--config-env={header}={_HEADER_VARIABLE}",) if key else ()
+            env = {_HEADER_VARIABLE: f"Authorization: Basic {encoded}"} if key else {}
+            allowed = {**env, "GIT_ALLOW_PROTOCOL": url.scheme}
+            outcome = self._fetch(str(url), commit, settings=settings, env=allowed)
+            secrets = (key, encoded) if key else ()
         if outcome.ok:
             return
         said = outcome.stderr
-        for text in (key, encoded) if key else ():
+        for text in secrets:
             said = said.replace(text, "***")
         raise _make_failure(url, commit, said, timed_out=outcome.timed_out, keyed=bool(key))
+
+    def _fetch(
+        self,
+        place: str,
+        commit: str,
+        *,
+        env: Mapping[str, str],
+        settings: tuple[str, ...] = (),
+    ) -> CompletedCommand:
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
+        words = ("fetch", *quiet, "--", place, commit)
+        return self._run(*words, settings=settings, env=env, timeout_s=_FETCH_TIMEOUT_S)
 
     def check_out(self, commit: str) -> None:
         """Write the files of a commit into the folder."""
@@ -165,9 +181,12 @@ def _make_failure(
     url: RepositoryUrl, commit: str, said: str, *, timed_out: bool, keyed: bool
 ) -> InputError | InfrastructureFailure:
     lines = said.strip().splitlines() or ["no message"]
-    reason = "no answer in time" if timed_out else lines[-1]
+    refused = (line for line in lines if any(word in line for word in _REFUSALS))
+    reason = "no answer in time" if timed_out else next(refused, lines[-1])
     msg = f"{url} cannot be fetched at {commit[:12]}: {reason[:300]}"
     if timed_out or not any(word in said for word in _REFUSALS):
         return InfrastructureFailure(msg, hint="run the job again")
+    if _UNKNOWN_HOST in said:
+        return InputError(msg, hint="name the server's key in the input engine-host-keys")
     hint = "may the key read it?" if keyed else "is it private? The secret engine-key reads one"
     return InputError(msg, hint=f"{hint}; and is the commit pushed?")

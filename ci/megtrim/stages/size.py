@@ -24,6 +24,7 @@ from megtrim.size.byte_table import ByteTable, make_table
 from megtrim.size.causes import digest_causes, list_causes
 from megtrim.size.comparison import compare_tables
 from megtrim.store import StageFolder, sha256_file
+from megtrim.strict_json import dump
 
 _MOST_CHANGES = 40
 """Rows of changes that a report can show; the others are one row."""
@@ -45,6 +46,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named[f"made from {cause}"] = digest
     if session.request.quick:
         named["quick"] = str(session.request.quick)
+    named["origin"] = dump(session.request.origin)
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -73,7 +75,13 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
     parts = dict(_name_bytes(*builds[-1], session))
     made_from = _made_from(builds[-1][1], session)
-    text = dump_sizes(sizes, parts=parts, made_from=made_from, quick=session.request.quick)
+    text = dump_sizes(
+        sizes,
+        parts=parts,
+        made_from=made_from,
+        quick=session.request.quick,
+        origin=session.request.origin,
+    )
     (folder / SIZES_FILE).write_text(text, encoding="utf-8")
     baseline = _baseline(session)
     compared = baseline or Baseline(source="", sizes={})
@@ -159,7 +167,9 @@ def expect_usable_baseline(request: TrimRequest) -> None:
 
 def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
     path, shown = chosen
-    return expect_same_kind(load_sizes(path, shown=shown), quick=request.quick, shown=shown)
+    found, origin = load_sizes(path, shown=shown), request.origin
+    config = origin.config if origin.commit else ""
+    return expect_same_kind(found, quick=request.quick, shown=shown, config=config)
 
 
 def _baseline(session: Session) -> Baseline | None:

@@ -86,7 +86,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     config, toolchain = session.request.config, session.services.toolchain
     identity = session.services.engine.identity()
     named = {
-        "project": session.request.loaded.folder.name,
+        "origin": dump(session.request.origin),
         "config file": session.request.loaded.path.name,
         "config": session.request.loaded.sha256,
         "engine": identity.digest,
@@ -141,7 +141,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     }
     verdict = join(
         VerdictInputs(
-            project=session.request.loaded.folder.name,
+            origin=session.request.origin,
             config=session.request.loaded.path.name,
             places=places,
             engine=session.services.engine.identity(),

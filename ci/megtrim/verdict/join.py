@@ -24,6 +24,7 @@ from megtrim.verdict.model import (
     FunctionsUse,
     NeighbourResult,
     OperatorsUse,
+    Origin,
     Performance,
     Rebuild,
     RegionsUse,
@@ -48,7 +49,7 @@ from megtrim.verdict.statuses import (
 class VerdictInputs:
     """The results of the stages. ``places``: where a scenario id or artifact is configured."""
 
-    project: str
+    origin: Origin
     config: str
     invocation: Invocation
     """How megtrim was called."""
@@ -87,7 +88,7 @@ def join(facts: VerdictInputs) -> Verdict:
         verdict=decide(check.status for check in checks),
         headline=_headline(facts, checks),
         checks=checks,
-        project=facts.project,
+        origin=facts.origin,
         config=facts.config,
         engine=facts.engine,
         toolchain=facts.toolchain,

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from megtrim.build_spec import EngineIdentity
+from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.causes import Cause
@@ -64,6 +64,7 @@ __all__ = [
     "NeighbourResult",
     "OperatorUse",
     "OperatorsUse",
+    "Origin",
     "OutputResult",
     "Performance",
     "PerformanceRow",
@@ -279,7 +280,8 @@ class Verdict:
     verdict: VerdictKind
     headline: str
     checks: tuple[Check, ...]
-    project: str
+    origin: Origin
+    """Of which project and state of it, and of which megtrim."""
     config: str
     invocation: Invocation
     """How megtrim was called, for the commands that reports print."""

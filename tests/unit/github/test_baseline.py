@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.build_spec import Origin
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import VERSION, Evidence, EvidenceSet, dump_set
 from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
@@ -187,6 +188,20 @@ def test_sizes_of_the_other_way_are_passed_over(team: Team, quick: bool) -> None
     assert none.source == f"none: the baseline of {team.base[:12]}: {said}"
     assert (known.how, known.sizes, known.rebuild) == (BaselineSource.LAST_KNOWN, SIZES, team.base)
     assert known.warnings == (f"the baseline of {team.base[:12]}: {said}",)
+
+
+@pytest.mark.parametrize("config", ["android/megtrim.yaml", "./linux/megtrim.yaml"])
+def test_sizes_of_another_configuration_are_passed_over(team: Team, config: str) -> None:
+    """However the path of the one that is asked for is written."""
+    origin = Origin(config="linux/megtrim.yaml", commit=team.base)
+    held = {"sizes.json": dump_sizes(SIZES, origin=origin), "evidence.json": dump_set(NOTHING)}
+    team.repository.artifact(team.repository.run(team.base), held)
+    found = team.find(config=config)
+
+    if config == "./linux/megtrim.yaml":
+        assert (found.how, found.sizes) == (BaselineSource.MERGE_BASE, SIZES)
+    else:
+        assert "of the configuration linux/megtrim.yaml, expected android/" in found.source
 
 
 def test_without_any_there_is_none(team: Team) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from megtrim.build_spec import Origin
 from megtrim.report import comment
 from megtrim.report.comment import Links, render
 from megtrim.verdict.join import join
@@ -47,6 +50,12 @@ from unit.verdict.examples import (
     trapped,
     unverified,
 )
+
+SUBSETS = [
+    statuses
+    for count in range(1, len(CheckStatus) + 1)
+    for statuses in combinations(CheckStatus, count)
+]
 
 
 def opening(verdict: Verdict) -> list[str]:
@@ -198,13 +207,81 @@ def test_each_verdict_has_its_sign_and_its_word(
 
 def test_the_worst_comes_first() -> None:
     """A size within its budget is no news where a scenario traps."""
-    first, second, third, *rest = opening(failing())
+    first, second, *rest = opening(failing())
 
-    assert first.startswith("## ❌")
-    assert second.startswith("❌ fail: `trap:")
-    assert "check failed" in third or "checks failed" in third
+    assert first.startswith("## ❌ megtrim: fail for `camera-app`: `trap:")
+    assert "check failed" in second or "checks failed" in second
     assert "`load_and_run` 2.9 MiB" in rest[0]
     assert opening(passing())[1].startswith("✅ **`load_and_run`")
+
+
+_WORST = {
+    CheckStatus.FAIL: "❌ megtrim: fail for `camera-app`: `size:fail`: it ended as fail",
+    CheckStatus.INFRASTRUCTURE: (
+        "⚠️ megtrim: unverified for `camera-app`: `size:infrastructure`: it ended as infrastructure"
+    ),
+    CheckStatus.UNVERIFIED: (
+        "⚠️ megtrim: unverified for `camera-app`: `size:unverified`: it ended as unverified"
+    ),
+    CheckStatus.INCONCLUSIVE: (
+        "❔ megtrim: inconclusive for `camera-app`: `size:inconclusive`: it ended as inconclusive"
+    ),
+    CheckStatus.PASS: "✅ megtrim: pass for `camera-app`",
+    CheckStatus.SKIPPED: "❔ megtrim: inconclusive for `camera-app`: no check passed",
+}
+"""The first line, the worst first."""
+
+
+def ended(statuses: Iterable[CheckStatus]) -> Verdict:
+    """Return a verdict on checks that ended so."""
+    checks = tuple(
+        Check(
+            id=f"size:{status}",
+            kind=CheckKind.SIZE,
+            subject=str(status),
+            status=status,
+            text=f"it ended as {status}",
+            file="megtrim.yaml",
+        )
+        for status in statuses
+    )
+    decided = decide(check.status for check in checks)
+    return replace(passing(), checks=checks, verdict=decided, scenarios=(), budgets=())
+
+
+@pytest.mark.parametrize("statuses", SUBSETS, ids=" ".join)
+def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) -> None:
+    """Whatever ended how next to it, in whatever order: who reads one line reads that."""
+    worst = next(status for status in _WORST if status in statuses)
+
+    for checks in (statuses, statuses[::-1]):
+        assert opening(ended(checks))[0] == f"## {_WORST[worst]}"
+
+
+def test_a_pass_with_warnings_says_so_first() -> None:
+    """Nothing is worse there."""
+    passed = ended([CheckStatus.PASS])
+
+    first, second = (opening(replace(passed, warnings=("careful",) * count))[0] for count in (1, 2))
+    assert first == "## ✅ megtrim: pass for `camera-app`, with 1 warning"
+    assert second == "## ✅ megtrim: pass for `camera-app`, with 2 warnings"
+
+
+def test_a_long_text_does_not_make_a_long_title() -> None:
+    """All of it is below."""
+    [check] = ended([CheckStatus.FAIL]).checks
+    long = replace(ended([CheckStatus.FAIL]), checks=(replace(check, text="word " * 90),))
+
+    assert len(opening(long)[0]) < 400
+
+
+def test_the_last_line_says_what_it_is_of() -> None:
+    """Also in a report that someone downloaded."""
+    assert render(passing(), links=LINKS).splitlines()[-1] == (
+        "megtrim 1.0.0, pull request 17, commit 5d0c2b7e9f1a of 2027-01-30 09:41 UTC. "
+        f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`."
+    )
+    assert render(replace(passing(), origin=Origin())).splitlines()[-1] == "</details>"
 
 
 def test_the_table_of_sizes() -> None:
@@ -437,7 +514,8 @@ def test_many_failures_leave_room_for_everything_else() -> None:
 def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is important comes first, so it is what stays; the way to the rest always does."""
     monkeypatch.setattr(comment, "LIMIT", 3_350)
-    text = render(failing(), links=LINKS)
+    failed = replace(failing(), origin=Origin(project="camera-app"))
+    text = render(failed, links=LINKS)
 
     assert 2_000 < len(text.encode()) <= 3_350
     assert text.startswith("## ❌ megtrim: fail")
@@ -448,19 +526,18 @@ def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.Monke
     )
     assert text.count("<details>") == text.count("</details>") == 3
     monkeypatch.setattr(comment, "LIMIT", 2_400)
-    assert "*Left out, because a comment is bounded: check (2), scenarios, what" in render(
-        failing()
-    )
+    assert "*Left out, because a comment is bounded: check (2), scenarios, what" in render(failed)
 
 
 def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comment is filled up to its limit, less the room for the note; signs are 3 bytes."""
-    text = render(passing())
+    passed = replace(passing(), origin=Origin())
+    text = render(passed)
     monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 503)
-    assert render(passing()) == text
+    assert render(passed) == text
 
     monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 502)
-    cut = render(passing())
+    cut = render(passed)
     assert cut.endswith(
         "\n\n*Left out, because a comment is bounded: engine, toolchain and devices. "
         "The HTML report has all.*\n"
@@ -484,7 +561,7 @@ def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.Mon
 )
 def test_the_way_to_the_rest(links: Links, expected: str) -> None:
     """A link of the run, where that is an address and nothing else."""
-    assert render(passing(), links=links).endswith(expected)
+    assert render(replace(passing(), origin=Origin()), links=links).endswith(expected)
 
 
 def test_a_long_list_of_operators_is_cut_and_said_so() -> None:
@@ -562,7 +639,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         checks=many,
         headline=text,
         baseline=draw(TEXTS),
-        project=text,
+        origin=Origin(project=text, config=text, megtrim=text),
         config=text,
         warnings=(text,) * copies,
         artifacts=tuple(artifact(draw(st.integers(-9, 9)), name=text) for _ in range(copies)),

@@ -117,8 +117,10 @@ def test_the_verdict_comes_first() -> None:
     text = Page(html.render(failing())).text
 
     assert text.startswith(
-        "fail · camera-app · megtrim megtrim / camera-app / megtrim.yaml Fail 4 checks failed, "
-        "load_and_run: 37.5 MiB → 2.9 MiB (7.6% of plain), 1 of 3 scenarios verified, "
+        "fail · camera-app · megtrim megtrim / camera-app / megtrim.yaml "
+        "megtrim 1.0.0, pull request 17, commit 5d0c2b7e9f1a of 2027-01-30 09:41 UTC "
+        "Fail 4 checks failed, load_and_run: 37.5 MiB → 2.9 MiB (7.6% of plain), "
+        "1 of 3 scenarios verified, "
         "149 of 900 regions kept At least one check failed."
     )
 

@@ -86,7 +86,9 @@ def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
     )
     root = ET.fromstring(junit.render(replace(passing(), checks=checks)))
 
-    assert [(suite.tag, suite.attrib["name"], len(suite)) for suite in root] == [
+    assert [
+        (suite.tag, suite.attrib["name"], len(suite.findall("testcase"))) for suite in root
+    ] == [
         ("testsuite", "megtrim.build", 1),
         ("testsuite", "megtrim.profile", 1),
         ("testsuite", "megtrim.header", 2),
@@ -96,8 +98,22 @@ def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
         ("testsuite", "megtrim.neighbours", 1),
         ("testsuite", "megtrim.size", 2),
     ]
-    assert {child.tag for suite in root for child in suite} == {"testcase"}
-    assert {case.attrib["classname"] for case in root[4]} == {"megtrim.verify"}
+    assert {child.tag for suite in root for child in suite} == {"properties", "testcase"}
+    assert {case.attrib["classname"] for case in root[4].findall("testcase")} == {"megtrim.verify"}
+
+
+def test_each_suite_says_what_it_is_of() -> None:
+    """Publishers show a suite by itself; what is not known is left out."""
+    origin = replace(passing().origin, committed_at="", changed=True, project='<&"> camera')
+    for suite in ET.fromstring(junit.render(replace(passing(), origin=origin))):
+        assert {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")} == {
+            "project": '<&"> camera',
+            "config": "megtrim.yaml",
+            "commit": origin.commit,
+            "changed": "yes",
+            "pull_request": "17",
+            "megtrim": "1.0.0",
+        }
 
 
 def test_a_product_failure_is_a_failure_and_infrastructure_an_error() -> None:
@@ -273,7 +289,7 @@ def test_a_bomb_of_checks_is_one_case_for_those_without_room(
     root = ET.fromstring(text)
 
     assert 45_000 < len(text.encode()) <= 100_000
-    (further,) = root[-1]
+    (further,) = root[-1].findall("testcase")
     shown = int(root.attrib["tests"]) - 1
     assert (root[-1].attrib["name"], further.attrib["name"]) == ("megtrim.report", "further checks")
     assert outcome(further) == "failure"
@@ -282,7 +298,9 @@ def test_a_bomb_of_checks_is_one_case_for_those_without_room(
         "message": f"{300 - shown} more checks than this file holds: verdict.json has all",
     }
     assert further.attrib["classname"] == "megtrim.report"
-    assert [case.attrib["name"] for case in root[0]] == sorted(f"fail:{n}" for n in range(shown))
+    assert [case.attrib["name"] for case in root[0].findall("testcase")] == sorted(
+        f"fail:{n}" for n in range(shown)
+    )
 
 
 def test_the_other_checks_end_as_the_worst_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,11 +309,11 @@ def test_the_other_checks_end_as_the_worst_of_them(monkeypatch: pytest.MonkeyPat
     few = bomb((CheckStatus.FAIL, CheckStatus.PASS), 1, "")
     many = bomb((CheckStatus.INFRASTRUCTURE, CheckStatus.PASS), 150, "")
     both = replace(few, checks=few.checks + many.checks[2:], verdict=decide([CheckStatus.FAIL]))
-    (further,) = ET.fromstring(junit.render(both))[-1]
+    (further,) = ET.fromstring(junit.render(both))[-1].findall("testcase")
     assert outcome(further) == "error"
 
     calm = bomb((CheckStatus.PASS,), 1_000, "")
-    (further,) = ET.fromstring(junit.render(calm))[-1]
+    (further,) = ET.fromstring(junit.render(calm))[-1].findall("testcase")
     assert outcome(further) == "passed"
 
 
@@ -338,7 +356,7 @@ def test_any_text_is_written_and_read_back(text: str, status: CheckStatus) -> No
     check = replace(build_check("x", 1.0), id=text, text=text, detail=text, status=status)
     verdict = join(facts(checks=(check,), scenarios=(scenario(RESNET),), budgets=()))
     (suite, _) = ET.fromstring(junit.render(verdict))
-    (case,) = suite
+    (case,) = suite.findall("testcase")
 
     expected = {CheckStatus.PASS: "passed", CheckStatus.FAIL: "failure"}
     error = "error" if status is CheckStatus.INFRASTRUCTURE else "skipped"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.build_spec import Origin
 from megtrim.errors import InputError
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
@@ -54,6 +56,51 @@ def test_sizes_of_a_quick_trim_say_so() -> None:
 
     assert json.loads(text) == json.loads(TEXT) | {"quick": True}
     assert parse_sizes(text, source="f") == Baseline(source="f", sizes=SIZES, quick=True)
+
+
+ORIGIN = Origin(
+    project="camera",
+    config="android/megtrim.yaml",
+    commit="ab" * 20,
+    committed_at="2027-01-31T12:00:00Z",
+    changed=True,
+    pull_request=7,
+    megtrim="1.0.0",
+)
+
+
+def test_sizes_say_what_they_are_of() -> None:
+    """What is not known is left out."""
+    text = dump_sizes(SIZES, origin=ORIGIN)
+
+    assert json.loads(text) == json.loads(TEXT) | asdict(ORIGIN)
+    assert parse_sizes(text, source="f").config == "android/megtrim.yaml"
+    unknown = json.loads(dump_sizes(SIZES, origin=Origin(project="camera", config="megtrim.yaml")))
+    assert unknown == json.loads(TEXT) | {"project": "camera", "config": "megtrim.yaml"}
+
+
+def test_a_folder_of_any_name_has_sizes() -> None:
+    """They are still read."""
+    text = dump_sizes(SIZES, origin=replace(ORIGIN, project="a\nb\udc80", config="x" * 9_000))
+
+    assert json.loads(text)["project"] == "a?b?"
+    assert parse_sizes(text, source="f").config == "x" * 4096
+
+
+def test_sizes_of_another_configuration_are_refused() -> None:
+    """Its programs have the same names; outside of a repository nothing is known of that."""
+    android = parse_sizes(dump_sizes(SIZES, origin=ORIGIN), source="f")
+    anywhere = parse_sizes(dump_sizes(SIZES, origin=replace(ORIGIN, commit="")), source="f")
+
+    for config in ("", ORIGIN.config):
+        assert expect_same_kind(android, quick=False, shown="f", config=config) is android
+    linux = "linux/megtrim.yaml"
+    assert expect_same_kind(anywhere, quick=False, shown="f", config=linux) is anywhere
+    with pytest.raises(InputError) as caught:
+        expect_same_kind(android, quick=False, shown="f", config=linux)
+    assert caught.value.message == (
+        "f: found sizes of the configuration android/megtrim.yaml, expected linux/megtrim.yaml"
+    )
 
 
 PARTS = {("b", "reduced"): ByteTable(least_bytes=64, components={"operators": {"f(…)": 1, "g": 1}})}
@@ -114,6 +161,7 @@ def test_a_quick_trim_is_compared_with_no_full_one(quick: bool, said: str) -> No
         ({"quick": 1}, "quick: found 1, expected true or false"),
         ({"quik": True}, "quik: found True, expected no such key"),
         ({"source": 1}, "source: found 1, expected text"),
+        ({"config": "a\nb"}, "config: found a control character, expected one line"),
         ({"source": "a\nb"}, "source: found a control character, expected one line"),
         ({"source": "x" * 501}, f"source: found '{'x' * 59}…, expected at most 500 characters"),
     ],

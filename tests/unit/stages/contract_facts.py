@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from megtrim.build_spec import Linkage, Relocations, SourceOptions, Switch, Variant
+from megtrim.build_spec import Linkage, Origin, Relocations, SourceOptions, Switch, Variant
 from megtrim.config.units import GrowthLimit
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
@@ -389,6 +389,7 @@ VERSIONS: tuple[Fact, ...] = (
     ),
 )
 """What two versions of megtrim tell each other, beyond the digest of their code in every key."""
+_FORK = Origin(project="fork")
 _OTHER_BOARD = DeviceIdentity(name="other", kind="adb", facts={})
 AROUND: tuple[Fact, ...] = (
     having(
@@ -399,7 +400,8 @@ AROUND: tuple[Fact, ...] = (
     ),
     having("loaded.sha256", VERDICT, _loaded(sha256="another")),
     having("loaded.path", VERDICT, _loaded(path=Path("other.yaml"))),
-    having("loaded.folder", VERDICT, _moved),
+    having("loaded.folder", "", _moved),
+    having("origin", f"size/artifacts {VERDICT}", lambda world: world.having(origin=_FORK)),
     _engine(BUILDS + VERDICT, digest="another"),
     _engine(VERDICT, commit="another"),
     _engine(VERDICT, dirty=("a.cpp",)),

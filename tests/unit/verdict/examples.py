@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.build_spec import Origin
 from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.size.byte_change import ByteChange
@@ -166,10 +167,20 @@ def build_check(variant: str, time_s: float) -> Check:
     )
 
 
+ORIGIN = Origin(
+    project="camera-app",
+    config="megtrim.yaml",
+    commit="5d0c2b7e9f1a4836" * 2 + "a1b2c3d4",
+    committed_at="2027-01-30T09:41:07Z",
+    pull_request=17,
+    megtrim="1.0.0",
+)
+
+
 def facts(**changes: object) -> VerdictInputs:
     """Return the facts of a trim where all went well, with ``changes``."""
     good = VerdictInputs(
-        project="camera-app",
+        origin=ORIGIN,
         config="megtrim.yaml",
         invocation=Invocation(committed=True),
         places={
@@ -400,7 +411,7 @@ def hostile() -> Verdict:
     )
     return join(
         facts(
-            project=HOSTILE,
+            origin=replace(ORIGIN, project=HOSTILE, config=HOSTILE, megtrim=HOSTILE),
             devices=(DeviceIdentity(name=HOSTILE, kind=HOSTILE, facts={HOSTILE: HOSTILE}),),
             scenarios=(bad,),
             regions=RegionsUse(held=2, kept=1, by_tag=(tag(HOSTILE, 1, 2, meaning=HOSTILE),)),

@@ -148,7 +148,7 @@ def test_every_fact_is_in_the_verdict() -> None:
     given = facts(warnings=("a warning",), baseline="main at 2981d11")
     verdict = join(given)
 
-    for name in ("project", "config", "engine", "toolchain", "trim", "artifacts", "operators"):
+    for name in ("origin", "config", "engine", "toolchain", "trim", "artifacts", "operators"):
         assert getattr(verdict, name) == getattr(given, name)
     assert verdict.regions == regions()
     assert verdict.devices == given.devices

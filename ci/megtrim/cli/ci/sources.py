@@ -11,7 +11,12 @@ import click
 from megtrim import engines
 from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import ENGINE_KEY, open_processes, read_engine_key
+from megtrim.cli.session.environment import (
+    ENGINE_KEY,
+    open_processes,
+    read_engine_host_keys,
+    read_engine_key,
+)
 from megtrim.cli.session.setup import open_console
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
@@ -48,8 +53,9 @@ Examples:
 Output of the step:
   private  true if the key was needed: logs of this build are not for everyone
 
-From the environment: MEGTRIM_ENGINE_KEY, a token that reads one repository; and the runner's
-GITHUB_SERVER_URL and GITHUB_REPOSITORY, the project's own repository.
+From the environment: MEGTRIM_ENGINE_KEY, a token or SSH key that reads one repository;
+MEGTRIM_ENGINE_HOST_KEYS, lines of known hosts for an SSH key; and the runner's GITHUB_SERVER_URL
+and GITHUB_REPOSITORY, the project's own repository.
 """
 )
 @click.argument("project", type=_PATH)
@@ -93,6 +99,7 @@ def fetch(
             patterns=parse_patterns(repositories, near=own),
             shared=shared,
             key=read_engine_key(),
+            host_keys=read_engine_host_keys(),
         )
         _fetch(request, config, submodules)
     except MegtrimError as error:

@@ -12,18 +12,22 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
+from megtrim.sources.deploy_key import check_host_keys, is_deploy_key
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
 CACHE_OWN = ("CCACHE_REMOTE_STORAGE", "CCACHE_SECONDARY_STORAGE")
 ENGINE_KEY = "MEGTRIM_ENGINE_KEY"
-"""A token that reads the engine's repository; one step of a workflow has it."""
+"""A token or deploy key that reads the engine's repository; one step of a workflow has it."""
+ENGINE_HOST_KEYS = "MEGTRIM_ENGINE_HOST_KEYS"
+"""Lines of known hosts, for a deploy key."""
 PRIVATE = "MEGTRIM_PRIVATE_SOURCES"
 """Set to true, compilers' messages, which quote what they compile, are not reported."""
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
 CLOCK = "MEGTRIM_NOW"
 """A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
 _LONGEST_KEY = 2_000
+_LONGEST_HOST_KEYS = 100_000
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)
 
 
@@ -49,14 +53,22 @@ def read_cache_variables() -> dict[str, str]:
 
 
 def read_engine_key() -> str:
-    """Return the token that reads the engine's repository; empty if there is none."""
+    """Return the key that reads the engine's repository, a token or SSH's; empty: there is none."""
     key = os.environ.get(ENGINE_KEY, "").strip()
+    deploy_key = "\n".join((*key.splitlines(), ""))
+    if is_deploy_key(deploy_key):
+        return deploy_key
     if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()) or " " in key:
         # It is never shown, not even as what was found.
-        msg = f"{ENGINE_KEY}: found something else, expected a token in one line"
-        hint = "a token for https that reads one repository: an SSH key is of no use here"
+        msg = f"{ENGINE_KEY}: found something else, expected a token in one line, or an SSH key"
+        hint = "a token for https, or a whole deploy key, from BEGIN to END"
         raise InputError(msg, hint=hint)
     return key
+
+
+def read_engine_host_keys() -> str:
+    """Return lines of known hosts. Raises InputError for anything else."""
+    return check_host_keys(os.environ.get(ENGINE_HOST_KEYS, "")[:_LONGEST_HOST_KEYS])
 
 
 def read_private() -> bool:

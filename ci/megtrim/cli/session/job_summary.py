@@ -11,24 +11,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from megtrim.build_spec import Origin
 from megtrim.config_id import id_of, is_inside
-from megtrim.errors import MegtrimError
+from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.input_files import read_bytes
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.annotations import Annotation, Level, annotate
-from megtrim.report.comment import Links, render, where
-from megtrim.report.markup import block, code
+from megtrim.report.comment import Links, close, render
+from megtrim.report.formatting import VERDICT_SIGNS
+from megtrim.report.markup import block, code, prose
 from megtrim.report.text import one_line
 from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
+from megtrim.verdict.statuses import VerdictKind
 
 COMMENT_FILE = "comment.md"
 _LARGEST_PAGE = 1024 * 1024
 _LONGEST_ENDING = 4_000
+_LONGEST_TITLE = 300
+_UNKNOWN = Origin()
 _ENDED = "megtrim ended before a verdict"
 _NOTHING = """\
-### megtrim: nothing is known{of}
+## ⚠️ megtrim: no report{of}, so nothing is known
 
 The build job left no report, so nothing is known about the size of this change. Its log says why.
 """
@@ -45,11 +50,11 @@ class SummaryPage:
     problems: tuple[MegtrimError, ...]
 
 
-def read_page(report: Path, *, config: str, links: Links, repository: str = "") -> SummaryPage:
+def read_page(report: Path, *, config: str, links: Links, known: Origin = _UNKNOWN) -> SummaryPage:
     """Read REPORT: its verdict, else the page that was left there, else why there is none.
 
     ``config`` is the path of megtrim.yaml inside the repository: annotations are relative to it.
-    ``repository`` is OWNER/NAME, or empty.
+    ``known`` is what the job that publishes knows of the project by itself.
     """
     problems: list[MegtrimError] = []
 
@@ -64,15 +69,16 @@ def read_page(report: Path, *, config: str, links: Links, repository: str = "") 
     verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
     if verdict is not None:
         annotations = tuple(_rebase_annotation(each, config) for each in annotate(verdict))
-        named = name_project(verdict, config, repository)
-        return SummaryPage(text=render(named, links=links), annotations=annotations, problems=())
+        text = render(confirm_origin(verdict, known), links=links)
+        return SummaryPage(text=text, annotations=annotations, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, _: text, _LARGEST_PAGE)
-    of = f" ({code(config)})" if id_of(config) else ""
+    of = f" for {code(known.project)}" if known.project else ""
+    of += f" ({code(config)})" if id_of(config) else ""
     ended = _NOTHING.format(of=of) if ending is None else _ending_page(ending, of)
-    run = where(links)
+    last = close(known, links)
     return SummaryPage(
-        text=left or (f"{ended}\n{run}\n" if run else ended),
+        text=left or (f"{ended}\n{last}\n" if last else ended),
         annotations=() if ending is None else (_ending_annotation(ending, config),),
         problems=tuple(problems),
     )
@@ -86,20 +92,17 @@ def _ending(text: str, source: str) -> EarlyExit:
     return parse_ending(text, source=source)
 
 
-def name_project(verdict: Verdict, config: str, repository: str) -> Verdict:
-    """Return a verdict that is named for people.
-
-    At the root of a repository the folder is that of a checkout, which a workflow names as it
-    likes; the repository has a name that people know.
-    """
-    if not repository or not is_inside(config) or len(PurePosixPath(config).parts) > 1:
-        return verdict
-    return replace(verdict, project=repository.partition("/")[2])
+def confirm_origin(verdict: Verdict, known: Origin) -> Verdict:
+    """Return a verdict of which the job that publishes it says what it is of."""
+    return replace(verdict, origin=verdict.origin.confirm(known))
 
 
 def _ending_page(ending: EarlyExit, of: str) -> str:
-    said = block(str(ending), limit=_LONGEST_ENDING)
-    return f"### {_ENDED}{of}\n\n{said}\n"
+    found_nothing = ending.exit == InfrastructureFailure.exit_code
+    sign = VERDICT_SIGNS[VerdictKind.UNVERIFIED if found_nothing else VerdictKind.FAIL]
+    first = ending.message.partition("\n")[0]
+    title = f"## {sign} {_ENDED}{of}: {prose(one_line(first, limit=_LONGEST_TITLE))}"
+    return f"{title}\n\n{block(str(ending), limit=_LONGEST_ENDING)}\n"
 
 
 def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:

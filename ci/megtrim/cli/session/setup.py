@@ -30,6 +30,7 @@ from megtrim.cli.session.device_specs import (
 from megtrim.cli.session.environment import open_processes, read_private, read_today
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
+from megtrim.cli.session.origin import read_origin
 from megtrim.cli.session.preflight import (
     expect_known_application_options,
     expect_known_folders,
@@ -318,6 +319,7 @@ def _make_request(
     return TrimRequest(
         loaded=loaded,
         today=read_today(),
+        origin=read_origin(loaded.path, processes, name=options.config.name),
         accept=accept,
         committed=options.committed,
         private=read_private(),

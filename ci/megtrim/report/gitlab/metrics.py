@@ -1,6 +1,7 @@
 """Sizes and counts as GitLab's metrics report: text in the format OpenMetrics. Pure.
 
-A merge request shows each number next to the target branch's, by its name and labels.
+A merge request shows each number next to the target branch's, by its name and labels: so no label
+holds a commit, which would make each of them another number.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from megtrim.report.text import one_line
 from megtrim.verdict.model import Verdict
 
 _ABOUT = {
+    "megtrim_build_info": "Project, configuration and version of megtrim",
     "megtrim_size_bytes": "Stripped file of an artifact",
     "megtrim_regions_kept": "Regions that were kept",
     "megtrim_regions_held": "Regions that the profile build holds",
@@ -36,6 +38,9 @@ def render(verdict: Verdict) -> str:
 
 def _list_numbers(verdict: Verdict) -> Iterator[tuple[str, Labels, int]]:
     """Yield name, labels and value, all of one name together."""
+    origin = verdict.origin
+    named = (("project", origin.project), ("config", origin.config), ("megtrim", origin.megtrim))
+    yield "megtrim_build_info", named, 1
     for artifact in verdict.artifacts:
         for size in artifact.sizes:
             labels = (("artifact", artifact.name), ("variant", size.variant))

@@ -174,11 +174,14 @@ def test_a_change_cannot_send_the_key_elsewhere(
 
 
 def test_a_key_that_is_none_is_not_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as an SSH key, which has lines."""
+    """Such as half of an SSH key, which has lines."""
     monkeypatch.setenv("MEGTRIM_ENGINE_KEY", "-----BEGIN KEY-----\nabcdefg\n-----END KEY-----")
     project.check_out("project", project.base)
     refused = project.fetch()
 
     assert refused.status == 2
-    assert "MEGTRIM_ENGINE_KEY: found something else, expected a token in one line" in refused.err
+    assert (
+        "MEGTRIM_ENGINE_KEY: found something else, expected a token in one line, or an SSH key"
+        in refused.err
+    )
     assert "abcdefg" not in refused.err + refused.out

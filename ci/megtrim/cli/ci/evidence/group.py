@@ -13,6 +13,7 @@ from megtrim.cli.ci.evidence import join as final
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes, read_today
+from megtrim.cli.session.origin import read_event_origin
 from megtrim.cli.session.setup import (
     Options,
     base_options,
@@ -262,7 +263,7 @@ def join(
         proofs=proofs,
         pending=PendingReason(pending) if pending else None,
         build_runner=build_runner,
-        repository=open_processes().env.get("GITHUB_REPOSITORY", ""),
+        origin=read_event_origin(open_processes().env, str(config or "")),
         to=to,
         today=read_today(),
     )

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from megtrim.build_spec import Origin
 from megtrim.cli.ci.evidence.previous_proofs import read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import show
 from megtrim.cli.session.invocation import BASELINE_FILE
-from megtrim.cli.session.job_summary import COMMENT_FILE, name_project, read_page
+from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.setup import open_console
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.device_jobs.times_join import join_times
@@ -68,8 +69,8 @@ class JoinRequest:
     pending: PendingReason | None
     build_runner: str
     """The runner that the workflow asks for; empty: it is not known."""
-    repository: str
-    """OWNER/NAME, for the name of the project; empty: it is not known."""
+    origin: Origin
+    """What this job knows by itself of the project and its commit."""
     to: Path
     today: date
 
@@ -99,7 +100,7 @@ def execute(order: JoinRequest, where: Links) -> int:
             _join(order, path, where)
         else:
             ending = _read_ending(path.parent / ENDING_FILE, order.config)
-            _write_ending(order.to, ending, where)
+            _write_ending(order, ending, where)
     except MegtrimError as error:
         ending = EarlyExit(
             config=order.config or DEFAULT_CONFIG,
@@ -107,7 +108,7 @@ def execute(order: JoinRequest, where: Links) -> int:
             message=error.message,
             hint=error.hint,
         )
-        _write_ending(order.to, ending, where)
+        _write_ending(order, ending, where)
         raise
     return EXIT_PASS
 
@@ -135,8 +136,8 @@ def _join(order: JoinRequest, path: Path, where: Links) -> None:
         joined = _join_times(order, verdict, bundle)
     else:
         joined = _join_proofs(order, verdict, bundle)
-    named = name_project(joined.verdict, verdict.invocation.config, order.repository)
-    _write(replace(joined, verdict=named), order.to, path.parent, where)
+    confirmed = confirm_origin(joined.verdict, order.origin)
+    _write(replace(joined, verdict=confirmed), order.to, path.parent, where)
     show(f"{joined.verdict.verdict}: {limits.clean_line(joined.verdict.headline)}")
 
 
@@ -254,10 +255,11 @@ def leave_ending(ending: EarlyExit, to: Path) -> None:
     write_atomically(to / ENDING_FILE, dump_ending(ending))
 
 
-def _write_ending(to: Path, ending: EarlyExit, where: Links) -> None:
+def _write_ending(order: JoinRequest, ending: EarlyExit, where: Links) -> None:
     """Write the report of a run without a verdict."""
+    to = order.to
     leave_ending(ending, to)
-    text = read_page(to, config=ending.config, links=where).text
+    text = read_page(to, config=ending.config, links=where, known=order.origin).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
     show(limits.clean_line(f"no verdict: {ending.message}"))

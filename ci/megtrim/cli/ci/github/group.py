@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.job_summary import read_page
+from megtrim.cli.session.origin import read_event_origin
 from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, MegtrimError, worst_exit_code
@@ -168,15 +169,16 @@ def publish(
     env = open_processes().env
     failures = _PublishFailures(open_console(quiet=False))
     event = failures.attempt(lambda: open_event(env))
-    run, repository = ("", "") if event is None else (event.run_url, event.repository)
-    links = Links(run=run, artifact=artifact)
-    page = read_page(report, config=config, links=links, repository=repository)
+    links = Links(run="" if event is None else event.run_url, artifact=artifact)
+    known = read_event_origin(env, config)
+    known = replace(known, pull_request=known.pull_request or pull_request or 0)
+    page = read_page(report, config=config, links=links, known=known)
     for problem in page.problems:
         failures.problem(problem)
     # First, and without the network: if something below fails, the text is there.
     failures.attempt(lambda: runner.add_summary(env, page.text))
-    known = None if annotated is None else read_page(annotated, config=config, links=links)
-    _annotate(page.annotations, known.annotations if known else ())
+    before = None if annotated is None else read_page(annotated, config=config, links=links)
+    _annotate(page.annotations, before.annotations if before else ())
     if event is not None:
         comment = _Comment(key=key_of(config), text=page.text, author=author)
         failures.attempt(lambda: _comment(env, event, pull_request, comment, failures))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.build_spec import Origin
 from megtrim.cli.ci.evidence import join
 from megtrim.evidence.bundle import JobPurpose, dump_bundle
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
@@ -104,7 +105,7 @@ def test_every_page_has_the_name_of_the_project(
 ) -> None:
     """The repository's: a workflow checks all of them out into a folder of one name."""
     monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
-    final_.verdict(to_json(replace(passing(), project="project")))
+    final_.verdict(to_json(replace(passing(), origin=Origin(project="project"))))
     final_.bundle()
     assert final_().status == 0
 
@@ -405,7 +406,10 @@ def test_the_end_of_another_build_is_refused(final_: Final) -> None:
     assert answer.status == 2
     assert "results/ending.json is of the configuration linux/megtrim.yaml" in answer.err
     assert "no models" not in final_.read("comment.md")
-    assert f"ended before a verdict (`{ANDROID}`)" in final_.read("comment.md").splitlines()[0]
+    assert (
+        f"ended before a verdict (`{ANDROID}`): results/ending.json is of"
+        in final_.read("comment.md").splitlines()[0]
+    )
 
 
 def test_times_of_another_configuration_are_refused(final_: Final) -> None:

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 from werkzeug import Request, Response
 
+from megtrim.build_spec import Origin
 from megtrim.errors import InputError
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.process import Command, ProcessRunner
@@ -20,7 +22,7 @@ from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.cli.support import Answer, Shell
-from unit.github.events import BASE, HEAD, environment, payload, pull_request
+from unit.github.events import BASE, HEAD, MERGE, environment, payload, pull_request
 from unit.github.support import unused_url
 from unit.verdict.examples import failing, hostile, passing
 
@@ -32,9 +34,16 @@ FORK = (
 )
 
 
-def shown(verdict: Verdict, links: Links = LINKS) -> str:
-    """Return the text of a verdict on the root of the repository acme/phone."""
-    return render(replace(verdict, project="phone"), links=links)
+def shown(
+    verdict: Verdict,
+    links: Links = LINKS,
+    *,
+    commit: str = HEAD,
+    config: str = "megtrim.yaml",
+) -> str:
+    """Return the text of a verdict on pull request 17 of the repository acme/phone."""
+    origin = Origin(project="phone", config=config, commit=commit, pull_request=17)
+    return render(replace(verdict, origin=verdict.origin.confirm(origin)), links=links)
 
 
 class Meeting(GithubDouble):
@@ -110,7 +119,8 @@ def test_everything_is_shown(job: Job) -> None:
     answer = job()
 
     text = shown(verdict)
-    assert text.splitlines()[0].endswith(" for `phone`")
+    assert " for `phone`: `trap:" in text.splitlines()[0]
+    assert f"pull request 17, commit {HEAD[:12]}." in text
     assert "actions/runs/9007" in text
     assert answer.status == 0
     assert answer.err == ""
@@ -154,7 +164,7 @@ def test_the_artifact_and_the_configuration_are_named(job: Job) -> None:
 
     links = Links(run=LINKS.run, artifact="megtrim-report")
     assert job.comments[1] == (
-        f"{render(failing(), links=links).rstrip()}\n\n"
+        f"{shown(failing(), links, config='apps/a b/megtrim.yaml').rstrip()}\n\n"
         "<!-- megtrim:report:v1:apps/a%20b/megtrim.yaml -->"
     )
     assert len(job.comments) == 2
@@ -205,8 +215,10 @@ def test_an_early_ending_is_shown(job: Job) -> None:
     answer = job("--config", "trim/megtrim.yaml")
 
     text = (
-        "### megtrim ended before a verdict (`trim/megtrim.yaml`)\n\n"
+        "## ❌ megtrim ended before a verdict for `phone` (`trim/megtrim.yaml`): "
+        "no @<!-- -->compiler\n\n"
         "````text\nno @compiler\n```\n<b>\n  install: one\n````\n\n"
+        f"megtrim {version('megtrim')}, pull request 17, commit {HEAD[:12]}. "
         "[This run](https://github.com/acme/phone/actions/runs/9007) has the rest.\n"
     )
     assert job.summary == text
@@ -233,7 +245,9 @@ def test_nothing_at_all_is_shown(job: Job) -> None:
     answer = job()
 
     assert (answer.status, answer.err) == (0, "")
-    assert job.summary.startswith("### megtrim: nothing is known\n\nThe build job left no report")
+    assert job.summary.startswith(
+        "## ⚠️ megtrim: no report for `phone`, so nothing is known\n\nThe build job left no report"
+    )
     assert job.comments == [f"{job.summary.rstrip()}\n\n{MARK}"]
 
 
@@ -259,7 +273,7 @@ def test_a_page_that_is_too_large_is_not_read(job: Job) -> None:
     answer = job()
 
     assert "report/comment.md: found more than 1,048,576 bytes" in answer.err
-    assert job.comments[0].startswith("### megtrim: nothing is known")
+    assert job.comments[0].startswith("## ⚠️ megtrim: no report for `phone`")
 
 
 # Where a comment belongs
@@ -289,17 +303,20 @@ def test_other_events_have_the_summary_alone(job: Job, name: str) -> None:
     answer = job("--pull-request", "", "--strict")
 
     assert (answer.status, answer.err) == (0, "")
-    assert job.summary == shown(passing())
+    commit = MERGE if name == "merge_group" else HEAD
+    assert job.summary == shown(passing(), commit=commit)
     assert job.github.journal == []
 
 
 def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
     """A pull request that was opened with a job's token starts no checks of its own."""
     job.event("workflow_dispatch")
-    job.leave("verdict.json", to_json(passing()))
+    unknown = replace(passing(), origin=Origin(project="phone"))
+    job.leave("verdict.json", to_json(unknown))
 
     assert job("--pull-request", "17").out == "comment on pull request 17: created\n"
-    assert len(job.comments) == 1
+    [comment] = job.comments
+    assert f", pull request 17, commit {HEAD[:12]}." in comment
 
 
 def test_the_event_s_pull_request_wins(job: Job) -> None:

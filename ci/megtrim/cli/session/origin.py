@@ -1,0 +1,96 @@
+"""What git and the CI job know of the project that a run is about; reports only show it.
+
+A commit that does not hold the configuration says nothing about it, such as that of a repository
+around a folder of someone's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+
+from megtrim.build_spec import Origin
+from megtrim.config_id import is_inside
+from megtrim.errors import MegtrimError
+from megtrim.github.event import Event, read_event
+from megtrim.process import Command, ProcessRunner
+
+_TIMEOUT_S = 120.0
+_NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)
+_NUMBER = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
+_SETTINGS = (
+    *("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"),
+    "--no-optional-locks",
+)
+
+
+def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Origin:
+    """Return what is known about the project of a configuration in a file.
+
+    ``name`` is what the configuration is called in its folder, if that is not the file's name.
+    """
+    folder, name = file.parent.resolve(), name or file.name
+    alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
+
+    def ask(*arguments: str) -> str:
+        argv = ("git", *_SETTINGS, "-C", str(folder), *arguments)
+        outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
+        return outcome.stdout if outcome.ok else ""
+
+    shown = ask("log", "-1", "--format=%H %ct").split()
+    if len(shown) != 2 or not ask("cat-file", "-s", f"HEAD:./{file.name}"):
+        return alone
+    commit, seconds = shown
+    top = PurePosixPath(ask("rev-parse", "--show-toplevel").rstrip("\n"))
+    prefix = PurePosixPath(ask("rev-parse", "--show-prefix").rstrip("\n"))
+    status = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+    remote = ask("config", "--get", "remote.origin.url").strip()
+    return Origin(
+        project=_name_project(processes.env, remote) or top.name,
+        config=str(prefix / name),
+        commit=commit,
+        committed_at=datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        changed=bool(ask(*status, "--", ".")),
+        pull_request=_pull_request(processes.env),
+        megtrim=alone.megtrim,
+    )
+
+
+def read_event_origin(env: Mapping[str, str], config: str) -> Origin:
+    """Return what a job's event says of its project, whose configuration is at ``config``."""
+    if not is_inside(config):
+        return Origin(megtrim=version("megtrim"))
+    event = _event(env)
+    return Origin(
+        project=_name_project(env, ""),
+        config=config,
+        commit=event.head_sha if event else "",
+        pull_request=_pull_request(env),
+        megtrim=version("megtrim"),
+    )
+
+
+def _name_project(env: Mapping[str, str], remote: str) -> str:
+    """Return the name that people know: a folder is that of a checkout, as a job likes it."""
+    given = (env.get("GITHUB_REPOSITORY", ""), env.get("CI_PROJECT_NAME", ""), remote)
+    names = (re.split("[/:]", each.rstrip("/"))[-1].removesuffix(".git") for each in given)
+    return next((name for name in names if _NAME.fullmatch(name)), "")
+
+
+def _pull_request(env: Mapping[str, str]) -> int:
+    event = _event(env)
+    if event is not None:
+        return event.pull_request.number if event.pull_request else 0
+    number = env.get("CI_MERGE_REQUEST_IID", "")
+    return int(number) if _NUMBER.fullmatch(number) else 0
+
+
+def _event(env: Mapping[str, str]) -> Event | None:
+    """Return the event of a job of GitHub Actions; None elsewhere."""
+    try:
+        return read_event(env)
+    except MegtrimError:
+        return None

@@ -1,0 +1,139 @@
+"""What git and a job know of the project that a run is about."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from megtrim.build_spec import Origin
+from megtrim.cli.session.origin import read_event_origin, read_origin
+from megtrim.process import ProcessRunner
+from support.source_forge import SourceForge
+from unit.github.events import HEAD, environment
+
+VERSION = version("megtrim")
+FILES = {"megtrim.yaml": "version: 1\n", "android/megtrim.yaml": "version: 1\n", "m.mge": "m"}
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> SourceForge:
+    """Repositories, and work trees of them, in a folder of their own."""
+    return SourceForge(tmp_path)
+
+
+def read(config: Path, **env: str) -> Origin:
+    """Return what is read with these variables and a path to git."""
+    return read_origin(config, ProcessRunner({"PATH": os.environ["PATH"], **env}))
+
+
+def work_tree(forge: SourceForge) -> tuple[Path, str]:
+    """Return the work tree of camera-app, and its commit."""
+    commit = forge.commit("camera-app", FILES)
+    return forge.root / "work" / "camera-app", commit
+
+
+def test_outside_of_git_a_folder_has_its_name(tmp_path: Path) -> None:
+    """A job's variables are of another project."""
+    folder = tmp_path / "MegEngine"
+    folder.mkdir()
+
+    found = read(folder / "megtrim.yaml", GITHUB_REPOSITORY="acme/kit")
+    assert found == Origin(project="MegEngine", config="megtrim.yaml", megtrim=VERSION)
+
+
+def test_git_knows_commit_and_date(forge: SourceForge) -> None:
+    """Of the project, wherever in it the configuration is."""
+    folder, commit = work_tree(forge)
+
+    assert read(folder / "android" / "megtrim.yaml") == Origin(
+        project="camera-app",
+        config="android/megtrim.yaml",
+        commit=commit,
+        committed_at="2024-01-01T00:00:00Z",
+        megtrim=VERSION,
+    )
+
+
+def test_a_configuration_may_have_a_name_of_its_own(forge: SourceForge) -> None:
+    """Its file says whether the commit holds it."""
+    folder, commit = work_tree(forge)
+    processes = ProcessRunner({"PATH": os.environ["PATH"]})
+    found = read_origin(folder / "android/megtrim.yaml", processes, name="megtrim.yaml#arm64")
+
+    assert (found.config, found.commit) == ("android/megtrim.yaml#arm64", commit)
+
+
+def test_a_clone_has_the_name_of_its_repository(forge: SourceForge) -> None:
+    """Whatever its folder is called."""
+    work_tree(forge)
+    clone = forge.root / "project"
+    forge.git("clone", "--quiet", str(forge.bare("camera-app")), str(clone))
+
+    assert read(clone / "megtrim.yaml").project == "camera-app"
+    assert read(clone / "megtrim.yaml", CI_PROJECT_NAME="lens").project == "lens"
+    given = {"GITHUB_REPOSITORY": "acme/vision", "CI_PROJECT_NAME": "lens"}
+    assert read(clone / "megtrim.yaml", **given).project == "vision"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://user:secret@forge.example/team/vision.git", "vision"),
+        ("git@forge.example:vision.git", "vision"),
+        ("ssh://forge.example/team/vision/", "vision"),
+        ("https://forge.example/%2e%2e", "camera-app"),
+    ],
+)
+def test_a_remote_names_the_project_and_shows_no_password(
+    forge: SourceForge, url: str, name: str
+) -> None:
+    """Only the last part of its address is looked at."""
+    folder, _ = work_tree(forge)
+    forge.git("-C", str(folder), "config", "remote.origin.url", url)
+
+    assert read(folder / "megtrim.yaml").project == name
+
+
+def test_a_configuration_that_is_not_committed_has_no_commit(forge: SourceForge) -> None:
+    """A repository around it says nothing about it."""
+    folder, _ = work_tree(forge)
+    (folder / "demo").mkdir()
+    (folder / "demo" / "megtrim.yaml").write_text("version: 1\n", encoding="utf-8")
+
+    found = read(folder / "demo" / "megtrim.yaml")
+    assert found == Origin(project="demo", config="megtrim.yaml", megtrim=VERSION)
+
+
+def test_changes_are_seen(forge: SourceForge) -> None:
+    """Those of the configuration's folder: the commit does not describe what was run."""
+    folder, _ = work_tree(forge)
+    (folder / "megtrim-out").mkdir()
+    assert not read(folder / "megtrim.yaml").changed
+    (folder / "m.mge").write_text("another", encoding="utf-8")
+
+    assert read(folder / "megtrim.yaml").changed
+    assert not read(folder / "android" / "megtrim.yaml").changed
+
+
+def test_a_job_knows_its_pull_request(forge: SourceForge, tmp_path: Path) -> None:
+    """By the event of GitHub, or by GitLab's variable; what is no number counts as none."""
+    folder, _ = work_tree(forge)
+    env = environment(tmp_path, "pull_request")
+
+    assert read(folder / "megtrim.yaml", **env).pull_request == 17
+    assert read(folder / "megtrim.yaml", CI_MERGE_REQUEST_IID="4").pull_request == 4
+    assert read(folder / "megtrim.yaml", CI_MERGE_REQUEST_IID="4; ls").pull_request == 0
+
+
+def test_an_event_says_what_it_knows(tmp_path: Path) -> None:
+    """A job without a checkout has nothing else."""
+    env = environment(tmp_path, "pull_request")
+
+    assert read_event_origin(env, "a/megtrim.yaml") == Origin(
+        project="phone", config="a/megtrim.yaml", commit=HEAD, pull_request=17, megtrim=VERSION
+    )
+    assert read_event_origin({}, "megtrim.yaml") == Origin(config="megtrim.yaml", megtrim=VERSION)
+    assert read_event_origin(env, "../megtrim.yaml") == Origin(megtrim=VERSION)
