@@ -9,12 +9,13 @@ from megtrim.build_spec import Variant
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import InputError
-from megtrim.pipeline.building.links import locate_named
-from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.midout.keepset import read_keep_set
+from megtrim.pipeline.building.links import KEEP_SET, locate_named
+from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task, keep_task
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.breakdown import View, break_down
@@ -42,8 +43,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
-    for cause, digest in _made_from(shipped, session).items():
-        named[f"made from {cause}"] = digest
+    kept = _keep_set_folder(session)
+    keep_set = kept.files[KEEP_SET_FILE] if kept else ""
+    named["made from"] = " ".join((keep_set, *digest_causes(shipped.inputs).values()))
     if session.request.quick:
         named["quick"] = str(session.request.quick)
     named["origin"] = dump(session.request.origin)
@@ -94,12 +96,23 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
 
 
 def _made_from(shipped: StageFolder, session: Session) -> dict[str, str]:
-    """Return a digest of each cause that can change what ships."""
-    models = {
-        f"model {model.name}": sha256_file(session.request.path(model.file))
-        for model in session.request.config.models
-    }
-    return digest_causes({**shipped.inputs, **models})
+    """Return a digest of each cause that can change what ships.
+
+    A list of functions also names the link that it is of, so the functions stand in its place.
+    """
+    inputs = dict(shipped.inputs)
+    if kept := _keep_set_folder(session):
+        keep = read_keep_set(kept.file(KEEP_SET_FILE))
+        inputs |= {
+            f"model of {each.id}": f"{each.model_sha256} {' '.join(each.arguments)}"
+            for each in keep.scenarios
+        }
+        inputs[KEEP_SET] = "\n".join((*map(str, keep.regions()), *keep.functions()))
+    return digest_causes(inputs)
+
+
+def _keep_set_folder(session: Session) -> StageFolder | None:
+    return session.results.done.get(keep_task(session.request.config))
 
 
 def _name_bytes(

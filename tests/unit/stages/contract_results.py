@@ -88,7 +88,12 @@ LEFT: tuple[Left, ...] = (
         where=(*HERE, "brought functions"),
     ),
     Left(task="header/keepset", file="include/*", rest=TRIMS),
-    Left(task="header/keepset", file="keepset.json", rest="verify/* neighbours/*", where=REGION),
+    Left(
+        task="header/keepset",
+        file="keepset.json",
+        rest="verify/* neighbours/* size/artifacts",
+        where=REGION,
+    ),
     Left(task="header/keepset", file="keepset.json", rest="functions/keepset"),
     Left(
         task="functions/linked",
@@ -96,7 +101,11 @@ LEFT: tuple[Left, ...] = (
         rest=f"functions/keepset {LINKS}"
         + "".join(f" functions/{each}" for each in (*ENGINES, "m/app@any")),
     ),
-    Left(task="functions/keepset", file="keepset.json", rest=f"{LINKS} verify/* neighbours/*"),
+    Left(
+        task="functions/keepset",
+        file="keepset.json",
+        rest=f"{LINKS} verify/* neighbours/* size/artifacts",
+    ),
     Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
     Left(task="verdict/verdict", file="verdict.json", rest="report/report"),
 )
