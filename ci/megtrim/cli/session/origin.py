@@ -34,6 +34,8 @@ def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Orig
     """
     folder, name = file.parent.resolve(), name or file.name
     alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
+    if processes.which("git") is None:
+        return alone
 
     def ask(*arguments: str) -> str:
         argv = ("git", *_SETTINGS, "-C", str(folder), *arguments)

@@ -44,6 +44,14 @@ def test_outside_of_git_a_folder_has_its_name(tmp_path: Path) -> None:
     assert found == Origin(project="MegEngine", config="megtrim.yaml", megtrim=VERSION)
 
 
+def test_without_git_a_folder_has_its_name(forge: SourceForge, tmp_path: Path) -> None:
+    """A machine that has none trims all the same."""
+    folder, _ = work_tree(forge)
+
+    found = read_origin(folder / "megtrim.yaml", ProcessRunner({"PATH": str(tmp_path)}))
+    assert found == Origin(project="camera-app", config="megtrim.yaml", megtrim=VERSION)
+
+
 def test_git_knows_commit_and_date(forge: SourceForge) -> None:
     """Of the project, wherever in it the configuration is."""
     folder, commit = work_tree(forge)
