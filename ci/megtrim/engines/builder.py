@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import (
+    UNSTRIPPED,
     BuildRecord,
     BuildScript,
     BuildSpec,
@@ -66,21 +67,17 @@ class Builder:
         progress: Progress,
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> BuildRecord:
-        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``.
-
-        Of the reduced variant, which ships, ``unstripped/`` keeps the symbols.
-        """
+        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``."""
         tree = _tree(spec, work)
         found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
             artifacts = (
                 *self._collect(spec, tree, folder, applications),
-                *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
+                *(
+                    self._copy_stripped(program, name, folder, spec.variant)
+                    for name, program in programs.items()
+                ),
             )
-            if spec.variant is Variant.REDUCED and self._toolchain.strip:
-                for name, _ in artifacts:
-                    built = programs.get(name) or _find_artifact(tree.build, name)
-                    _copy(built, folder / "unstripped" / name)
         return BuildRecord(
             artifacts=artifacts,
             translation_units=found.units,
@@ -300,9 +297,8 @@ class Builder:
         for target in spec.targets:
             if target in archives:
                 continue
-            artifacts.append(
-                self._copy_stripped(_find_artifact(tree.build, target), target, folder)
-            )
+            built = _find_artifact(tree.build, target)
+            artifacts.append(self._copy_stripped(built, target, folder, spec.variant))
         return tuple(artifacts)
 
     def _build_environment(
@@ -319,9 +315,15 @@ class Builder:
             progress=progress,
         )
 
-    def _copy_stripped(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
-        """Copy a file of the build to the stage's folder, stripped."""
-        copy = _copy(built, folder / "bin" / name)
+    def _copy_stripped(
+        self, built: Path, name: str, folder: Path, variant: Variant
+    ) -> tuple[str, str]:
+        """Copy a file of the build to the stage's folder, stripped; what ships, also as it is."""
+        copy = folder / "bin" / name
+        copies = (copy, *((folder / UNSTRIPPED / name,) * (variant is Variant.REDUCED)))
+        for each in copies:
+            each.parent.mkdir(exist_ok=True)
+            shutil.copy2(built, each)
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))
@@ -346,12 +348,6 @@ def _guard_tree(tree: WorkTree) -> Iterator[None]:
 
 def _since(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
-
-
-def _copy(built: Path, copy: Path) -> Path:
-    copy.parent.mkdir(exist_ok=True)
-    shutil.copy2(built, copy)
-    return copy
 
 
 def _find_artifact(build: Path, target: str) -> Path:

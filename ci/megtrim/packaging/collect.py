@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from megtrim.build_spec import EngineLibrary, Link, Linkage
+from megtrim.build_spec import EngineLibrary, Linkage
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.packaging.files import ReleaseFile, from_path, from_text
-from megtrim.pipeline.building.links import locate_unstripped
+from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.running.scenario_runs import cache_of
 from megtrim.pipeline.session import Session
@@ -43,7 +44,6 @@ from megtrim.verdict.model import Verdict, parse_verdict
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
 _BUILT = "bin/"
-_UNSTRIPPED = "unstripped/"
 _SHARED_SUFFIX = ".so"
 _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, Stage.REDUCE})
 """Stages whose results a program is made from; the others measure and judge it."""
@@ -209,9 +209,7 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
     done = session.results.done
     builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
     for each in contents.artifacts:
-        linked_again = (builds[0], locate_unstripped(Link.SHIPPED, each.name))
-        places = (linked_again, *((build, f"{_UNSTRIPPED}{each.name}") for build in builds))
-        for build, name in places:
-            if name in build.files:
-                yield _from_stage(f"{SYMBOLS}/{each.name}", build, name)
-                break
+        found = ((build, locate_named(build, each.name)) for build in builds)
+        named = ((build, at) for build, at in found if at and build.files[at] != each.sha256)
+        for build, at in itertools.islice(named, 1):
+            yield _from_stage(f"{SYMBOLS}/{each.name}", build, at)
