@@ -48,6 +48,7 @@ LONGEST = (
     "images/test_trim.py",
     "integration/test_miniature_trees.py",
     "act/test_faults.py",
+    "act/test_release.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
     "integration/test_chain.py",

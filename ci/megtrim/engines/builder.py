@@ -67,10 +67,7 @@ class Builder:
         progress: Progress,
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> BuildRecord:
-        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``.
-
-        Of the reduced variant, which ships, ``unstripped/`` keeps the symbols.
-        """
+        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``."""
         tree = _tree(spec, work)
         found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
         with _guard_tree(tree):
@@ -322,10 +319,12 @@ class Builder:
         self, built: Path, name: str, folder: Path, variant: Variant
     ) -> tuple[str, str]:
         """Copy a file of the build to the stage's folder, stripped; what ships, also as it is."""
-        copy = _copy(built, folder / "bin" / name)
+        copy = folder / "bin" / name
+        copies = (copy, *((folder / UNSTRIPPED / name,) * (variant is Variant.REDUCED)))
+        for each in copies:
+            each.parent.mkdir(exist_ok=True)
+            shutil.copy2(built, each)
         if self._toolchain.strip:
-            if variant is Variant.REDUCED:
-                _copy(built, folder / UNSTRIPPED / name)
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))
 
@@ -349,12 +348,6 @@ def _guard_tree(tree: WorkTree) -> Iterator[None]:
 
 def _since(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None else now - before
-
-
-def _copy(built: Path, copy: Path) -> Path:
-    copy.parent.mkdir(exist_ok=True)
-    shutil.copy2(built, copy)
-    return copy
 
 
 def _find_artifact(build: Path, target: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
@@ -208,7 +209,7 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
     done = session.results.done
     builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
     for each in contents.artifacts:
-        for build in builds:
-            if name := locate_named(build, each.name):
-                yield _from_stage(f"{SYMBOLS}/{each.name}", build, name)
-                break
+        found = ((build, locate_named(build, each.name)) for build in builds)
+        named = ((build, at) for build, at in found if at and build.files[at] != each.sha256)
+        for build, at in itertools.islice(named, 1):
+            yield _from_stage(f"{SYMBOLS}/{each.name}", build, at)

@@ -57,6 +57,25 @@ def test_everything_at_once(team: Shell) -> None:
     assert given(team.folder, WRITTEN[1])["keep-set"] == "megtrim/keepset"
 
 
+def test_the_caller_of_releases_is_written_if_it_is_asked_for(team: Shell) -> None:
+    """Also later, next to the others, which stay."""
+    assert team("init", "tiny-vgg.sample", *KIT).status == 0
+    answer = team("init", *KIT, "--release")
+
+    name = ".github/workflows/megtrim-release.yml"
+    assert (answer.status, answer.out.count("wrote ")) == (0, 1)
+    assert given(team.folder, name) == {"config": "megtrim.yaml"}
+
+
+def test_releases_without_workflows_are_refused(team: Shell) -> None:
+    """Nothing would make them."""
+    answer = team("init", "tiny-vgg.sample", "--release")
+
+    assert answer.status == 2
+    assert "--release writes a workflow: it needs --github" in answer.err
+    assert not (team.folder / "megtrim.yaml").exists()
+
+
 def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
     """Below the repository's top folder; a second time nothing is left to write."""
     team.model("resnet18-s.mge")
