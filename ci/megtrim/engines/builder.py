@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,11 @@ from megtrim.build_spec import (
     BuildRecord,
     BuildScript,
     BuildSpec,
+    Link,
     LinkSpec,
     RebuiltSources,
     Toolchain,
+    Variant,
 )
 from megtrim.engines import application, generated_files, header_check, host_tools, source_copy
 from megtrim.engines.application import ApplicationSpec, BuildEnvironment
@@ -73,6 +75,9 @@ class Builder:
                 *self._collect(spec, tree, folder, applications),
                 *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
             )
+            if spec.variant is Variant.REDUCED:
+                for name, _ in artifacts:
+                    self._keep_symbols(name, tree, folder, applications)
         return BuildRecord(
             artifacts=artifacts,
             translation_units=found.units,
@@ -319,6 +324,25 @@ class Builder:
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))
+
+    def _keep_symbols(
+        self, name: str, tree: WorkTree, folder: Path, applications: tuple[ApplicationSpec, ...]
+    ) -> None:
+        """Put a program's twin with symbols where a link that ships has it, to look up crashes.
+
+        If the toolchain strips as it links, it is linked once more; a program whose link cannot be
+        repeated has no twin.
+        """
+        link_env = self._link_environment(name, Link.SHIPPED, tree, folder, applications)
+        built = _find_artifact(link_env.build, name)
+        if self._toolchain.strip:
+            twin = folder / relink.LINKS / Link.SHIPPED / name
+            twin.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(built, twin)
+            return
+        spec = LinkSpec(target=name, label=Link.SHIPPED, strip=False)
+        with suppress(InputError, ProductFailure):
+            relink.make(spec, built, link_env, folder)
 
 
 def _tree(spec: BuildSpec, work: Path) -> WorkTree:

@@ -1,0 +1,117 @@
+"""The trimmed programs of a folder of results, as crashes are looked up in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megtrim.build_spec import Link
+from megtrim.crashes.program import TrimmedProgram, read_unfolded
+from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
+from megtrim.errors import InputError
+from megtrim.functions.calls import Disassembly
+from megtrim.functions.linker_script import STUB, is_stub
+from megtrim.midout.header import LEFT_OUT
+from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+)
+from megtrim.plan.graph import FUNCTIONS, HEADER, LINKED, REDUCED, Stage, task_name
+from megtrim.store import StageFolder, Store
+
+_BINARIES = "bin/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedTrim:
+    """What the newest trim in a folder of results made."""
+
+    programs: tuple[TrimmedProgram, ...]
+    """Those whose twin with symbols is there, at least one."""
+    keep: KeepSet
+
+
+def read_newest(store: Store) -> FinishedTrim:
+    """Read the newest trim. Raises InputError if there is none, or none with symbols."""
+    reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
+    keep = _read_keep_set(reduced, store) if reduced else None
+    if reduced is None or keep is None:
+        msg = f"there is no trimmed program in {store.root} yet"
+        raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
+    names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]
+    twins = {name: linking.locate_unstripped(Link.SHIPPED, name) for name in names}
+    programs = tuple(
+        _read_program(name, reduced, keep, store)
+        for name, twin in sorted(twins.items())
+        if twin in reduced.files
+    )
+    if not programs:
+        msg = f"{reduced.path}: no program has a twin with symbols"
+        raise InputError(msg, hint="its link cannot be repeated: choose another toolchain")
+    return FinishedTrim(programs=programs, keep=keep)
+
+
+def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
+    """Read the keep set that the program was made of."""
+    digest = reduced.inputs.get(linking.KEEP_SET)
+    if digest is None:
+        made = store.previous(Stage.HEADER, HeaderResult, task_name(HEADER))
+    else:
+        made = store.previous(
+            Stage.FUNCTIONS,
+            FunctionsKeepSetResult,
+            task_name(FUNCTIONS),
+            fits=lambda folder: folder.files.get(KEEP_SET_FILE) == digest,
+        )
+    return read_keep_set(made.file(KEEP_SET_FILE)) if made else None
+
+
+def _read_program(name: str, reduced: StageFolder, keep: KeepSet, store: Store) -> TrimmedProgram:
+    twin = reduced.file(linking.locate_unstripped(Link.SHIPPED, name))
+    table = parse_table(read_linked(twin), source=str(twin))
+    listed = DROPPED_FILE.format(target=name)
+    dropped: tuple[str, ...] = ()
+    if listed in reduced.files:
+        dropped = tuple(reduced.file(listed).read_text(encoding="utf-8").split())
+    unfolded = _find_unfolded(name, reduced, store) if dropped else None
+    code, pointers = unfolded if unfolded else (None, None)
+    return TrimmedProgram(
+        name=name,
+        shipped=read_linked(reduced.file(f"{_BINARIES}{name}")),
+        table=table,
+        dropped=dropped,
+        unfolded=code,
+        pointers=pointers,
+        trims_regions=bool(keep.regions()),
+        crash_ids=_has_crash_ids(table),
+    )
+
+
+def _find_unfolded(
+    name: str, reduced: StageFolder, store: Store
+) -> tuple[Disassembly, frozenset[int] | None] | None:
+    made = store.previous(
+        Stage.FUNCTIONS,
+        UnfoldedLinksResult,
+        task_name(LINKED),
+        fits=lambda folder: (
+            folder.result_as(UnfoldedLinksResult).links.get(name)
+            == reduced.inputs.get(f"link {name}")
+        ),
+    )
+    if made is None:
+        return None
+    program = made.file(linking.locate_unstripped(Link.UNFOLDED, name))
+    return read_unfolded(read_linked(program), source=str(program))
+
+
+def _has_crash_ids(table: FunctionTable) -> bool:
+    """Return whether functions or regions that are left out have traps of their own."""
+    return any(
+        LEFT_OUT in each.name or (is_stub(each.name) and each.name != STUB)
+        for each in table.functions
+    )
