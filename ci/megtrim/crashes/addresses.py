@@ -31,7 +31,7 @@ def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -
         return _in_file(frame, program)
     mapping = _mapping_at(frame.pc, report)
     if mapping is not None:
-        return CrashSite(addresses=_unmapped(frame.pc, mapping, program))
+        return CrashSite(addresses=_locate(frame.pc, mapping, program))
     if program.is_fixed or program.word(frame.pc, 1):
         return CrashSite(addresses=(frame.pc,))
     same = tuple(each for each in program.traps if not (each - frame.pc) % _PAGE_BYTES)
@@ -77,7 +77,7 @@ def _mapping_at(address: int, report: CrashReport) -> MappedFile | None:
     return next((each for each in report.mappings if each.start <= address < each.end), None)
 
 
-def _unmapped(pc: int, mapping: MappedFile, program: TrimmedProgram) -> tuple[int, ...]:
+def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> tuple[int, ...]:
     """Return the file's addresses of what a mapping has at ``pc``."""
     within = pc - mapping.start
     if mapping.offset is None or any(mark in mapping.file for mark in _APK):

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from megtrim.crashes.lookup import CrashFinding, LeftOutKind
+from megtrim.crashes.lookup import CandidateKind, CrashFinding
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.region import Region
@@ -30,11 +30,11 @@ def nearest_scenario(
     if len(keep.scenarios) == 1:
         return keep.scenarios[0]
     names = {*finding.stack, *_callers(finding, programs)}
-    names |= {e.linkage_name for e in finding.candidates if e.kind is LeftOutKind.REGION_WITHIN}
+    names |= {e.linkage_name for e in finding.candidates if e.kind is CandidateKind.REGION_WITHIN}
     tags = {
         Region.parse(each.name).tag
         for each in finding.candidates
-        if each.kind is LeftOutKind.REGION
+        if each.kind is CandidateKind.REGION
     }
     best, most = None, 0
     for record in keep.scenarios:
@@ -47,7 +47,7 @@ def nearest_scenario(
 
 def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
     """Return the lines of megtrim.yaml that keep the candidates that are functions."""
-    names = [each.name for each in finding.candidates if each.kind is LeftOutKind.FUNCTION]
+    names = [each.name for each in finding.candidates if each.kind is CandidateKind.FUNCTION]
     patterns = (json.dumps(_SPECIAL.sub(r"[\g<0>]", name), ensure_ascii=False) for name in names)
     return ("trim:", "  keep:", *(f"    - {each}" for each in patterns)) if names else ()
 

@@ -35,7 +35,7 @@ _NO_REGION = (
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
 
-class LeftOutKind(StrEnum):
+class CandidateKind(StrEnum):
     """What may be missing at the place of a crash."""
 
     FUNCTION = "function"
@@ -55,10 +55,10 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class CrashCandidate:
     """A function or region that may have been left out."""
 
-    kind: LeftOutKind
+    kind: CandidateKind
     name: str
     """As people read it."""
     linkage_name: str = ""
@@ -72,7 +72,7 @@ class CrashFinding:
     cause: Cause
     text: str
     program: str = ""
-    candidates: tuple[LeftOut, ...] = ()
+    candidates: tuple[CrashCandidate, ...] = ()
     """Sorted; one if the cause is certain."""
     why_several: tuple[str, ...] = ()
     """Why the answer is not certain, or not only one."""
@@ -141,7 +141,7 @@ def _look_up_in(
         return _innocent(_describe_place(site, program), program.name, stack)
     if site.why_several and len(site.addresses) > 1:
         doubts = (*doubts, site.why_several)
-    candidates: list[LeftOut] = []
+    candidates: list[CrashCandidate] = []
     for address in traps:
         found, why = _left_out_at(address, report, program)
         candidates += found
@@ -150,7 +150,7 @@ def _look_up_in(
         text = f"{_describe_place(site, program)}: the program's own trap, such as an engine error"
         return _innocent(text, program.name, stack)
     several = _unique(candidates)
-    certain = len(several) == 1 and not doubts and several[0].kind is not LeftOutKind.REGION_WITHIN
+    certain = len(several) == 1 and not doubts
     return CrashFinding(
         cause=Cause.LEFT_OUT if certain else Cause.CANDIDATES,
         text="it was left out" if certain else "one of these was left out",
@@ -163,7 +163,7 @@ def _look_up_in(
 
 def _left_out_at(
     address: int, report: CrashReport, program: TrimmedProgram
-) -> tuple[list[LeftOut], tuple[str, ...]]:
+) -> tuple[list[CrashCandidate], tuple[str, ...]]:
     """Return what may have been left out at a trap, and why it is not only one."""
     here = program.table.at(address)
     dropped = {*program.dropped}
@@ -199,16 +199,16 @@ def _narrow(
     return left, (f"{shared}, and the report does not show a direct call of it",)
 
 
-def _function(name: str) -> LeftOut:
+def _function(name: str) -> CrashCandidate:
     region = _region_of(name)
     if region is not None:
-        return LeftOut(kind=LeftOutKind.REGION, name=str(region))
-    return LeftOut(kind=LeftOutKind.FUNCTION, name=_readable(name), linkage_name=name)
+        return CrashCandidate(kind=CandidateKind.REGION, name=str(region))
+    return CrashCandidate(kind=CandidateKind.FUNCTION, name=_readable(name), linkage_name=name)
 
 
-def _within(function: Function) -> LeftOut:
+def _within(function: Function) -> CrashCandidate:
     name = function.name
-    return LeftOut(kind=LeftOutKind.REGION_WITHIN, name=_readable(name), linkage_name=name)
+    return CrashCandidate(kind=CandidateKind.REGION_WITHIN, name=_readable(name), linkage_name=name)
 
 
 def _region_of(name: str) -> Region | None:
@@ -249,5 +249,5 @@ def _innocent(text: str, program: str = "", stack: tuple[str, ...] = ()) -> Cras
     return CrashFinding(cause=Cause.NOT_TRIMMING, text=text, program=program, stack=stack)
 
 
-def _unique(candidates: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:
     return tuple(sorted({*candidates}, key=lambda each: (each.kind, each.name, each.linkage_name)))

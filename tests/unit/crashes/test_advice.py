@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
-from megtrim.crashes.lookup import Cause, CrashFinding, LeftOut, LeftOutKind
+from megtrim.crashes.lookup import CandidateKind, Cause, CrashCandidate, CrashFinding
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
 from unit.crashes.made_programs import FIRST, program
@@ -28,14 +28,14 @@ def keep() -> KeepSet:
     )
 
 
-def finding(*candidates: LeftOut, stack: tuple[str, ...] = ()) -> CrashFinding:
+def finding(*candidates: CrashCandidate, stack: tuple[str, ...] = ()) -> CrashFinding:
     return CrashFinding(
         cause=Cause.CANDIDATES, text="t", program="app", candidates=candidates, stack=stack
     )
 
 
-def function(name: str, linkage_name: str) -> LeftOut:
-    return LeftOut(kind=LeftOutKind.FUNCTION, name=name, linkage_name=linkage_name)
+def function(name: str, linkage_name: str) -> CrashCandidate:
+    return CrashCandidate(kind=CandidateKind.FUNCTION, name=name, linkage_name=linkage_name)
 
 
 def nearest(found: CrashFinding) -> str:
@@ -45,7 +45,7 @@ def nearest(found: CrashFinding) -> str:
 
 def test_the_nearest_scenario() -> None:
     """It runs what is on the stack, what calls it, or regions of its tag."""
-    region = LeftOut(kind=LeftOutKind.REGION, name="kern<3>")
+    region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
 
     assert nearest(finding(stack=("_Z5staysv",))) == "m/one@c"
     assert nearest(finding(function("first()", FIRST))) == "m/one@c"
@@ -59,9 +59,8 @@ def test_the_nearest_scenario() -> None:
 
 def test_lines_that_keep_functions() -> None:
     """As patterns, in which brackets have a meaning."""
-    found = finding(
-        function("a::operator[](int*)", "_Zx"), LeftOut(kind=LeftOutKind.REGION, name="kern<3>")
-    )
+    region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
+    found = finding(function("a::operator[](int*)", "_Zx"), region)
 
     assert keep_lines(found) == ("trim:", "  keep:", '    - "a::operator[[]](int[*])"')
     assert keep_lines(finding()) == ()

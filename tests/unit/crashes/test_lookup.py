@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.crashes.lookup import Cause, CrashFinding, LeftOutKind, look_up
+from megtrim.crashes.lookup import CandidateKind, Cause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_address, parse_report
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, program
@@ -26,12 +26,12 @@ def names(finding: CrashFinding) -> list[str]:
 @pytest.mark.parametrize(
     ("at", "kind", "name"),
     [
-        (STUB_AT, LeftOutKind.FUNCTION, "first()"),
-        (STUB_AT + 4, LeftOutKind.FUNCTION, "second(int)"),
-        (STUB_AT + 8, LeftOutKind.REGION, "kern<3>"),
+        (STUB_AT, CandidateKind.FUNCTION, "first()"),
+        (STUB_AT + 4, CandidateKind.FUNCTION, "second(int)"),
+        (STUB_AT + 8, CandidateKind.REGION, "kern<3>"),
     ],
 )
-def test_crash_ids_make_it_certain(at: int, kind: LeftOutKind, name: str) -> None:
+def test_crash_ids_make_it_certain(at: int, kind: CandidateKind, name: str) -> None:
     """With the build id, one address is one function or region."""
     finding = found(numbered(), at)
 
@@ -65,7 +65,7 @@ def test_a_trap_within_a_function_that_stays() -> None:
 
     assert finding.cause is Cause.CANDIDATES
     assert [(e.kind, e.name) for e in finding.candidates] == [
-        (LeftOutKind.REGION_WITHIN, "stays()")
+        (CandidateKind.REGION_WITHIN, "stays()")
     ]
     for made in (program(), numbered()):
         other = found(made, STAYS + 8)

@@ -1,4 +1,4 @@
-"""``megtrim explain --crash FILE``: what a crash in the field lacked, by the newest trim."""
+"""``megtrim explain --crash FILE``: what a crash in the field needed, by the newest trim."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
-from megtrim.crashes.lookup import Cause, CrashFinding, LeftOut, LeftOutKind, look_up
+from megtrim.crashes.lookup import CandidateKind, Cause, CrashCandidate, CrashFinding, look_up
 from megtrim.crashes.report import (
     MAX_REPORT_BYTES,
     CrashReport,
@@ -64,8 +64,8 @@ def _read(crash: Path | None, address: str | None) -> CrashReport:
     return parse_report(data, source=str(crash))
 
 
-def _describe(each: LeftOut) -> str:
-    what = "a region of" if each.kind is LeftOutKind.REGION_WITHIN else f"the {each.kind}"
+def _describe(each: CrashCandidate) -> str:
+    what = "a region of" if each.kind is CandidateKind.REGION_WITHIN else f"the {each.kind}"
     return f"{what} {each.name}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.explain_crash import explain_crash
+from megtrim.cli.explain.crash import explain_crash
 from megtrim.cli.options import DEFAULT_OUT
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import invocation_of
@@ -48,7 +48,7 @@ Examples:
   megtrim explain megdnn_fp32_sgemv             a tag
   megtrim explain 'megdnn_fp32_sgemv<-1290123641>'
   megtrim explain my::session::run              a function, if functions are trimmed
-  megtrim explain --crash tombstone_04          what a crash in the field lacked
+  megtrim explain --crash tombstone_04          what a crash in the field needed
   megtrim explain --address 0x1a2b4
 """
 )
