@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import (
+    UNSTRIPPED,
     BuildRecord,
     BuildScript,
     BuildSpec,
-    Link,
     LinkSpec,
     RebuiltSources,
     Toolchain,
@@ -73,11 +73,11 @@ class Builder:
         with _guard_tree(tree):
             artifacts = (
                 *self._collect(spec, tree, folder, applications),
-                *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
+                *(
+                    self._copy_stripped(program, name, folder, spec.variant)
+                    for name, program in programs.items()
+                ),
             )
-            if spec.variant is Variant.REDUCED:
-                for name, _ in artifacts:
-                    self._keep_symbols(name, tree, folder, applications)
         return BuildRecord(
             artifacts=artifacts,
             translation_units=found.units,
@@ -297,9 +297,8 @@ class Builder:
         for target in spec.targets:
             if target in archives:
                 continue
-            artifacts.append(
-                self._copy_stripped(_find_artifact(tree.build, target), target, folder)
-            )
+            built = _find_artifact(tree.build, target)
+            artifacts.append(self._copy_stripped(built, target, folder, spec.variant))
         return tuple(artifacts)
 
     def _build_environment(
@@ -316,33 +315,18 @@ class Builder:
             progress=progress,
         )
 
-    def _copy_stripped(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
-        """Copy a file of the build to the stage's folder, stripped."""
+    def _copy_stripped(
+        self, built: Path, name: str, folder: Path, variant: Variant
+    ) -> tuple[str, str]:
+        """Copy a file of the build to the stage's folder, stripped; what ships, also as it is."""
         copy = folder / "bin" / name
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copy2(built, copy)
+        copies = (copy, *((folder / UNSTRIPPED / name,) * (variant is Variant.REDUCED)))
+        for each in copies:
+            each.parent.mkdir(exist_ok=True)
+            shutil.copy2(built, each)
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))
-
-    def _keep_symbols(
-        self, name: str, tree: WorkTree, folder: Path, applications: tuple[ApplicationSpec, ...]
-    ) -> None:
-        """Put a program's twin with symbols where a link that ships has it, to look up crashes.
-
-        If the toolchain strips as it links, it is linked once more; a program whose link cannot be
-        repeated has no twin.
-        """
-        link_env = self._link_environment(name, Link.SHIPPED, tree, folder, applications)
-        built = _find_artifact(link_env.build, name)
-        if self._toolchain.strip:
-            twin = folder / relink.LINKS / Link.SHIPPED / name
-            twin.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(built, twin)
-            return
-        spec = LinkSpec(target=name, label=Link.SHIPPED, strip=False)
-        with suppress(InputError, ProductFailure):
-            relink.make(spec, built, link_env, folder)
 
 
 def _tree(spec: BuildSpec, work: Path) -> WorkTree:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from megtrim.build_spec import Link
 from megtrim.crashes.program import TrimmedProgram, read_unfolded
-from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
+from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.linker_script import STUB, is_stub
@@ -43,15 +43,14 @@ def read_newest(store: Store) -> FinishedTrim:
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
     names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]
-    twins = {name: linking.locate_unstripped(Link.SHIPPED, name) for name in names}
+    twins = {name: _read_twin(name, reduced) for name in sorted(names)}
     programs = tuple(
-        _read_program(name, reduced, keep, store)
-        for name, twin in sorted(twins.items())
-        if twin in reduced.files
+        _read_program(name, table, reduced, keep, store) for name, table in twins.items() if table
     )
     if not programs:
         msg = f"{reduced.path}: no program has a twin with symbols"
-        raise InputError(msg, hint="its link cannot be repeated: choose another toolchain")
+        hint = "this toolchain strips while it links: use another one, or trim.level: function"
+        raise InputError(msg, hint=hint)
     return FinishedTrim(programs=programs, keep=keep)
 
 
@@ -70,9 +69,21 @@ def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
     return read_keep_set(made.file(KEEP_SET_FILE)) if made else None
 
 
-def _read_program(name: str, reduced: StageFolder, keep: KeepSet, store: Store) -> TrimmedProgram:
-    twin = reduced.file(linking.locate_unstripped(Link.SHIPPED, name))
-    table = parse_table(read_linked(twin), source=str(twin))
+def _read_twin(name: str, reduced: StageFolder) -> FunctionTable | None:
+    """Return the functions of a program's twin, None if there is none with symbols."""
+    place = linking.locate_named(reduced, name)
+    if not place:
+        return None
+    twin = reduced.file(place)
+    try:
+        return read_table(twin)
+    except InputError:
+        return None  # stripped by the linker, or of a machine whose functions megtrim cannot read
+
+
+def _read_program(
+    name: str, table: FunctionTable, reduced: StageFolder, keep: KeepSet, store: Store
+) -> TrimmedProgram:
     listed = DROPPED_FILE.format(target=name)
     dropped: tuple[str, ...] = ()
     if listed in reduced.files:
