@@ -71,7 +71,7 @@ def trims(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shipped, Shipped]:
         config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
         config["budgets"] = []
         project.write(config)
-        ended = project.run("trim")
+        ended = project.run("trim", "--accept")
         assert ended.rc == 0, ended.stderr
         (program,) = read_newest(Store(project.out)).programs
         file = project.folder / f"{program.name}-{crash_ids}"
