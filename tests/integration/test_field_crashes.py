@@ -14,7 +14,7 @@ from statistics import median
 
 import pytest
 
-from megtrim.crashes.lookup import Cause, CrashFinding, look_up
+from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
 from megtrim.elf.symbol_table import Function
@@ -126,7 +126,7 @@ def test_without_crash_ids_the_truth_is_among_the_candidates(
     counts = []
     for at, name in known.items():
         finding = plain.look_up(stub, at + 4)
-        assert finding.cause is Cause.CANDIDATES
+        assert finding.cause is CrashCause.CANDIDATES
         assert name in {each.linkage_name for each in finding.candidates}
         assert name in {each.linkage_name for each in alone.candidates}
         counts.append(len(finding.candidates))
@@ -145,7 +145,7 @@ def test_with_crash_ids_each_stub_is_one_name(trims: tuple[Shipped, Shipped]) ->
         finding = numbered.look_up(each.address)
         (candidate,) = finding.candidates
         number = int.from_bytes(program.word(each.address, 4), "little") >> 5 & 0xFFFF
-        assert finding.cause is Cause.LEFT_OUT
+        assert finding.cause is CrashCause.LEFT_OUT
         assert candidate.linkage_name in ("", program.dropped[number])
 
 
@@ -164,7 +164,7 @@ def test_real_crashes(trims: tuple[Shipped, Shipped], tmp_path: Path) -> None:
             found.append(each.look_up(crash.pc - crash.base, crash.caller - crash.base))
         shared, exact = found
         (candidate,) = exact.candidates
-        assert (shared.cause, exact.cause) == (Cause.CANDIDATES, Cause.LEFT_OUT)
+        assert (shared.cause, exact.cause) == (CrashCause.CANDIDATES, CrashCause.LEFT_OUT)
         names.add(candidate.name)
         if candidate.linkage_name:
             assert candidate in shared.candidates
@@ -183,5 +183,5 @@ def test_the_engines_own_error_is_no_fault_of_trimming(
     assert crash is not None
 
     finding = numbered.look_up(crash.pc - crash.base, crash.caller - crash.base)
-    assert (finding.cause, finding.candidates) == (Cause.NOT_TRIMMING, ())
+    assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
     assert "the program's own trap" in finding.text

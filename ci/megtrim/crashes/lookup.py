@@ -44,7 +44,7 @@ class CandidateKind(StrEnum):
     """A region of this function, which stays itself."""
 
 
-class Cause(StrEnum):
+class CrashCause(StrEnum):
     """What a crash was."""
 
     LEFT_OUT = "left out"
@@ -69,7 +69,7 @@ class CrashCandidate:
 class CrashFinding:
     """What a crash was, as far as a report and a program show it."""
 
-    cause: Cause
+    cause: CrashCause
     text: str
     program: str = ""
     candidates: tuple[CrashCandidate, ...] = ()
@@ -94,11 +94,11 @@ def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFin
         return found
     named, doubts = found
     findings = [_look_up_in(each, report, doubts) for each in named]
-    guilty = [each for each in findings if each.cause is not Cause.NOT_TRIMMING]
+    guilty = [each for each in findings if each.cause is not CrashCause.NOT_TRIMMING]
     if len(guilty) < 2:
         return (guilty or findings)[0]
     return CrashFinding(
-        cause=Cause.CANDIDATES,
+        cause=CrashCause.CANDIDATES,
         text="one of these was left out",
         program=", ".join(each.program for each in guilty),
         candidates=_unique(one for each in guilty for one in each.candidates),
@@ -152,7 +152,7 @@ def _look_up_in(
     several = _unique(candidates)
     certain = len(several) == 1 and not doubts
     return CrashFinding(
-        cause=Cause.LEFT_OUT if certain else Cause.CANDIDATES,
+        cause=CrashCause.LEFT_OUT if certain else CrashCause.CANDIDATES,
         text="it was left out" if certain else "one of these was left out",
         program=program.name,
         candidates=several,
@@ -246,7 +246,7 @@ def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
 
 
 def _innocent(text: str, program: str = "", stack: tuple[str, ...] = ()) -> CrashFinding:
-    return CrashFinding(cause=Cause.NOT_TRIMMING, text=text, program=program, stack=stack)
+    return CrashFinding(cause=CrashCause.NOT_TRIMMING, text=text, program=program, stack=stack)
 
 
 def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
-from megtrim.crashes.lookup import CandidateKind, Cause, CrashCandidate, CrashFinding
+from megtrim.crashes.lookup import CandidateKind, CrashCandidate, CrashCause, CrashFinding
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
 from unit.crashes.made_programs import FIRST, program
@@ -30,7 +30,7 @@ def keep() -> KeepSet:
 
 def finding(*candidates: CrashCandidate, stack: tuple[str, ...] = ()) -> CrashFinding:
     return CrashFinding(
-        cause=Cause.CANDIDATES, text="t", program="app", candidates=candidates, stack=stack
+        cause=CrashCause.CANDIDATES, text="t", program="app", candidates=candidates, stack=stack
     )
 
 

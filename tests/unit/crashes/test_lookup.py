@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.crashes.lookup import CandidateKind, Cause, CrashFinding, look_up
+from megtrim.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_address, parse_report
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, program
@@ -35,7 +35,7 @@ def test_crash_ids_make_it_certain(at: int, kind: CandidateKind, name: str) -> N
     """With the build id, one address is one function or region."""
     finding = found(numbered(), at)
 
-    assert (finding.cause, finding.program) == (Cause.LEFT_OUT, "app")
+    assert (finding.cause, finding.program) == (CrashCause.LEFT_OUT, "app")
     assert [(each.kind, each.name) for each in finding.candidates] == [(kind, name)]
     assert finding.why_several == ()
 
@@ -44,7 +44,7 @@ def test_without_a_build_id_nothing_is_certain() -> None:
     """It may be of another build of the same name."""
     finding = found(numbered(), STUB_AT, build_id="")
 
-    assert (finding.cause, names(finding)) == (Cause.CANDIDATES, ["first()"])
+    assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, ["first()"])
     assert finding.why_several == ("the report has no build id: it may be of another build",)
 
 
@@ -53,9 +53,9 @@ def test_a_shared_stub_and_its_caller() -> None:
     by_caller = found(program(), STUB_AT, STAYS)
     alone = found(program(), STUB_AT)
 
-    assert (by_caller.cause, names(by_caller)) == (Cause.CANDIDATES, ["first()"])
+    assert (by_caller.cause, names(by_caller)) == (CrashCause.CANDIDATES, ["first()"])
     assert by_caller.stack == ()
-    assert (alone.cause, names(alone)) == (Cause.CANDIDATES, ["first()", "second(int)"])
+    assert (alone.cause, names(alone)) == (CrashCause.CANDIDATES, ["first()", "second(int)"])
     assert "share one instruction" in alone.why_several[0]
 
 
@@ -63,13 +63,13 @@ def test_a_trap_within_a_function_that_stays() -> None:
     """A region of it, unless no region is trimmed, or each has a trap of its own."""
     finding = found(program(trims_regions=True), STAYS + 8)
 
-    assert finding.cause is Cause.CANDIDATES
+    assert finding.cause is CrashCause.CANDIDATES
     assert [(e.kind, e.name) for e in finding.candidates] == [
         (CandidateKind.REGION_WITHIN, "stays()")
     ]
     for made in (program(), numbered()):
         other = found(made, STAYS + 8)
-        assert (other.cause, other.candidates) == (Cause.NOT_TRIMMING, ())
+        assert (other.cause, other.candidates) == (CrashCause.NOT_TRIMMING, ())
         assert other.text.startswith("it crashed in stays(), which was kept: the program's own")
 
 
@@ -89,13 +89,13 @@ def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
     """Another signal, code that stays, another build, another library: no candidate."""
     finding = found(numbered(), at, **said)  # type: ignore[arg-type]
 
-    assert (finding.cause, finding.candidates) == (Cause.NOT_TRIMMING, ())
+    assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
     assert text in finding.text
 
 
 def test_a_file_that_was_renamed_is_known_by_its_build_id() -> None:
     """Apps name their libraries as they like."""
-    assert found(numbered(), STUB_AT, file="/data/libbrand.so").cause is Cause.LEFT_OUT
+    assert found(numbered(), STUB_AT, file="/data/libbrand.so").cause is CrashCause.LEFT_OUT
 
 
 def test_an_address_may_be_of_any_program() -> None:
@@ -103,7 +103,7 @@ def test_an_address_may_be_of_any_program() -> None:
     programs = [numbered(), program(name="libapp.so")]
 
     finding = look_up(parse_address(hex(STUB_AT)), programs)
-    assert (finding.cause, finding.program) == (Cause.CANDIDATES, "app, libapp.so")
+    assert (finding.cause, finding.program) == (CrashCause.CANDIDATES, "app, libapp.so")
     assert names(finding) == ["first()", "second(int)"]
     assert "does not name the file" in finding.why_several[0]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
-from megtrim.crashes.lookup import CandidateKind, Cause, CrashCandidate, CrashFinding, look_up
+from megtrim.crashes.lookup import CandidateKind, CrashCandidate, CrashCause, CrashFinding, look_up
 from megtrim.crashes.report import (
     MAX_REPORT_BYTES,
     CrashReport,
@@ -20,9 +20,9 @@ from megtrim.store import Store
 from megtrim.verdict.invocation import Invocation
 
 _HEADLINES = {
-    Cause.LEFT_OUT: "trimming left it out",
-    Cause.CANDIDATES: "trimming left out one of the candidates",
-    Cause.NOT_TRIMMING: "trimming is not at fault",
+    CrashCause.LEFT_OUT: "trimming left it out",
+    CrashCause.CANDIDATES: "trimming left out one of the candidates",
+    CrashCause.NOT_TRIMMING: "trimming is not at fault",
 }
 _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
@@ -41,9 +41,9 @@ def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) ->
     facts: dict[str, Any] = {"crash": _HEADLINES[finding.cause], "why": finding.text}
     if finding.program:
         facts["program"] = finding.program
-    if finding.cause is Cause.NOT_TRIMMING:
+    if finding.cause is CrashCause.NOT_TRIMMING:
         return facts
-    facts["certain"] = finding.cause is Cause.LEFT_OUT
+    facts["certain"] = finding.cause is CrashCause.LEFT_OUT
     facts["candidates"] = [_describe(each) for each in finding.candidates]
     if finding.why_several:
         facts["why it is not certain"] = list(finding.why_several)
