@@ -45,6 +45,17 @@ class Link(StrEnum):
     """Names the function that a trap replaced."""
 
 
+class StubForm(StrEnum):
+    """What an emptied function does."""
+
+    SHARED = "shared"
+    """It traps; a linker may fold it with others."""
+    NUMBERED = "numbered"
+    """It traps with an instruction of its own, which is its crash id."""
+    REPORTING = "reporting"
+    """It prints its number before it traps."""
+
+
 class Switch(StrEnum):
     """What a reduced build can leave out, each by an option of the engine."""
 
@@ -335,8 +346,8 @@ class LinkSpec:
     each in a section of its own."""
     unwind_tables: bool = True
     """Keep the tables that exceptions and debuggers need."""
-    named: bool = False
-    """An emptied function reports its index in ``emptied`` before it traps."""
+    form: StubForm = StubForm.SHARED
+    """What an emptied function does; its number is its index in ``emptied``."""
     strip: bool = True
     """Write a stripped copy, too."""
     map: bool = False

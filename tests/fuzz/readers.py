@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from megtrim.config.yaml.document import parse_document
+from megtrim.crashes.report import parse_report
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
 from megtrim.evidence.contest_record import dump_record, expect_of, parse_record
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
@@ -30,6 +31,7 @@ from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
 from megtrim.size.byte_table import ByteTable
 from megtrim.verdict.model import parse_verdict, to_json
+from unit.crashes.reports import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
 from unit.evidence.support import (
     BINDING,
@@ -202,5 +204,15 @@ READERS = (
         "record of a contest",
         (dump_record(record(result=contest_result(samples=tuple(samples()[:2])))).encode(),),
         _text(_read_record),
+    ),
+    FileReader(
+        "report of a crash",
+        (
+            tombstone([(0x1234, LIBRARY), (0x2344, LIBRARY)], build_id="0f" * 20, offset=4096),
+            tombstone([(0x1234, LIBRARY)], maps=MAPS, logcat=True),
+            "\n".join(MAPS).encode() + b"\n#0  0x0000005500012344 in ?? () from /lib/a.so\n",
+            b"app[7]: trap invalid opcode ip:401136 sp:7ffc error:0 in app[1136,401000+1000]\n",
+        ),
+        lambda data: parse_report(data, source="t"),
     ),
 )

@@ -12,7 +12,7 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from megtrim import toolchains
-from megtrim.build_spec import LinkSpec, Toolchain, ToolchainSpec
+from megtrim.build_spec import LinkSpec, StubForm, Toolchain, ToolchainSpec
 from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.engines.link import invocation, stubbed_objects
 from megtrim.engines.link.command_line import LinkCommand
@@ -163,10 +163,12 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return made
 
 
-def make_spec(*names: str, named: bool = False, unwind_tables: bool = True) -> LinkSpec:
+def make_spec(
+    *names: str, form: StubForm = StubForm.SHARED, unwind_tables: bool = True
+) -> LinkSpec:
     """Return what is asked of a link."""
     return LinkSpec(
-        target="program", label="x", emptied=names, named=named, unwind_tables=unwind_tables
+        target="program", label="x", emptied=names, form=form, unwind_tables=unwind_tables
     )
 
 
@@ -213,7 +215,7 @@ def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
 )
 def test_it_reports_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
     """However short it was."""
-    program = place.linked(spec=make_spec(*NAMES, named=True))
+    program = place.linked(spec=make_spec(*NAMES, form=StubForm.REPORTING))
     outcome = place.started(program, asked)
 
     assert outcome.rc == TRAPPED[place.toolchain.machine]

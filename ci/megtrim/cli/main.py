@@ -64,7 +64,7 @@ _VERBS = {
         "Run MODEL with any arguments on the reduced build.",
     ),
     "explain": Member(
-        "megtrim.cli.explain:explain",
+        "megtrim.cli.explain.command:explain",
         "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
     ),
     "size": Member(

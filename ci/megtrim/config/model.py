@@ -111,6 +111,9 @@ class TrimConfig(ConfigSection):
     """The build that the level function starts from. plain: no profile build, no regions."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
+    crash_ids: StrictBool = False
+    """true: each function and region that is left out has a trap of its own, so that a crash in the
+    field names it exactly (megtrim explain --crash); costs some bytes for each."""
     layout: Literal["scoped", "upstream"] = "scoped"
     """scoped: a file sees the regions of its own tags. upstream: every file sees all regions."""
     minimum_size: StrictBool = True

@@ -74,13 +74,14 @@ class Disassembly:
     def _iter_callees(self, function: Function) -> Iterator[Function]:
         """Yield the functions that ``function`` calls, and its own aliases."""
         yield from self.table.at(function.address)
-        content = self._content(function)
+        content = self.content(function)
         aarch64 = self.table.machine == "aarch64"
         branches = _aarch64_branches(content) if aarch64 else _x86_64_branches(content)
         for distance in {*branches}:
             yield from self.table.at(function.address + distance)
 
-    def _content(self, function: Function) -> bytes:
+    def content(self, function: Function) -> bytes:
+        """Return a function's bytes; empty if they are not in the file."""
         size_bytes = min(function.size_bytes, _MAX_FUNCTION_BYTES)
         for address, content in self.segments:
             at = function.address - address

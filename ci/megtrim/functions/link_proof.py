@@ -12,10 +12,12 @@ from megtrim.elf.symbol_names import brief, is_local_name
 from megtrim.elf.symbol_table import Function, FunctionTable
 from megtrim.errors import ACCEPT, ProductFailure
 from megtrim.functions.calls import Disassembly
-from megtrim.functions.linker_script import STUB, SUBSTITUTES
+from megtrim.functions.linker_script import SUBSTITUTES, is_stub
 
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """Size of an emptied function: ``brk`` or ``ud2``."""
+_NUMBERED_TRAP_BYTES = {"aarch64": 4, "x86_64": 7}
+"""The same with crash ids: ``brk`` or ``ud1``."""
 _SHOWN = 3
 _AGAIN = "a function that runs is not on the list: record them again"
 _UNKNOWN = "the list was changed after it was recorded: record it again"
@@ -31,22 +33,24 @@ def prove(
     source: str,
     code: Disassembly | None = None,
     registrations: int | None = None,
+    numbered: bool = False,
 ) -> None:
     """Compare the unfolded link with the one without the functions ``dropped``.
 
     ``kept`` must still have their names; pass none if the link inlines, as link-time optimisation
     does. With the ``code`` of the unfolded link, messages name the callers of lost functions.
     ``registrations`` is the expected number if it differs from the unfolded link's: link-time
-    optimisation may evaluate one in advance. Raises ProductFailure that names functions which were
-    lost, or are still there.
+    optimisation may evaluate one in advance. ``numbered``: the stubs have crash ids. Raises
+    ProductFailure that names functions which were lost, or are still there.
     """
     places = _by_name(after)
-    stubs = {each.address for each in places.get(STUB, ())}
-    ends = {each.address for name in (STUB, *SUBSTITUTES.values()) for each in places.get(name, ())}
-    if dropped and not stubs:
+    stubs = {each.address for each in after.functions if is_stub(each.name)}
+    others = {each.address for name in SUBSTITUTES.values() for each in places.get(name, ())}
+    ends = stubs | others
+    if dropped and not stubs and not numbered:
         msg = f"{source}: the stub for functions that are left out is not in the link"
         raise ProductFailure(msg, hint=_HINT)
-    trap = _TRAP_BYTES[after.machine]
+    trap = (_NUMBERED_TRAP_BYTES if numbered else _TRAP_BYTES)[after.machine]
     # An assignment cannot reach a local function: its body may well be there.
     reachable = (name for name in dropped if not is_local_name(name))
     stayed = (name for name in reachable if not _is_gone(places.get(name, []), ends, trap))

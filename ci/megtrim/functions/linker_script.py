@@ -2,8 +2,9 @@
 
 As an input of the link, ``"_ZN3mgb3fooEv" = megtrim_stub;`` overrides the function of that name,
 even if it is in an archive or in bitcode. Nothing refers to its body then, and ``--gc-sections``
-drops it. The shipped build has one stub for all functions. In the build for diagnosis, each
-function has a stub of its own, which prints its number. Pure.
+drops it. The shipped build has one stub for all functions, or with crash ids one for each, so that
+an address shows which function was called. In the build for diagnosis, each function has a stub of
+its own, which prints its number. Pure.
 """
 
 from __future__ import annotations
@@ -34,6 +35,22 @@ SUBSTITUTES = {"__cxa_demangle": "megtrim_no_name"}
 
 SOURCES = (("megtrim_stub.S", _text("stub.S")), _NO_NAME)
 """File names and texts of the shipped link's further inputs, besides ``script``."""
+
+_STUB_NAME = re.compile(rf"{STUB}(?:_[0-9]{{1,9}})?")
+
+
+def is_stub(name: str) -> bool:
+    """Return whether a function stands for some that were left out."""
+    return _STUB_NAME.fullmatch(name) is not None
+
+
+def numbered_sources(count: int) -> tuple[tuple[str, str], ...]:
+    """Return file names and texts of further inputs of a shipped link with crash ids.
+
+    ``named_script`` goes with them. A linker drops the stubs that nothing refers to.
+    """
+    stubs = "".join(f"STUB({number})\n" for number in range(count))
+    return (("megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs), _NO_NAME)
 
 
 def named_sources(count: int) -> tuple[tuple[str, str], ...]:

@@ -13,6 +13,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from megtrim.build_spec import StubForm
 from megtrim.elf import eh_frame
 from megtrim.elf.objects import (
     ALLOCATED,
@@ -48,7 +49,7 @@ def edits(
     names: Mapping[bytes, int],
     *,
     source: str,
-    named: bool = False,
+    form: StubForm = StubForm.SHARED,
     unwind_tables: bool = True,
 ) -> list[tuple[int, bytes]]:
     """Return the edits, offset and bytes, that empty the functions in a copy of ``data``.
@@ -56,16 +57,16 @@ def edits(
     A section is emptied if it belongs to one function, all names of that function are among
     ``names``, and no code that stays enters it except at its beginning. Nothing else changes, nor
     do files that are not 64-bit objects for aarch64 or x86-64: scripts, thin archives, code for
-    link-time optimisation. With ``named``, what is left of a function reports its number. Without
-    ``unwind_tables``, the tables of functions that stay are removed as well. Raises InputError for
-    a damaged object or archive.
+    link-time optimisation. ``form`` is what is left of a function. Without ``unwind_tables``, the
+    tables of functions that stay are removed as well. Raises InputError for a damaged object or
+    archive.
     """
     view = memoryview(data)
     try:
         return [
             (start + at, content)
             for start, end in members(view)
-            for at, content in _edits(Object(view[start:end]), names, named, unwind_tables)
+            for at, content in _edits(Object(view[start:end]), names, form, unwind_tables)
         ]
     except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):
         msg = f"{source}: a damaged object or archive"
@@ -73,15 +74,20 @@ def edits(
 
 
 def _edits(
-    unit: Object, names: Mapping[bytes, int], named: bool, unwind_tables: bool
+    unit: Object, names: Mapping[bytes, int], form: StubForm, unwind_tables: bool
 ) -> Iterator[tuple[int, bytes]]:
     if not unit.usable or _compiled_at_the_link(unit):
         return
     symbols = unit.symbols()
     emptied = _own_sections(unit, symbols, names)
     _spare_entered(unit, symbols, emptied)
-    numbers = {at: names[each[0].name] for at, each in emptied.items()} if named else {}
-    for at, start, code in stub_code.lay_out_sections(unit, emptied, numbers):
+    numbers = {at: names[each[0].name] for at, each in emptied.items()}
+    if form is StubForm.NUMBERED:
+        places = stub_code.number_sections(unit, numbers)
+    else:
+        reporting = numbers if form is StubForm.REPORTING else {}
+        places = stub_code.lay_out_sections(unit, emptied, reporting)
+    for at, start, code in places:
         header = unit.sections[at].header
         yield start, code
         yield header + _START_AT, _PLACE.pack(start, len(code))

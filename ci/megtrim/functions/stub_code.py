@@ -1,4 +1,4 @@
-"""Replaces the code of an emptied function by a trap, or by code that reports the function.
+"""Replaces the code of an emptied function by a trap, or by code that shows which one it was.
 
 The reporting code depends on nothing else: it writes a line to standard error by a system call, and
 traps. Machine code is spelt out here, because there is no assembler. Pure.
@@ -12,12 +12,24 @@ from megtrim.elf.objects import AARCH64, Object, Section
 
 _AARCH64_TRAP = bytes.fromhex("200020d4")  # brk #1
 _X86_64_TRAP = bytes.fromhex("0f0b")  # ud2
+_AARCH64_BRK = 0xD4200000  # brk, with its number in bits 5 to 20
+_X86_64_UD1 = bytes.fromhex("0fb980")  # ud1 eax, [rax + 4 bytes]
 _MESSAGE = "megtrim: function #{number} is not kept\n"
 
 
 def trap(machine: int) -> bytes:
     """Return the shortest code that stops the program: 4 bytes on aarch64, 2 on x86-64."""
     return _AARCH64_TRAP if machine == AARCH64 else _X86_64_TRAP
+
+
+def numbered_trap(machine: int, number: int) -> bytes:
+    """Return a trap that no other number has: 4 bytes on aarch64, 7 on x86-64.
+
+    On aarch64 it has 16 bits: the numbers from 65,536 on share those of others.
+    """
+    if machine == AARCH64:
+        return (_AARCH64_BRK | (number & 0xFFFF) << 5).to_bytes(4, "little")
+    return _X86_64_UD1 + number.to_bytes(4, "little")
 
 
 def alignment(machine: int) -> int:
@@ -47,6 +59,17 @@ def report_and_trap(machine: int, number: int) -> bytes:
         "0f05"  # syscall
     )
     return code + _X86_64_TRAP + message
+
+
+def number_sections(unit: Object, numbers: Mapping[int, int]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield section, offset and a trap of its own for each section to empty.
+
+    One that has no room for it gets the shortest trap.
+    """
+    for at in sorted(numbers):
+        section, code = unit.sections[at], numbered_trap(unit.machine, numbers[at])
+        fits = len(code) <= section.size_bytes
+        yield at, section.start, code if fits else trap(unit.machine)
 
 
 def lay_out_sections(

@@ -59,14 +59,6 @@ Argument<number<value>> argument();
 #define MEGTRIM_REGION(...) \
     ::midout::Region<::midout::tags::MEGTRIM_CALL(MEGTRIM_REGION_BY_COUNT(__VA_ARGS__), __VA_ARGS__)>
 
-#define MIDOUT_BEGIN(...) \
-    do {                  \
-        if (::midout::is_kept<MEGTRIM_REGION(__VA_ARGS__)>::value)
-#define MIDOUT_END()           \
-    else { __builtin_trap(); } \
-    }                          \
-    while (0)
-
 // The macro of a kept tag is "~, (declarations)"; what is second there is brought in. The macro
 // of any other tag does not exist, so that an empty pair of parentheses comes second.
 #define MEGTRIM_SECOND(first, second, ...) second
@@ -87,5 +79,3 @@ Argument<number<value>> argument();
     static_assert(false,                                                                 \
                   "a tag with a file of its own is declared by MIDOUT_DECL(tag) alone on " \
                   "a line; `trim.layout: upstream` takes declarations of any form");
-
-// Only directives follow, so that their number does not show in preprocessed text.

@@ -33,6 +33,8 @@ from megtrim.models.operators import OperatorNeeds
 
 MODE_TAG = "megdnn_common_elemwise_mode"
 """The tag with which an engine of the newer generation records elementwise modes."""
+LEFT_OUT = "8left_outI"
+"""Part of the linkage names of the functions that trap for a region with a crash id."""
 FORCED = "bin_reduce.h"
 CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507
@@ -60,11 +62,13 @@ def render(
     layout: Layout,
     elemwise_modes: Sequence[tuple[str, int]],
     scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
+    crash_ids: bool = False,
 ) -> HeaderFiles:
     """Return the header's files. ``elemwise_modes`` are all modes of the engine, name and value.
 
     ``scopes`` are the facts that have files of their own in the scoped layout. Each always has one,
-    even if nothing of it is kept, so that sources can include it.
+    even if nothing of it is kept, so that sources can include it. ``crash_ids``: each region that
+    is left out has a trap of its own, which the scoped layout alone can do.
 
     Without scenarios all regions are kept, without operators all operators: what is not known is
     not trimmed. There is no generated ``midout.h`` then, and the engine's own keeps everything.
@@ -76,7 +80,9 @@ def render(
     regions = tuple(keep.regions())
     if layout is Layout.UPSTREAM and regions:
         forced += _define(_render_specialisations(regions))
-    scoped = _render_scoped(regions, own.tags) if layout is Layout.SCOPED and regions else ()
+    scoped: Iterable[tuple[str, str]] = ()
+    if layout is Layout.SCOPED and regions:
+        scoped = _render_scoped(regions, own.tags, crash_ids=crash_ids)
     own_macros = ((macro_file(name), _TITLE + _ONCE + macros.get(name, "")) for name in own.macros)
     return HeaderFiles(files=((FORCED, _TITLE + forced), *scoped, *own_macros))
 
@@ -100,9 +106,13 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
     return macros
 
 
-def _render_scoped(regions: Sequence[Region], own: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _render_scoped(
+    regions: Sequence[Region], own: Sequence[str], *, crash_ids: bool
+) -> Iterator[tuple[str, str]]:
     """Yield ``midout.h``, with the tags that have no file of their own, and the other files."""
-    contract = (package_files("megtrim.midout") / "contract.h").read_text(encoding="utf-8")
+    ours = package_files("megtrim.midout")
+    texts = ("contract.h", "crash_ids.h" if crash_ids else "traps.h")
+    contract = "".join((ours / name).read_text(encoding="utf-8") for name in texts)
     by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
     shared = (_shared_tag(tag, kept) for tag, kept in by_tag.items() if tag not in set(own))
     guards = (f"#define MEGTRIM_TAG_{tag} ~, (MEGTRIM_ELSEWHERE)\n" for tag in own)

@@ -39,6 +39,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "layout": config.trim.layout,
         "elementwise modes": str(session.services.engine.elemwise_modes()),
         "files of their own": str(generated_headers.scopes(session)),
+        **({"crash ids": "each region"} if config.trim.crash_ids else {}),
     }
     if session.request.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.build_spec import Link, LinkSpec, Variant
+from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
+from megtrim.elf import build_id
 from megtrim.elf.symbol_table import FunctionTable, read_registrations, read_table
 from megtrim.errors import InputError
 from megtrim.functions import link_map, link_proof, linker_script
@@ -197,13 +198,17 @@ def _list_keep_patterns(session: Session) -> list[KeepPattern]:
 
 
 def _specify_shipped_link(program: _Program, session: Session) -> LinkSpec:
+    numbered = session.request.config.trim.crash_ids
+    count = len(program.dropped)
+    script = linker_script.named_script if numbered else linker_script.script
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
-        flags=size_options.relink_flags(session),
-        sources=linker_script.SOURCES,
-        script=linker_script.script(program.dropped),
+        flags=(*size_options.relink_flags(session), *((build_id.WANTED,) if numbered else ())),
+        sources=linker_script.numbered_sources(count) if numbered else linker_script.SOURCES,
+        script=script(program.dropped),
         emptied=program.dropped,
+        form=StubForm.NUMBERED if numbered else StubForm.SHARED,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
 
@@ -216,7 +221,7 @@ def _specify_named_link(program: _Program, session: Session) -> LinkSpec:
         flags=(*size_options.relink_flags(session), *size_options.unfolded_flags(session)),
         sources=linker_script.named_sources(len(program.dropped)),
         script=linker_script.named_script(program.dropped),
-        named=True,
+        form=StubForm.REPORTING,
         strip=False,
     )
 
@@ -234,5 +239,6 @@ def _prove(program: _Program, session: Session, folder: Path) -> None:
         dropped=program.dropped,
         code=program.code,
         registrations=read_registrations(binary(base, program.target)) if inlines else None,
+        numbered=session.request.config.trim.crash_ids,
         source=program.target,
     )

@@ -37,6 +37,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "level": "region",
             "base": "reduced",
             "keep": (),
+            "crash_ids": False,
             "layout": "scoped",
             "minimum_size": True,
             "switches": {

@@ -57,6 +57,19 @@ def test_other_ways_to_be_gone(gone: list[tuple[str, int, int]]) -> None:
     assert reported(BEFORE, after) == ""
 
 
+def test_a_link_with_crash_ids_has_a_stub_for_each() -> None:
+    """None at all, if nothing refers to what was left out."""
+    own = (("megtrim_stub_0", 200, 4), ("_Z4gonev", 200, 0))
+    kept = (("main", 0, 40), ("_Z4usedv", 40, 40))
+
+    assert reported(BEFORE, functions(*kept, *own), numbered=True) == ""
+    assert reported(BEFORE, functions(*kept), numbered=True) == ""
+    still = functions(*kept, ("_Z4gonev", 80, 40))
+    assert "are still there: gone()" in reported(BEFORE, still, numbered=True)
+    lost = functions(*kept, *own, ("_Z4usedv", 200, 0))
+    assert "became stubs: used()" in reported(BEFORE, lost, numbered=True)
+
+
 def test_an_emptied_function_is_smaller_on_x86_64() -> None:
     """Its trap has two bytes, and four may do something."""
     before = replace(BEFORE, machine="x86_64")

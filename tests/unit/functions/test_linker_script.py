@@ -14,9 +14,11 @@ from megtrim.functions.linker_script import (
     SOURCES,
     STUB,
     droppable,
+    is_stub,
     named_script,
     named_sources,
     not_kept,
+    numbered_sources,
     script,
 )
 from megtrim.functions.observables import Observables
@@ -63,6 +65,17 @@ def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
         '"__cxa_demangle" = megtrim_no_name;\n'
         '"a.cold" = megtrim_stub_3;\n'
     )
+
+
+def test_a_link_with_crash_ids_has_a_numbered_stub_for_each() -> None:
+    """Each in a section of its own, which goes if nothing refers to it."""
+    (name, text), (no_name, _) = numbered_sources(3)
+
+    assert (name, no_name) == ("megtrim_numbered_stubs.S", "megtrim_no_name.S")
+    assert text.endswith("STUB(0)\nSTUB(1)\nSTUB(2)\n")
+    assert [is_stub(each) for each in (STUB, f"{STUB}_0", f"{STUB}_x", f"{STUB}s", "main")] == [
+        *(True, True, False, False, False)
+    ]
 
 
 @pytest.mark.parametrize("name", ['a"', "a\nb", "", "a b", "a;b", "ä"])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from megtrim.build_spec import StubForm
 from megtrim.errors import InputError
 from megtrim.functions import local_functions, stub_code
 from unit.elf.made_objects import (
@@ -41,11 +42,16 @@ def symbol(name: str, *, size: int = 32, kind: int = 2, at: int = 0, part: str =
     return Named(name=name, part=part or f".text.{name}", size=size, kind=kind, at=at)
 
 
-def emptied(data: bytes, *names: str, named: bool = False, unwind_tables: bool = True) -> bytes:
+def emptied(
+    data: bytes,
+    *names: str,
+    form: StubForm = StubForm.SHARED,
+    unwind_tables: bool = True,
+) -> bytes:
     """Return the copy; no edit undoes another one, in part or in whole."""
     numbers = local_functions.number_names(names)
     edits = local_functions.edits(
-        data, numbers, source="x.o", named=named, unwind_tables=unwind_tables
+        data, numbers, source="x.o", form=form, unwind_tables=unwind_tables
     )
     copy = bytearray(data)
     for at, content in edits:
@@ -268,7 +274,7 @@ def test_functions_tell_their_places_among_the_names() -> None:
         [Part(name=f".text.{name}", content=bytes(200)) for name in ("one", "two")],
         [symbol(name, size=200) for name in ("one", "two")],
     )
-    made = read(emptied(data, "two", "three", "one", named=True))
+    made = read(emptied(data, "two", "three", "one", form=StubForm.REPORTING))
 
     assert made.sections[".text.one"][1] == stub_code.report_and_trap(AARCH64, 2)
     assert made.sections[".text.two"][1] == stub_code.report_and_trap(AARCH64, 0)
@@ -324,7 +330,10 @@ def test_a_damaged_object_is_refused_or_edited_within_its_bytes(
     for wrapped in (bytes(data), archive({"one.o/": bytes(data)})):
         try:
             edits = local_functions.edits(
-                wrapped, local_functions.number_names(["one", "two"]), source="x.o", named=True
+                wrapped,
+                local_functions.number_names(["one", "two"]),
+                source="x.o",
+                form=StubForm.REPORTING,
             )
         except InputError:
             continue
@@ -337,10 +346,10 @@ NAMES = st.sampled_from(["one", "two", "three", "four"])
 @given(
     st.lists(st.tuples(NAMES, NAMES, st.sampled_from([0, 0, 4, 12])), max_size=6),
     st.sets(NAMES),
-    st.booleans(),
+    st.sampled_from(StubForm),
 )
 def test_what_stays_is_whole(
-    jumps: list[tuple[str, str, int]], given_up: set[str], named: bool
+    jumps: list[tuple[str, str, int]], given_up: set[str], form: StubForm
 ) -> None:
     """Whatever jumps where: no code that stays differs, or leads into the midst of a trap."""
     names = ("one", "two", "three", "four")
@@ -356,7 +365,7 @@ def test_what_stays_is_whole(
         for name in names
     ]
     data = object_file(parts, [symbol(name) for name in names])
-    made = read(emptied(data, *sorted(given_up), named=named))
+    made = read(emptied(data, *sorted(given_up), form=form))
     stays = {name for name in names if made.symbols[name] == 32}
 
     assert stays >= {*names} - given_up

@@ -27,6 +27,20 @@ def test_a_trap_is_the_shortest_code_that_stops(machine: int, code: str, alignme
     assert stub_code.alignment(machine) == alignment
 
 
+@pytest.mark.parametrize(
+    ("machine", "number", "code"),
+    [
+        (AARCH64, 0, "000020d4"),
+        (AARCH64, 0x1234, "804622d4"),
+        (AARCH64, 0x1FFFF, "e0ff3fd4"),
+        (X86_64, 0x12345, "0fb98045230100"),
+    ],
+)
+def test_a_trap_with_a_number(machine: int, number: int, code: str) -> None:
+    """``brk #NUMBER``, whose number has 16 bits, and ``ud1 eax, [rax + NUMBER]``."""
+    assert stub_code.numbered_trap(machine, number).hex() == code
+
+
 @pytest.mark.parametrize("machine", [AARCH64, X86_64])
 def test_code_that_reports_its_number(machine: int) -> None:
     """It writes the line that lies behind it to standard error, all of it and no more."""
@@ -53,6 +67,18 @@ def test_without_a_number_a_trap_lies_where_the_function_lay() -> None:
     """Each in its own place."""
     trap = stub_code.trap(AARCH64)
     assert places(8, 16, numbers={}) == [(1, 64, trap), (2, 72, trap)]
+
+
+def test_each_has_a_trap_of_its_own_in_its_place() -> None:
+    """One without room for it has the shortest."""
+    parts = [Part(name=f".text.f{size}", content=bytes(size)) for size in (8, 4)]
+    symbols = [Named(name=f"f{size}", part=f".text.f{size}", size=size) for size in (8, 4)]
+    unit = Object(memoryview(object_file(parts, symbols, machine=X86_64)))
+
+    assert list(stub_code.number_sections(unit, {2: 5, 1: 6})) == [
+        (1, unit.sections[1].start, stub_code.numbered_trap(X86_64, 6)),
+        (2, unit.sections[2].start, stub_code.trap(X86_64)),
+    ]
 
 
 def test_code_with_a_number_lies_in_what_the_larger_ones_leave() -> None:

@@ -280,3 +280,16 @@ def test_who_needs_what_does_not_show_in_the_header() -> None:
     assert texts(build_keep_set(20220507, [one], None)) == texts(
         build_keep_set(20220507, [one, two], None)
     )
+
+
+def test_crash_ids_give_each_region_a_function_of_its_own() -> None:
+    """In place of the trap; everything else is the same."""
+    kept = keep("a<1, float>")
+    plain = texts(kept)
+    files = render(kept, layout=Layout.SCOPED, elemwise_modes=MODES, crash_ids=True).files
+    numbered = dict(files)
+
+    assert "else { __builtin_trap(); }" in plain["midout.h"]
+    assert "left_out" not in plain["midout.h"]
+    assert "else { ::midout::left_out<megtrim_region>(); }" in numbered["midout.h"]
+    assert enabled(*numbered.values()) == enabled(*plain.values())

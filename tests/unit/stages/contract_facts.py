@@ -126,6 +126,9 @@ CONFIG: tuple[Fact, ...] = (
         ("function",),
     ),
     key("trim.keep", ("a*",), LINKS, (*FUNCTION, *PLAIN)),
+    key("trim.crash_ids", True, "header/keepset reduce/reduced switches/*-o*", ("region",)),
+    key("trim.crash_ids", True, f"header/keepset {TRIMS}", ("function",)),
+    key("trim.crash_ids", True, LINKS, PLAIN),
     key("trim.layout", "upstream", "header/keepset"),
     key("trim.minimum_size", False, "reduce/reduced switches/table", ("region",)),
     key(

@@ -106,6 +106,7 @@ def _trim_rules() -> Iterator[Schema]:
     for key in FUNCTION_KEYS:
         yield _if({"required": [key]}, _is("level", "function"))
     yield _if(_is("base", "plain"), _without(*COMPILED))
+    yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
     yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
     yield _unique("measure")

@@ -1,4 +1,4 @@
-"""Keys that have an effect only if functions are trimmed. Pure."""
+"""Keys of a trim that have no effect next to another one. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ COMPILED = ("layout", "minimum_size", "switches", "measure")
 
 
 def level_problems(document: Document) -> Iterator[Problem]:
-    """Yield keys about functions if only regions are trimmed."""
+    """Yield keys about functions if only regions are trimmed, and crash ids without a contract."""
     trim = document.data.get("trim")
     if not isinstance(trim, dict):
         return
+    if trim.get("crash_ids") is True and trim.get("layout") == "upstream":
+        found = "true next to layout: upstream, whose regions trap as the engine's header says"
+        yield document.problem(("trim", "crash_ids"), found, "layout: scoped, or no such key")
     if trim.get("level") == "function":
         if trim.get("base") == "plain":
             yield from _check_compiled_keys(document, trim)

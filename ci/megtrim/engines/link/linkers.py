@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from megtrim.elf import build_id
 from megtrim.errors import InputError
 
 
@@ -34,10 +35,13 @@ _COMPILER = re.compile(r"collect2 version |\s*/")
 UNFOLDED = {
     # Under full LTO an inlined function has no address of its own, so that no list contains it. At
     # -O2 lld (seen with 21 and 22) lets callers jump past a function that is only a jump.
-    Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1"),
-    Linker.GNU: (),
+    Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", build_id.NONE),
+    Linker.GNU: (build_id.NONE,),
 }
-"""Flags with which every function keeps its own bytes; later options override earlier ones."""
+"""Flags with which every function keeps its own bytes; later options override earlier ones.
+
+Without a build id, which the program that ships has alone.
+"""
 
 _LTO = (b".gnu.lto_", b"`\nBC\xc0\xde")
 """Marks of link-time optimisation: in GCC's objects, and before clang's in an archive."""

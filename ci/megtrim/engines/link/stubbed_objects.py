@@ -47,7 +47,7 @@ def _copy_edited(path: Path, copy: Path, names: dict[bytes, int], spec: LinkSpec
         path.read_bytes(),
         names,
         source=str(path),
-        named=spec.named,
+        form=spec.form,
         unwind_tables=spec.unwind_tables or path.name in _UNWINDERS,
     )
     if not edits:

@@ -15,6 +15,7 @@ def files(keep: KeepSet, session: Session) -> dict[str, str]:
         layout=Layout(session.request.config.trim.layout),
         elemwise_modes=session.services.engine.elemwise_modes(),
         scopes=scopes(session),
+        crash_ids=session.request.config.trim.crash_ids,
     )
     return dict(rendered.files)
 

@@ -47,6 +47,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
             for target in programs.linked_again(session.request)
             if not size_options.keeps_unwind_tables(target, session)
         ),
+        **({"crash ids": "each stub"} if session.request.config.trim.crash_ids else {}),
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
 from megtrim.config.switches import switched_off, switched_on
+from megtrim.elf import build_id
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
 from megtrim.pipeline.results import BuildSummary, RebuildRecord
@@ -47,6 +48,8 @@ def make_spec(
         link_flags=tuple(dict.fromkeys((*made.link_flags, *lto))),
     )
     if variant is Variant.REDUCED:
+        if config.trim.crash_ids:
+            made = replace(made, link_flags=(*made.link_flags, build_id.WANTED))
         on = [each for each in switched_on(config.trim) if each not in without]
         made = size_options.apply_flags(
             session, made.with_options(switches.options(without, on)), without

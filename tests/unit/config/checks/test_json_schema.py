@@ -46,6 +46,7 @@ WRONG = [
     ("trim", "5", "trim"),
     ("trim", "{level: functions}", "trim.level"),
     ("trim", "{minimum_size: yes}", "trim.minimum_size"),
+    ("trim", "{crash_ids: true, layout: upstream}", "trim.crash_ids"),
     ("trim", "{base: plain}", "trim.base"),
     ("trim", "{keep: [my::*]}", "trim.keep"),
     ("trim", "{level: function, keep: [' a']}", "trim.keep[0]"),

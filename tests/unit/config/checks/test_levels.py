@@ -13,6 +13,8 @@ from unit.config.checks.found import found_by
     [
         "{level: region, minimum_size: true}",
         "{level: function, base: plain, keep: [f]}",
+        "{level: function, base: plain, crash_ids: true}",
+        "{layout: upstream, crash_ids: false}",
         "{level: function, base: reduced, layout: x, measure: [rtti]}",
         "3",
     ],
@@ -42,4 +44,14 @@ def test_a_key_of_reduced_builds_needs_one(key: str) -> None:
     assert problem == (
         f"f:1: trim.{key}: found a key of reduced builds, and base: plain makes none, "
         "expected base: reduced, or no such key"
+    )
+
+
+def test_crash_ids_need_the_contract() -> None:
+    """The engine's own header traps for all regions alike."""
+    [problem] = found_by(level_problems, "trim: {crash_ids: true, layout: upstream}\n")
+
+    assert problem == (
+        "f:1: trim.crash_ids: found true next to layout: upstream, whose regions trap as the "
+        "engine's header says, expected layout: scoped, or no such key"
     )

@@ -41,10 +41,10 @@ def test_another_linker_is_refused(said: str, first: str) -> None:
 
 
 def test_lld_alone_compiles_at_the_link_without_inlining() -> None:
-    """GNU ld folds nothing by itself, and knows no option against it."""
+    """GNU ld folds nothing by itself, and knows no option against it. Neither adds a build id."""
     assert UNFOLDED == {
-        Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1"),
-        Linker.GNU: (),
+        Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", "-Wl,--build-id=none"),
+        Linker.GNU: ("-Wl,--build-id=none",),
     }
 
 

@@ -1,4 +1,4 @@
-"""``megtrim explain``: who needs a region, a model's or scenario's regions, the verdict."""
+"""``megtrim explain``: who needs a region, what a scenario needs, the verdict, a crash."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.explain.crash import explain_crash
 from megtrim.cli.options import DEFAULT_OUT
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import invocation_of
@@ -47,19 +48,37 @@ Examples:
   megtrim explain megdnn_fp32_sgemv             a tag
   megtrim explain 'megdnn_fp32_sgemv<-1290123641>'
   megtrim explain my::session::run              a function, if functions are trimmed
+  megtrim explain --crash tombstone_04          what a crash in the field needed
+  megtrim explain --address 0x1a2b4
 """
 )
 @common
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
-@click.argument("thing")
-def explain(thing: str, as_json: bool, **options: Any) -> int:
+@click.option(
+    "--crash",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Look up a crash: a tombstone, lines of logcat, what a debugger or the kernel printed.",
+)
+@click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
+@click.argument("thing", required=False)
+def explain(
+    thing: str | None, crash: Path | None, address: str | None, as_json: bool, **options: Any
+) -> int:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
     THING is `verdict`, or a model, scenario, tag, region or function of the committed keep set.
+    Instead of THING, a crash can be looked up in the newest trim of the folder of results.
     """
     chosen = Options(**options)
+    if sum(each is not None for each in (thing, crash, address)) != 1:
+        msg = "expected one of THING, --crash FILE and --address 0x…"
+        raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
     loaded = load_config(chosen.config, engine_source=chosen.engine)
-    if thing == "verdict":
+    if thing is None:
+        call = invocation_of(asdict(chosen), open_processes().env, keep_set=loaded.config.keep_set)
+        facts = explain_crash(crash, address, chosen.out, call)
+    elif thing == "verdict":
         facts = _explain_verdict(_verdict(chosen.out))
     else:
         env, keep_set = open_processes().env, loaded.config.keep_set

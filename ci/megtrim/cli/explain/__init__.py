@@ -1,0 +1,1 @@
+"""megtrim explain: regions and functions, scenarios, the verdict, crashes in the field."""

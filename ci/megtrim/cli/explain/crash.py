@@ -1,0 +1,75 @@
+"""``megtrim explain --crash FILE``: what a crash in the field needed, by the newest trim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
+from megtrim.crashes.lookup import CandidateKind, CrashCandidate, CrashCause, CrashFinding, look_up
+from megtrim.crashes.report import (
+    MAX_REPORT_BYTES,
+    CrashReport,
+    parse_address,
+    parse_report,
+)
+from megtrim.input_files import read_bytes
+from megtrim.midout.keepset import ScenarioRecord
+from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
+from megtrim.store import Store
+from megtrim.verdict.invocation import Invocation
+
+_HEADLINES = {
+    CrashCause.LEFT_OUT: "trimming left it out",
+    CrashCause.CANDIDATES: "trimming left out one of the candidates",
+    CrashCause.NOT_TRIMMING: "trimming is not at fault",
+}
+_TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
+
+
+def explain_crash(
+    crash: Path | None, address: str | None, out: Path, invocation: Invocation
+) -> dict[str, Any]:
+    """Return the facts about a crash: its report is a file, or one address. Raises InputError."""
+    report = _read(crash, address)
+    made = read_newest(Store(out.absolute()))
+    return render(look_up(report, made.programs), made, invocation)
+
+
+def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) -> dict[str, Any]:
+    """Return the facts as people and programs read them; empty ones are not shown."""
+    facts: dict[str, Any] = {"crash": _HEADLINES[finding.cause], "why": finding.text}
+    if finding.program:
+        facts["program"] = finding.program
+    if finding.cause is CrashCause.NOT_TRIMMING:
+        return facts
+    facts["certain"] = finding.cause is CrashCause.LEFT_OUT
+    facts["candidates"] = [_describe(each) for each in finding.candidates]
+    if finding.why_several:
+        facts["why it is not certain"] = list(finding.why_several)
+    record = nearest_scenario(finding, made.keep, made.programs)
+    if record is not None:
+        facts["nearest scenario"] = record.id
+        facts[_TO_BE_SURE] = _command(record, invocation)
+        facts["a scenario to add"] = list(scenario_lines(record))
+    if lines := keep_lines(finding):
+        facts["or lines that keep it"] = list(lines)
+    return facts
+
+
+def _read(crash: Path | None, address: str | None) -> CrashReport:
+    if crash is None:
+        return parse_address(address or "")
+    data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")
+    return parse_report(data, source=str(crash))
+
+
+def _describe(each: CrashCandidate) -> str:
+    what = "a region of" if each.kind is CandidateKind.REGION_WITHIN else f"the {each.kind}"
+    return f"{what} {each.name}"
+
+
+def _command(record: ScenarioRecord, invocation: Invocation) -> str:
+    """Return the command that runs the scenario on the trimmed and the profile build."""
+    model = record.id.partition("/")[0]
+    return invocation.again("probe", model, "--", *record.arguments)

@@ -1,0 +1,71 @@
+"""What to do about something that was left out and is needed: the nearest scenario, lines to add.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from megtrim.crashes.lookup import CandidateKind, CrashFinding
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.region import Region
+
+_SPECIAL = re.compile(r"[*?[]")
+"""What has a meaning in a shell pattern."""
+_ASKED = 20
+"""Candidates whose callers are looked up."""
+
+
+def nearest_scenario(
+    finding: CrashFinding, keep: KeepSet, programs: Sequence[TrimmedProgram]
+) -> ScenarioRecord | None:
+    """Return the scenario that shares most with the crash; None if none shares anything.
+
+    Counted are functions on the stack, functions that call a candidate, and regions of its tag.
+    """
+    if len(keep.scenarios) == 1:
+        return keep.scenarios[0]
+    names = {*finding.stack, *_callers(finding, programs)}
+    names |= {e.linkage_name for e in finding.candidates if e.kind is CandidateKind.REGION_WITHIN}
+    tags = {
+        Region.parse(each.name).tag
+        for each in finding.candidates
+        if each.kind is CandidateKind.REGION
+    }
+    best, most = None, 0
+    for record in keep.scenarios:
+        shared = sum(name in names for name in record.functions)
+        shared += sum(region.tag in tags for region in record.regions)
+        if shared > most:
+            best, most = record, shared
+    return best
+
+
+def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
+    """Return the lines of megtrim.yaml that keep the candidates that are functions."""
+    names = [each.name for each in finding.candidates if each.kind is CandidateKind.FUNCTION]
+    patterns = (json.dumps(_SPECIAL.sub(r"[\g<0>]", name), ensure_ascii=False) for name in names)
+    return ("trim:", "  keep:", *(f"    - {each}" for each in patterns)) if names else ()
+
+
+def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
+    """Return the lines of a further scenario, next to the nearest one, for a person to complete."""
+    model = record.id.partition("/")[0]
+    arguments = ", ".join(map(json.dumps, record.arguments))
+    inputs = (f"{name}: FILE" for name, _ in record.inputs)
+    return (
+        f"# a scenario of {model}, with the arguments and inputs that the field used",
+        f"- {{name: field, args: [{arguments}], inputs: {{{', '.join(inputs)}}}}}",
+    )
+
+
+def _callers(finding: CrashFinding, programs: Sequence[TrimmedProgram]) -> Iterator[str]:
+    wanted = {each.linkage_name for each in finding.candidates[:_ASKED] if each.linkage_name}
+    for each in programs:
+        if each.unfolded is not None and each.name == finding.program:
+            kept = {one.name for one in each.unfolded.table.functions} - {*each.dropped}
+            yield from each.unfolded.callers(wanted, kept)

@@ -1,0 +1,125 @@
+"""Narrows down which of many functions a shared stub stood for, by who calls it.
+
+All functions that were left out may share one instruction. The unfolded link has the same code with
+the functions in it: its call at the same place of the caller has the function as its target. If no
+caller is known, what no remaining code refers to cannot have been reached. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Collection, Iterable, Iterator
+
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.elf.symbol_table import Function
+from megtrim.functions.calls import Disassembly
+
+_CALL_MASK, _CALL = 0xFC000000, 0x94000000
+_DISTANCE = (1 << 26) - 1
+_X86_CALL, _X86_CALL_BYTES = 0xE8, 5
+_ADRP_MASK, _ADRP, _ADR = 0x9F000000, 0x90000000, 0x10000000
+_ADD_MASK, _ADD = 0xFFC00000, 0x91000000
+_LEA = re.compile(rb"(?=\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d](.{4}))", re.DOTALL)
+_PAGE_BITS = 12
+
+
+def called_from(program: TrimmedProgram, site: int, returns: Iterable[int]) -> tuple[str, ...]:
+    """Return what the call that leads to ``site`` calls in the unfolded link, sorted.
+
+    ``returns`` may be addresses of calls, or those behind them. Empty if none of them is a direct
+    call of ``site``, or its function is not the same one there.
+    """
+    if program.unfolded is None:
+        return ()
+    found: set[str] = set()
+    for call in _calls_near(program, site, returns):
+        for caller in program.table.at(call):
+            found.update(_targets(program.unfolded, caller, call - caller.address))
+    return tuple(sorted(found & {*program.dropped}))
+
+
+def reachable(program: TrimmedProgram) -> tuple[str, ...]:
+    """Return the functions that were left out and that remaining code or data refers to."""
+    code, dropped = program.unfolded, {*program.dropped}
+    if code is None or program.pointers is None:
+        return program.dropped
+    kept = [each for each in code.table.functions if each.name not in dropped]
+    called = code.called_by({each.name for each in kept})
+    places = {each.address for each in code.table.functions if each.name in dropped}
+    taken = {*program.pointers} & places
+    for each in kept:
+        taken |= {*_taken_by(code, each)} & places
+    # An alias is reached by any of its names.
+    named = {name.name for address in taken for name in code.table.at(address)}
+    return tuple(sorted(dropped & (named | called))) or program.dropped
+
+
+def _calls_near(program: TrimmedProgram, site: int, returns: Iterable[int]) -> Iterator[int]:
+    for each in returns:
+        if program.is_aarch64:
+            candidates: Collection[int] = (each, each - 4)
+        else:
+            candidates = range(each - _X86_CALL_BYTES, each + 1)
+        wide = _X86_CALL_BYTES
+        targets = (
+            (at, _call_distance(program.word(at, wide), program.is_aarch64)) for at in candidates
+        )
+        yield from (
+            at for at, distance in targets if distance is not None and at + distance == site
+        )
+
+
+def _targets(unfolded: Disassembly, caller: Function, offset: int) -> Iterator[str]:
+    """Yield what is called at ``offset`` of the caller's twins in the unfolded link."""
+    for each in unfolded.by_name.get(caller.name, ()):
+        if each.size_bytes != caller.size_bytes:
+            continue
+        at = each.address + offset
+        code = unfolded.content(each)[offset : offset + _X86_CALL_BYTES]
+        distance = _call_distance(code, unfolded.table.machine == "aarch64")
+        if distance is not None:
+            yield from (called.name for called in unfolded.table.at(at + distance))
+
+
+def _call_distance(code: bytes, aarch64: bool) -> int | None:
+    """Return how far a direct call leads, None if the bytes do not begin with one."""
+    if aarch64:
+        word = int.from_bytes(code[:4], "little")
+        if word & _CALL_MASK != _CALL:
+            return None
+        words = word & _DISTANCE
+        return 4 * (words - (1 << 26) if words >> 25 else words)
+    if len(code) < _X86_CALL_BYTES or code[0] != _X86_CALL:
+        return None
+    return _X86_CALL_BYTES + int.from_bytes(code[1:], "little", signed=True)
+
+
+def _taken_by(code: Disassembly, function: Function) -> Iterator[int]:
+    """Yield addresses that a function may compute: more than it does, and none less."""
+    content = code.content(function)
+    if code.table.machine == "aarch64":
+        yield from _aarch64_addresses(content, function.address)
+        return
+    for found in _LEA.finditer(content):
+        distance = int.from_bytes(found[1], "little", signed=True)
+        yield function.address + found.end(1) + distance
+    for shift in range(4):
+        part = content[shift:]
+        yield from (word for (word,) in struct.iter_unpack("<I", part[: len(part) & ~3]))
+
+
+def _aarch64_addresses(content: bytes, start: int) -> Iterator[int]:
+    pages, rests = set(), set()
+    for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
+        kind = word & _ADRP_MASK
+        if kind in (_ADRP, _ADR):
+            value = (word >> 5 & 0x7FFFF) << 2 | word >> 29 & 3
+            distance = value - (1 << 21) if value >> 20 else value
+            if kind == _ADR:
+                yield start + 4 * at + distance
+            else:
+                pages.add(((start + 4 * at) >> _PAGE_BITS) + distance)
+        elif word & _ADD_MASK == _ADD:
+            rests.add(word >> 10 & 0xFFF)
+    yield from ((page << _PAGE_BITS) + rest for page in pages for rest in rests)

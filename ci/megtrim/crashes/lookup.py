@@ -1,0 +1,253 @@
+"""Looks a crash up in what a trim left out.
+
+A name is certain only if the report is of exactly this program, by its build id, and its address
+belongs to one function or region that was left out. In all other cases the answer is a set that
+holds the truth, or that trimming is not at fault. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.crashes.addresses import CrashSite, find_caller, find_site, mapped_file
+from megtrim.crashes.callers import called_from, reachable
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.report import SIGNALS, CrashReport
+from megtrim.elf.symbol_names import readable
+from megtrim.elf.symbol_table import Function
+from megtrim.errors import InputError
+from megtrim.functions.linker_script import is_stub
+from megtrim.midout.grammar import GrammarError, parse_demangled
+from megtrim.midout.header import LEFT_OUT
+from megtrim.midout.region import Region
+
+_TRAPS = (4, 5)
+"""SIGILL and SIGTRAP: what a trap is on x86_64 and on Arm."""
+_FOLDED = "a linker folds equal code: these share one instruction"
+_NO_FILE = "the report does not name the file that it is of"
+_NO_REGION = (
+    "without trim.crash_ids an address shows the function and not its region, and an engine error "
+    "in a minimum-size build is a trap, too"
+)
+_REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
+
+
+class CandidateKind(StrEnum):
+    """What may be missing at the place of a crash."""
+
+    FUNCTION = "function"
+    REGION = "region"
+    REGION_WITHIN = "region within"
+    """A region of this function, which stays itself."""
+
+
+class CrashCause(StrEnum):
+    """What a crash was."""
+
+    LEFT_OUT = "left out"
+    """The one candidate was left out: this is certain."""
+    CANDIDATES = "candidates"
+    """One of the candidates was left out."""
+    NOT_TRIMMING = "not trimming"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashCandidate:
+    """A function or region that may have been left out."""
+
+    kind: CandidateKind
+    name: str
+    """As people read it."""
+    linkage_name: str = ""
+    """Of the function; empty for a region."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrashFinding:
+    """What a crash was, as far as a report and a program show it."""
+
+    cause: CrashCause
+    text: str
+    program: str = ""
+    candidates: tuple[CrashCandidate, ...] = ()
+    """Sorted; one if the cause is certain."""
+    why_several: tuple[str, ...] = ()
+    """Why the answer is not certain, or not only one."""
+    stack: tuple[str, ...] = ()
+    """Linkage names of remaining functions on the stack, innermost first."""
+
+
+def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFinding:
+    """Return what the crash was. ``programs`` are those of one trim, at least one."""
+    if report.signal is not None and report.signal not in _TRAPS:
+        name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
+        what = f"signal {report.signal}{f' ({name})' if name else ''}"
+        return _innocent(
+            f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL"
+        )
+    file, build_id = mapped_file(report.frames[0], report)
+    found = _choose(file, build_id, programs)
+    if isinstance(found, CrashFinding):
+        return found
+    named, doubts = found
+    findings = [_look_up_in(each, report, doubts) for each in named]
+    guilty = [each for each in findings if each.cause is not CrashCause.NOT_TRIMMING]
+    if len(guilty) < 2:
+        return (guilty or findings)[0]
+    return CrashFinding(
+        cause=CrashCause.CANDIDATES,
+        text="one of these was left out",
+        program=", ".join(each.program for each in guilty),
+        candidates=_unique(one for each in guilty for one in each.candidates),
+        why_several=tuple(
+            dict.fromkeys((_NO_FILE, *(why for each in guilty for why in each.why_several)))
+        ),
+        stack=tuple(name for each in guilty for name in each.stack),
+    )
+
+
+def _choose(
+    file: str, build_id: str, programs: Sequence[TrimmedProgram]
+) -> CrashFinding | tuple[list[TrimmedProgram], tuple[str, ...]]:
+    """Return the programs that the report may be of, with the doubts about that."""
+    if build_id:
+        same = [each for each in programs if each.build_id == build_id]
+        if same:
+            return same[:1], ()
+    name = re.split(r"[/!]", file)[-1]
+    named = [each for each in programs if each.name == name] if file else list(programs)
+    if file.endswith(".apk"):
+        named = list(programs)
+    if not named:
+        known = ", ".join(each.name for each in programs)
+        return _innocent(f"it crashed in {name}, and what was trimmed is {known}")
+    if build_id:
+        known = ", ".join(each.build_id or "none" for each in named)
+        text = f"another build of {name or 'it'} crashed: its build id is {build_id}, here {known}"
+        return _innocent(text)
+    return named, ("the report has no build id: it may be of another build",)
+
+
+def _look_up_in(
+    program: TrimmedProgram, report: CrashReport, doubts: tuple[str, ...]
+) -> CrashFinding:
+    site = find_site(report.frames[0], report, program)
+    traps = tuple(each for each in site.addresses if program.is_trap(each))
+    stack = _stack(report, program)
+    if not traps:
+        return _innocent(_describe_place(site, program), program.name, stack)
+    if site.why_several and len(site.addresses) > 1:
+        doubts = (*doubts, site.why_several)
+    candidates: list[CrashCandidate] = []
+    for address in traps:
+        found, why = _left_out_at(address, report, program)
+        candidates += found
+        doubts = (*doubts, *why)
+    if not candidates:
+        text = f"{_describe_place(site, program)}: the program's own trap, such as an engine error"
+        return _innocent(text, program.name, stack)
+    several = _unique(candidates)
+    certain = len(several) == 1 and not doubts
+    return CrashFinding(
+        cause=CrashCause.LEFT_OUT if certain else CrashCause.CANDIDATES,
+        text="it was left out" if certain else "one of these was left out",
+        program=program.name,
+        candidates=several,
+        why_several=tuple(dict.fromkeys(doubts)),
+        stack=stack,
+    )
+
+
+def _left_out_at(
+    address: int, report: CrashReport, program: TrimmedProgram
+) -> tuple[list[CrashCandidate], tuple[str, ...]]:
+    """Return what may have been left out at a trap, and why it is not only one."""
+    here = program.table.at(address)
+    dropped = {*program.dropped}
+    regions = [each for each in here if _region_of(each.name)]
+    gone = sorted({each.name for each in here} & dropped)
+    if any(is_stub(each.name) for each in here) and not gone:
+        gone = list(program.dropped)
+    if len(gone) > 1 and not program.crash_ids:
+        gone, why = _narrow(address, report, program, gone)
+    else:
+        why = (_FOLDED,) if len(gone) > 1 else ()
+    found = [_function(name) for name in gone]
+    if not gone:
+        found += [_function(each.name) for each in regions]
+        if len(regions) > 1:
+            why = (_FOLDED,)
+    if not found and program.trims_regions and not program.crash_ids:
+        found = [_within(each) for each in here]
+        why = (_NO_REGION,)
+    return found, why
+
+
+def _narrow(
+    address: int, report: CrashReport, program: TrimmedProgram, gone: list[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return those that the caller calls, else those that anything refers to."""
+    shared = "functions that were left out share one instruction"
+    called = [*called_from(program, address, find_caller(report, address, program))]
+    if called:
+        return called, (f"{shared}: the call before it shows which",)
+    reached = {*reachable(program)}
+    left = [name for name in gone if name in reached] or gone
+    return left, (f"{shared}, and the report does not show a direct call of it",)
+
+
+def _function(name: str) -> CrashCandidate:
+    region = _region_of(name)
+    if region is not None:
+        return CrashCandidate(kind=CandidateKind.REGION, name=str(region))
+    return CrashCandidate(kind=CandidateKind.FUNCTION, name=_readable(name), linkage_name=name)
+
+
+def _within(function: Function) -> CrashCandidate:
+    name = function.name
+    return CrashCandidate(kind=CandidateKind.REGION_WITHIN, name=_readable(name), linkage_name=name)
+
+
+def _region_of(name: str) -> Region | None:
+    """Return the region whose trap a function is, None for any other function."""
+    if LEFT_OUT not in name:
+        return None
+    found = _REGION_TRAP.fullmatch(_readable(name))
+    try:
+        return Region(*parse_demangled(found[1])) if found else None
+    except GrammarError:
+        return None
+
+
+def _readable(name: str) -> str:
+    try:
+        return readable(name)
+    except InputError:
+        return name  # a crash is looked up, whatever the machine has to make names readable
+
+
+def _stack(report: CrashReport, program: TrimmedProgram) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for frame in report.frames[1:]:
+        for address in find_site(frame, report, program).addresses[:1]:
+            found.update((each.name, None) for each in program.table.at(address - 1))
+    return tuple(found)
+
+
+def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
+    names = {_readable(e.name) for at in site.addresses for e in program.table.at(at)}
+    if not site.addresses or not any(program.word(at, 1) for at in site.addresses):
+        return f"the address is not in the code of {program.name}"
+    where = f"in {min(names)}, which was kept" if names else "in code that was kept"
+    return f"it crashed {where}"
+
+
+def _innocent(text: str, program: str = "", stack: tuple[str, ...] = ()) -> CrashFinding:
+    return CrashFinding(cause=CrashCause.NOT_TRIMMING, text=text, program=program, stack=stack)
+
+
+def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:
+    return tuple(sorted({*candidates}, key=lambda each: (each.kind, each.name, each.linkage_name)))

@@ -1,0 +1,93 @@
+"""``megtrim explain --crash``: from a report to what to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from unit.cli.support import SAMPLE_MODEL, Shell
+from unit.crashes.made_programs import ID, STAYS, STUB_AT
+from unit.crashes.reports import tombstone
+from unit.pipeline.made_trims import trim_by_functions
+from unit.stages.support import CONFIG
+
+TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
+
+
+@pytest.fixture
+def project(shell: Shell) -> Shell:
+    """A configuration, and a trim with crash ids."""
+    (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
+    (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    trim_by_functions(shell.folder / "megtrim-out")
+    data = tombstone([(STUB_AT, "/data/lib/app"), (STAYS, "/data/lib/app")], build_id=ID)
+    (shell.folder / "tombstone_04").write_bytes(data)
+    return shell
+
+
+def test_a_certain_name_and_what_to_do(project: Shell) -> None:
+    """The function, the nearest scenario, the command to be sure, and lines to add."""
+    answer = project("explain", "--crash", "tombstone_04")
+
+    assert answer.status == 0
+    assert answer.out.splitlines() == [
+        "crash: trimming left it out",
+        "why: it was left out",
+        "program: app",
+        "certain: True",
+        "candidates: 1",
+        "  the function first()",
+        "nearest scenario: m/s@any",
+        f"{TO_BE_SURE}: megtrim probe --config megtrim.yaml m -- --cpu",
+        "a scenario to add: 2",
+        "  # a scenario of m, with the arguments and inputs that the field used",
+        '  - {name: field, args: ["--cpu"], inputs: {}}',
+        "or lines that keep it: 3",
+        "  trim:",
+        "    keep:",
+        '      - "first()"',
+    ]
+
+
+def test_an_address_is_not_certain(project: Shell) -> None:
+    """Anyone can mistake a build for another."""
+    answer = project("explain", "--address", hex(STUB_AT), "--json")
+
+    facts = json.loads(answer.out)
+    assert (facts["certain"], facts["candidates"]) == (False, ["the function first()"])
+    assert facts["why it is not certain"] == [
+        "the report has no build id: it may be of another build"
+    ]
+
+
+def test_no_fault_of_trimming(project: Shell) -> None:
+    """Another signal; nothing to add."""
+    data = tombstone([(STUB_AT, "/data/lib/app")], build_id=ID, signal=11)
+    (project.folder / "tombstone_04").write_bytes(data)
+    answer = project("explain", "--crash", "tombstone_04", "--json")
+
+    assert answer.status == 0
+    assert json.loads(answer.out) == {
+        "crash": "trimming is not at fault",
+        "why": "it ended with signal 11 (SIGSEGV); what is left out ends with a trap, "
+        "SIGTRAP or SIGILL",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "expected one of THING, --crash FILE and --address 0x"),
+        (("m", "--address", "0x1"), "expected one of THING, --crash FILE and --address 0x"),
+        (("--address", "main"), "--address: found 'main'"),
+        (("--crash", "none"), "none: cannot be read"),
+        (("--address", "0x1", "--out", "elsewhere"), "there is no trimmed program in"),
+    ],
+)
+def test_what_cannot_be_looked_up(project: Shell, words: tuple[str, ...], message: str) -> None:
+    """Exit status 2, and what to do."""
+    answer = project("explain", *words)
+
+    assert answer.status == 2
+    assert message in answer.err

@@ -1,0 +1,81 @@
+"""From what a report says to addresses of the file."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.crashes.addresses import CrashSite, find_caller, find_site, mapped_file
+from megtrim.crashes.report import CrashFrame, CrashReport, MappedFile
+from unit.crashes.made_programs import STAYS, STUB_AT, program
+
+BASE = 0x7B00000000
+
+
+def mapping(*, offset: int | None = 0x1000, file: str = "/lib/app") -> MappedFile:
+    """Return the mapping of the code of a made program: its segment begins at 0x1000."""
+    start = BASE + STAYS
+    return MappedFile(start=start, end=start + 0x1000, offset=offset, file=file, build_id="ab")
+
+
+def report(*frames: CrashFrame, **changes: object) -> CrashReport:
+    """Return a report with these frames."""
+    return CrashReport(signal=5, frames=frames, **changes)  # type: ignore[arg-type]
+
+
+def absolute(pc: int) -> CrashFrame:
+    return CrashFrame(pc=pc, file="", absolute=True)
+
+
+@pytest.mark.parametrize(
+    ("offset", "file"), [(0x1000, "/lib/app"), (None, "app"), (0x5B000, "/data/base.apk")]
+)
+def test_an_address_in_memory_with_mappings(offset: int | None, file: str) -> None:
+    """By the place in the file; in an APK, and for old kernels, by the page of the segment."""
+    said = report(absolute(BASE + STUB_AT), mappings=(mapping(offset=offset, file=file),))
+
+    assert find_site(said.frames[0], said, program()) == CrashSite(addresses=(STUB_AT,))
+    assert mapped_file(said.frames[0], said) == (file, "ab")
+
+
+def test_of_several_mappings_the_one_that_holds_it() -> None:
+    """Data of the program, and other files, are mapped next to it."""
+    others = (
+        MappedFile(start=BASE, end=BASE + 0x1000, offset=0, file="/lib/app", executable=False),
+        mapping(),
+        MappedFile(start=BASE + 0x90000, end=BASE + 0x91000, offset=0x1000, file="/lib/other"),
+    )
+    said = report(absolute(BASE + 0x90010), mappings=others)
+
+    assert mapped_file(said.frames[0], said) == ("/lib/other", "")
+    said = report(absolute(BASE + STUB_AT), mappings=others)
+    assert find_site(said.frames[0], said, program()).addresses == (STUB_AT,)
+
+
+def test_an_address_in_memory_without_mappings() -> None:
+    """A loader moves a program by whole pages: its last three digits stay."""
+    said = report(absolute(0x5555555540000 + STUB_AT))
+
+    site = find_site(said.frames[0], said, program())
+    assert site.addresses == (STUB_AT,)
+    assert "where the program was loaded" in site.why_several
+    assert find_site(said.frames[0], said, program(fixed=True)).addresses == (said.frames[0].pc,)
+
+
+def test_an_address_of_the_file() -> None:
+    """As a tombstone and a person give it; an older report may count from the mapping."""
+    for frame in (CrashFrame(pc=STUB_AT, file="app"), absolute(STUB_AT)):
+        assert find_site(frame, report(frame), program()) == CrashSite(addresses=(STUB_AT,))
+    old = CrashFrame(pc=0x20, file="app", offset=0x1000)
+    assert find_site(old, report(old), program()).addresses == (0x20, STUB_AT)
+    new = CrashFrame(pc=STUB_AT, file="base.apk!app", offset=0x5A000, build_id="ab")
+    assert find_site(new, report(new), program()) == CrashSite(addresses=(STUB_AT,))
+
+
+def test_the_caller() -> None:
+    """By the register, relative to the crash, and by the next frame."""
+    by_register = report(absolute(BASE + STUB_AT), pc=BASE + STUB_AT, caller=BASE + STAYS + 4)
+    assert find_caller(by_register, STUB_AT, program()) == (STAYS + 4,)
+    frames = (CrashFrame(pc=STUB_AT, file="app"), CrashFrame(pc=STAYS, file="app"))
+    assert find_caller(report(*frames), STUB_AT, program()) == (STAYS,)
+    elsewhere = (frames[0], CrashFrame(pc=STAYS, file="libc.so"))
+    assert find_caller(report(*elsewhere), STUB_AT, program()) == ()

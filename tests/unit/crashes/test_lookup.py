@@ -1,0 +1,115 @@
+"""Looking up crashes: certain, a set that holds the truth, or no fault of trimming."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look_up
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.report import parse_address, parse_report
+from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, program
+from unit.crashes.reports import tombstone
+
+
+def found(
+    made: TrimmedProgram, *frames: int, file: str = "/data/lib/app", **said: object
+) -> CrashFinding:
+    """Look up a tombstone with these frames; by default it has the right build id."""
+    data = tombstone([(at, file) for at in frames], **({"build_id": ID} | said))  # type: ignore[arg-type]
+    return look_up(parse_report(data, source="t"), [made])
+
+
+def names(finding: CrashFinding) -> list[str]:
+    return [each.name for each in finding.candidates]
+
+
+@pytest.mark.parametrize(
+    ("at", "kind", "name"),
+    [
+        (STUB_AT, CandidateKind.FUNCTION, "first()"),
+        (STUB_AT + 4, CandidateKind.FUNCTION, "second(int)"),
+        (STUB_AT + 8, CandidateKind.REGION, "kern<3>"),
+    ],
+)
+def test_crash_ids_make_it_certain(at: int, kind: CandidateKind, name: str) -> None:
+    """With the build id, one address is one function or region."""
+    finding = found(numbered(), at)
+
+    assert (finding.cause, finding.program) == (CrashCause.LEFT_OUT, "app")
+    assert [(each.kind, each.name) for each in finding.candidates] == [(kind, name)]
+    assert finding.why_several == ()
+
+
+def test_without_a_build_id_nothing_is_certain() -> None:
+    """It may be of another build of the same name."""
+    finding = found(numbered(), STUB_AT, build_id="")
+
+    assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, ["first()"])
+    assert finding.why_several == ("the report has no build id: it may be of another build",)
+
+
+def test_a_shared_stub_and_its_caller() -> None:
+    """The call before it shows which; without, those that anything refers to are candidates."""
+    by_caller = found(program(), STUB_AT, STAYS)
+    alone = found(program(), STUB_AT)
+
+    assert (by_caller.cause, names(by_caller)) == (CrashCause.CANDIDATES, ["first()"])
+    assert by_caller.stack == ()
+    assert (alone.cause, names(alone)) == (CrashCause.CANDIDATES, ["first()", "second(int)"])
+    assert "share one instruction" in alone.why_several[0]
+
+
+def test_a_trap_within_a_function_that_stays() -> None:
+    """A region of it, unless no region is trimmed, or each has a trap of its own."""
+    finding = found(program(trims_regions=True), STAYS + 8)
+
+    assert finding.cause is CrashCause.CANDIDATES
+    assert [(e.kind, e.name) for e in finding.candidates] == [
+        (CandidateKind.REGION_WITHIN, "stays()")
+    ]
+    for made in (program(), numbered()):
+        other = found(made, STAYS + 8)
+        assert (other.cause, other.candidates) == (CrashCause.NOT_TRIMMING, ())
+        assert other.text.startswith("it crashed in stays(), which was kept: the program's own")
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "text"),
+    [
+        (STUB_AT, {"signal": 11}, "signal 11 (SIGSEGV); what is left out ends with a trap"),
+        (STUB_AT, {"signal": 6}, "signal 6 (SIGABRT)"),
+        (STAYS + 4, {}, "it crashed in stays(), which was kept"),
+        (0x99990, {}, "the address is not in the code of app"),
+        (STUB_AT, {"build_id": "ff" * 20}, f"its build id is {'ff' * 20}, here {ID}"),
+        (STUB_AT, {"file": "/lib/libc.so", "build_id": "ff" * 20}, "it crashed in libc.so, and"),
+        (STUB_AT, {"file": "/lib/libc.so", "build_id": ""}, "it crashed in libc.so, and"),
+    ],
+)
+def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
+    """Another signal, code that stays, another build, another library: no candidate."""
+    finding = found(numbered(), at, **said)  # type: ignore[arg-type]
+
+    assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
+    assert text in finding.text
+
+
+def test_a_file_that_was_renamed_is_known_by_its_build_id() -> None:
+    """Apps name their libraries as they like."""
+    assert found(numbered(), STUB_AT, file="/data/libbrand.so").cause is CrashCause.LEFT_OUT
+
+
+def test_an_address_may_be_of_any_program() -> None:
+    """Those of all that trap there."""
+    programs = [numbered(), program(name="libapp.so")]
+
+    finding = look_up(parse_address(hex(STUB_AT)), programs)
+    assert (finding.cause, finding.program) == (CrashCause.CANDIDATES, "app, libapp.so")
+    assert names(finding) == ["first()", "second(int)"]
+    assert "does not name the file" in finding.why_several[0]
+
+
+def test_the_stack_is_of_functions_that_stay() -> None:
+    """Behind the crash; by them the nearest scenario is found."""
+    finding = found(numbered(), STUB_AT, STAYS + 4, STAYS + 20)
+
+    assert finding.stack == ("_Z5staysv", "_Z5otherv")

@@ -1,0 +1,61 @@
+"""The newest trim of a folder of results, as crashes are looked up in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.pipeline.trimmed_programs import read_newest
+from megtrim.store import Store
+from unit.crashes.made_programs import ID
+from unit.pipeline.made_trims import forget, trim_by_functions, trim_by_regions
+
+
+@pytest.mark.parametrize("crash_ids", [False, True])
+def test_a_trim_by_functions(tmp_path: Path, crash_ids: bool) -> None:
+    """What ships, its twin, what was left out, and the link in which all functions are."""
+    made = read_newest(trim_by_functions(tmp_path, crash_ids=crash_ids))
+
+    (program,) = made.programs
+    assert (program.name, program.build_id) == ("app", ID)
+    assert program.dropped == ("_Z5firstv", "_Z6secondi")
+    assert program.crash_ids is crash_ids
+    assert program.unfolded is not None
+    assert [record.id for record in made.keep.scenarios] == ["m/s@any"]
+
+
+def test_a_trim_by_regions(tmp_path: Path) -> None:
+    """No function was left out, and the keep set is the header's."""
+    made = read_newest(trim_by_regions(tmp_path))
+
+    (program,) = made.programs
+    assert (program.dropped, program.unfolded, program.trims_regions) == ((), None, True)
+
+
+def test_without_the_unfolded_link(tmp_path: Path) -> None:
+    """It only narrows down."""
+    store = trim_by_functions(tmp_path)
+    for manifest in tmp_path.glob("functions/*/manifest.json"):
+        if "linked" in manifest.read_text(encoding="utf-8"):
+            manifest.unlink()
+
+    (program,) = read_newest(store).programs
+    assert (program.unfolded, program.pointers) == (None, None)
+
+
+def test_no_trim(tmp_path: Path) -> None:
+    """A folder without one, or without the keep set that it was made of."""
+    with pytest.raises(InputError, match="there is no trimmed program in"):
+        read_newest(Store(tmp_path))
+    store = trim_by_functions(tmp_path)
+    forget(store, "functions")
+    with pytest.raises(InputError, match="there is no trimmed program in"):
+        read_newest(store)
+
+
+def test_no_twin(tmp_path: Path) -> None:
+    """Without names, an address means nothing."""
+    with pytest.raises(InputError, match="no program has a twin with symbols"):
+        read_newest(trim_by_functions(tmp_path, twin=False))
