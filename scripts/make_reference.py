@@ -29,6 +29,7 @@ from megtrim.cli.session.setup import common, trimming
 from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
+from megtrim.config.workflow_templates import CALLED
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, tasks
 from virtual_phone.cli import main as phone_command_line
@@ -212,14 +213,20 @@ def _configuration() -> Iterator[str]:
     schema = make_json_schema()
     yield _WRITTEN
     yield _CONFIGURATION
-    for path, section in _sections("", schema, schema["$defs"]):
+    every = list(_sections("", schema, schema["$defs"]))
+    places: dict[str, str] = {}
+    for path, section in sorted(every, key=lambda each: each[0].count(".")):
+        places.setdefault(section["title"], path)
+    for path, section in every:
+        if places[section["title"]] != path:
+            continue  # described where it is least deep
         yield f"## {_title(path)}\n"
         yield f"{section['description']}\n"
         yield "| key | value | default | meaning |"
         yield "|---|---|---|---|"
         for key, value in section["properties"].items():
             needed = key in section.get("required", ())
-            yield _row(path, key, value, schema["$defs"], needed=needed)
+            yield _row(key, value, schema["$defs"], places, needed=needed)
         yield ""
     yield _STARTER
     yield f"```yaml\n{starter('megengine', source='../MegEngine')}```\n"
@@ -261,10 +268,12 @@ def _title(path: str) -> str:
     return f"`{path}`" if path else "The file"
 
 
-def _row(path: str, key: str, value: dict[str, Any], known: dict[str, Any], *, needed: bool) -> str:
+def _row(
+    key: str, value: dict[str, Any], known: dict[str, Any], places: dict[str, str], *, needed: bool
+) -> str:
     inner = _target(value, known)
     if inner and "properties" in inner:
-        name = _joined(path, key, value)
+        name = places[inner["title"]]
         noun = "list of" if _is_list(value) else "section"
         kind = f"{noun} [{name}](#{_anchor(name)})"
         shown = "required" if needed else ""
@@ -415,7 +424,7 @@ def _help(text: str) -> Iterator[str]:
 def _workflows() -> Iterator[str]:
     yield _WRITTEN
     yield _WORKFLOWS
-    for name in ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml"):
+    for name in CALLED:
         text = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8")
         workflow = yaml.safe_load(text)
         opening = text.partition("\nname:")[0].splitlines()
@@ -425,7 +434,8 @@ def _workflows() -> Iterator[str]:
         yield "| input | kind | default | meaning |"
         yield "|---|---|---|---|"
         for key, value in called["inputs"].items():
-            given = f"`{value['default']}`" if value["default"] != "" else ""
+            given = f"`{value['default']}`" if value.get("default", "") != "" else ""
+            given = "required" if value.get("required") else given
             yield _table_row(f"`{key}`", value["type"], given, value["description"])
         yield "\n| secret | meaning |\n|---|---|" if called.get("secrets") else ""
         for key, value in called.get("secrets", {}).items():
