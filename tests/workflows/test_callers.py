@@ -12,6 +12,7 @@ from megtrim.config.workflow_templates import (
     SIZE_CHECK,
     Callers,
     Kit,
+    Provision,
     workflows,
 )
 from workflows.documents import Document, parse, workflow
@@ -23,6 +24,14 @@ CALLERS = Callers(
     config="megtrim.yaml",
     keep_set="megtrim/keepset",
     packages="clang-14 g++-aarch64-linux-gnu",
+)
+SEVERAL = replace(
+    CALLERS,
+    packages="",
+    toolchains={
+        "android-arm64": Provision(recipe="android-arm64"),
+        "linux": Provision(packages="g++"),
+    },
 )
 CALLED = {SIZE_CHECK: "size-check", REFRESH: "trace-refresh", NIGHT: "nightly-performance"}
 _ORDER = {"read": 1, "write": 2}
@@ -118,6 +127,47 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     assert other["name"] == f"{one['name']} android"
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
     assert set(other["with"]) <= set(inputs)
+
+
+@pytest.mark.parametrize("path", CALLED)
+def test_several_toolchains_have_a_leg_each(path: str) -> None:
+    """Of the same workflow, with the same rights, and what each needs."""
+    (one,) = caller(path).jobs.values()
+    document = parse(workflows(SEVERAL)[path], name=path)
+    for rule in _CALLER_RULES:
+        assert list(rule(document)) == []
+    first, *more = document.jobs.values()
+    inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
+
+    assert first["strategy"] == {
+        "fail-fast": "false",
+        "matrix": {
+            "include": [
+                {"toolchain": "android-arm64", "packages": "", "recipe": "android-arm64"},
+                {"toolchain": "linux", "packages": "g++", "recipe": ""},
+            ]
+        },
+    }
+    assert (first["uses"], first["permissions"]) == (one["uses"], one["permissions"])
+    assert first["name"] == f"{one['name']} ${{{{ matrix.toolchain }}}}"
+    assert first["with"]["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
+    assert set(first["with"]) <= set(inputs)
+    assert len(more) == (path == SIZE_CHECK)
+
+
+def test_several_toolchains_have_one_check_and_one_comment() -> None:
+    """The check has the name that it has for one toolchain."""
+    every, summary = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller").jobs.values()
+    called = workflow("size-summary")
+
+    assert f"{summary['name']} / {called.jobs['verdict']['name']}" == "size / verdict"
+    assert (summary["needs"], summary["if"]) == ("size", "always()")
+    assert summary["permissions"] == called.jobs["verdict"]["permissions"]
+    assert set(summary["with"]) <= set(called.events["workflow_call"]["inputs"])
+    assert summary["with"]["toolchains"] == "android-arm64 linux"
+    assert every["with"]["comment"] == "false"
+    refresh = parse(workflows(SEVERAL)[REFRESH], name="caller").jobs["refresh"]
+    assert refresh["with"]["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
 
 def test_a_team_writes_few_lines() -> None:

@@ -128,6 +128,16 @@ NIGHT = [
     ),
     ("issues", f"{KIT} ci gate report"),
 ]
+SUMMARY = [
+    (
+        "verdict",
+        f"{KIT} ci github toolchains reports --config $CONFIG --names $NAMES --to report",
+    ),
+    (
+        "verdict",
+        f"{KIT} ci github publish report --pull-request $PULL_REQUEST --config $CONFIG",
+    ),
+]
 CONCLUDE = [
     (
         "runs",
@@ -141,7 +151,7 @@ CONCLUDE = [
         "runs",
         (
             f"{KIT} ci github publish report --pull-request $PULL_REQUEST"
-            " --config $CONFIG --artifact $ARTIFACT --annotated annotated"
+            " --config $CONFIG --artifact $ARTIFACT --annotated annotated $COMMENT"
         ),
     ),
     ("runs", f"{KIT} ci gate report"),
@@ -215,6 +225,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (workflow("size-check"), CHECK),
         (workflow("trace-refresh"), REFRESH),
         (workflow("nightly-performance"), NIGHT),
+        (workflow("size-summary"), SUMMARY),
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
@@ -256,11 +267,13 @@ def test_every_variable_is_set_where_it_is_used() -> None:
             "${{ needs.build.outputs.bundle-sha256 }}",
         },
         "CLASS": {"${{ inputs.class }}"},
+        "COMMENT": {"${{ inputs.comment == 'false' && '--no-comment' || '--comment' }}"},
         "CONFIG": {"${{ inputs.config }}"},
         "HISTORY": {HISTORY},
         "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},
+        "NAMES": {"${{ inputs.toolchains }}"},
         "KIT_REPOSITORY": {"${{ job.workflow_repository || inputs.kit-repository }}"},
         "KIT_SHA": {"${{ job.workflow_sha || inputs.kit-sha }}"},
         "PACKAGES": {"${{ inputs.packages }}"},
@@ -309,6 +322,7 @@ def test_what_may_fail() -> None:
         *("Check out the history", "Find the base", "Check out the base", "Build the base"),
         *("Bring the base's image", "Add the night to the history"),
         *("Fetch the engine's submodules", "Fetch the base's submodules"),
+        "Download the reports",
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
@@ -403,6 +417,7 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("${{ inputs.bundle }}", "bundle"),
         ("megtrim-evidence${{ inputs.infix }}*", "evidence"),
         ("megtrim-report${{ inputs.suffix }}", "report"),
+        ("megtrim-report${{ steps.set-up.outputs.suffix || '.' }}_*", "reports"),
         ("${{ needs.keep-set.outputs.proposal }}", "proposal/${{ inputs.keep-set }}"),
         ("${{ needs.keep-set.outputs.report }}", "report"),
         ("${{ inputs.annotated }}", "annotated"),
