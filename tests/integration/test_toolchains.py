@@ -36,7 +36,7 @@ def verdict(project: Project, name: str) -> dict[str, object]:
 
 def test_one_command_trims_for_both(project: Project) -> None:
     """A row each; a second run does nothing; one can be chosen; the worst is the exit status."""
-    ended = project.run("trim")
+    ended = project.run("trim", timeout_s=1200)
 
     assert ended.rc == 0, ended.stderr
     rows = ended.stdout.rstrip().splitlines()[-2:]

@@ -178,12 +178,13 @@ def test_a_report_that_cannot_be_made_is_an_ending(
 def test_several_toolchains_end_with_one_table(trim: Callable[..., Answer], shell: Shell) -> None:
     """A row each, whatever became of it; what ended one does not end the other."""
     shell.sample("tiny-vgg.sample")
-    assert trim("tiny-vgg.sample").status == 0
-    file = shell.folder / "megtrim.yaml"
+    assert trim("tiny-vgg.sample", "--config", "team.yaml").status == 0
+    file = shell.folder / "team.yaml"
     text = file.read_text(encoding="utf-8")
     several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\n"
     file.write_text(text.replace("toolchain:\n  kind: auto\n", several), encoding="utf-8")
-    answer = trim("tiny-vgg.sample", error=InputError("no compiler"))
+    given = ("tiny-vgg.sample", "--config", "team.yaml")
+    answer = trim(*given, error=InputError("no compiler"))
 
     assert answer.status == 2
     assert answer.err.count("megtrim: no compiler\n") == 2
