@@ -4,6 +4,7 @@
     python benchmarks/perf_statistics.py --simulate           draw times of known spread
     python benchmarks/perf_statistics.py --record ROUNDS      record them again
     python benchmarks/perf_statistics.py --live COUNT --slower PERCENT --load
+    python benchmarks/perf_statistics.py --live COUNT --slower PERCENT -- load_and_run MODEL …
 
 Recorded rounds are processes of one program, two a round. A resampled comparison draws blocks of
 four neighbouring rounds, so that drift of the machine is kept, no round twice. As the two processes
@@ -13,8 +14,9 @@ shares then depend on how alike the four rounds happen to be, which few recorded
 A planted slowdown multiplies the second side.
 
 Simulated times are log-normal, or Student's t with 4 degrees of freedom, and independent. Live
-comparisons run real processes until the plan stops; the load is a process that keeps one CPU busy
-half the time. Recording and live runs need g++ and taskset.
+comparisons run real processes until the plan stops, of a program of the benchmark's own or of the
+engine; the load is a process that keeps one CPU busy half the time. Recording and live runs need
+g++ and taskset.
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ import os
 import platform
 import random
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ from statistics import mean, median, quantiles
 
 import click
 import numpy as np
+from perf_processes import CPUS, Program, calibrate_engine, compile_work
 from scipy import stats
 
 from megtrim.perf.answer import Answer
@@ -45,7 +47,7 @@ from megtrim.perf.comparison import (
 )
 from megtrim.perf.criterion import Criterion
 from megtrim.perf.samples import Sample
-from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.schedule import plan_turns
 from megtrim.perf.sequential import SamplingPlan
 from megtrim.perf.time_stage import TimeStage
 from megtrim.process import Command, ProcessRunner
@@ -55,8 +57,6 @@ DATA = HERE / "data" / "process_times.json"
 BLOCK = 4
 PLAN = SamplingPlan()
 CRITERION = Criterion(threshold=0.01)
-CPUS = sorted(os.sched_getaffinity(0))
-"""`taskset -c` limits them, to keep other work of the machine away."""
 _LOAD = """
 import os, time
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -76,6 +76,7 @@ while os.getppid() == parent:
 @click.option("--load", is_flag=True, help="Keep the last CPU busy half the time during live runs.")
 @click.option("--draws", default=10_000, show_default=True, help="Comparisons a row.")
 @click.option("--turn", type=click.Choice(["round", "block"]), default="round", show_default=True)
+@click.argument("program", nargs=-1)
 @click.option("--simulate", "simulated", is_flag=True, help="Draw times; read no recorded ones.")
 def main(
     rounds: int | None,
@@ -85,6 +86,7 @@ def main(
     draws: int,
     turn: str,
     simulated: bool,
+    program: tuple[str, ...],
 ) -> None:
     """Print how often comparisons of times call a change."""
     if simulated:
@@ -92,7 +94,7 @@ def main(
     elif rounds:
         record(rounds)
     elif count:
-        compare_live(count, slower, load=load)
+        compare_live(count, slower, program, load=load)
     else:
         resample(draws, coin=1 if turn == "round" else BLOCK)
 
@@ -106,11 +108,11 @@ def record(rounds: int) -> None:
         "unit": "ms",
         "blocks": blocks,
     }
-    with compiled() as program:
+    with compile_work() as program:
         for name, load in (("no load of ours", False), ("a load on the last CPU", True)):
             with background(load=load):
                 turns = plan_turns(["a", "b"], rounds, cpus=CPUS, seed=1)
-                samples = [run(program, turn, percent=100) for turn in turns]
+                samples = [program.run(turn, slower=0) for turn in turns]
             pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
             blocks[name] = [[round(p.first_ms, 4), round(p.second_ms, 4)] for p in pairs]
     document["load_average_at_end"] = os.getloadavg()
@@ -179,9 +181,10 @@ def make_pairs(
     return [Pair(first_ms=a, second_ms=b) for a, b in zip(first, slowed, strict=True)]
 
 
-def compare_live(count: int, slower: float, *, load: bool) -> None:
+def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool) -> None:
     """Run real comparisons, each until the plan stops."""
-    with compiled() as program, background(load=load):
+    open_program = calibrate_engine(argv, slower / 100) if argv else compile_work()
+    with open_program as program, background(load=load):
         found = [run_comparison(program, slower, seed=number) for number in range(count)]
     planted = 1 + slower / 100
     rounds = [
@@ -192,16 +195,20 @@ def compare_live(count: int, slower: float, *, load: bool) -> None:
     label = f"live, +{slower}%, {'loaded' if load else 'no load of ours'}"
     click.echo(f"{label}: {len(rounds)} rounds, {spread(rounds)}")
     print_shares(label, [result for result, _ in found])
+    ratio = median(pair.second_ms / pair.first_ms for _, pairs in found for pair in pairs)
+    click.echo(f"{label}: median ratio of all rounds {ratio:.4f}")
 
 
-def run_comparison(program: Path, slower: float, *, seed: int) -> tuple[TimeComparison, list[Pair]]:
+def run_comparison(
+    program: Program, slower: float, *, seed: int
+) -> tuple[TimeComparison, list[Pair]]:
     """Run rounds up to each look, until it is clear."""
-    turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, seed=seed)
+    turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, width=program.width, seed=seed)
     samples: list[Sample] = []
     result, pairs = None, []
     for look in PLAN.looks:
         samples += [
-            run(program, turn, 100 + slower * (turn.contestant == "b"))
+            program.run(turn, slower / 100 if turn.contestant == "b" else 0)
             for turn in turns[len(samples) : 2 * look]
         ]
         pairs = match_pairs(samples, "a", "b", TimeStage.INFERENCE)
@@ -210,29 +217,6 @@ def run_comparison(program: Path, slower: float, *, seed: int) -> tuple[TimeComp
             break
     assert result
     return result, pairs
-
-
-def run(program: Path, turn: Turn, percent: float) -> Sample:
-    """Run one process as its turn says."""
-    finished = execute(
-        *(
-            "taskset",
-            "--cpu-list",
-            ",".join(map(str, turn.cpus or CPUS)),
-            str(program),
-            "5",
-            str(percent),
-        ),
-        padding="x" * turn.padding_bytes,
-    )
-    warm_up, *iterations = (float(line) for line in finished.split())
-    return Sample(
-        contestant=turn.contestant,
-        round_number=turn.round_number,
-        position=turn.position,
-        warm_ups_ms=(warm_up,),
-        iterations_ms=tuple(iterations),
-    )
 
 
 def spread(rounds: list[Pair]) -> str:
@@ -264,24 +248,6 @@ def share(count: int, total: int) -> str:
     """Format a share with its interval."""
     interval = stats.binomtest(count, total).proportion_ci()
     return f"{count}/{total} = {count / total:.2%} ({interval.low:.2%} to {interval.high:.2%})"
-
-
-def execute(*argv: str, padding: str = "") -> str:
-    """Run a program to its end and return what it prints."""
-    command = Command(argv=argv, timeout_s=600, env={"PADDING": padding})
-    ended = ProcessRunner(os.environ).run(command)
-    if not ended.ok:
-        raise click.ClickException(ended.stderr)
-    return ended.stdout
-
-
-@contextmanager
-def compiled() -> Iterator[Path]:
-    """Compile the program that is timed."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "work"
-        execute("g++", "-O2", "-o", str(program), str(HERE / "perf_work" / "work.cpp"))
-        yield program
 
 
 @contextmanager

@@ -24,6 +24,7 @@ import yaml
 
 from megtrim.build_spec import Switch
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.checks.json_schema import make_json_schema
@@ -381,9 +382,15 @@ def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
 
 def _command(path: str, command: click.Command) -> Iterator[str]:
     if isinstance(command, click.Group):
+        if isinstance(command, LazyGroup) and command.alone:
+            yield from _verb(path, command.alone)
         for name, inner in _inner(command):
             yield from _command(f"{path} {name}", inner)
         return
+    yield from _verb(path, command)
+
+
+def _verb(path: str, command: click.Command) -> Iterator[str]:
     context = click.Context(command, info_name=path)
     yield f"## {path}\n"
     yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"

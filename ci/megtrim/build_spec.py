@@ -12,6 +12,9 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 
+UNSTRIPPED = "unstripped"
+"""Folder of a build's folder for what ships as it was before it was stripped."""
+
 
 class Variant(StrEnum):
     """The builds of one engine."""

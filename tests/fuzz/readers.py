@@ -15,14 +15,18 @@ from megtrim.evidence.contest_record import dump_record, expect_of, parse_record
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.functions.function_list import FunctionList, dump_list, parse_list
+from megtrim.functions.link_map import parse_map
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
 from megtrim.load_and_run.npy_mutation import NpyMutation, apply_change
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model
+from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
+from megtrim.size.breakdown import break_down
 from megtrim.verdict.model import parse_verdict, to_json
+from unit.elf.made_objects import archive
 from unit.evidence.support import (
     BINDING,
     CONTEST,
@@ -36,6 +40,8 @@ from unit.evidence.support import (
     timed,
     written,
 )
+from unit.functions.made_links import GNU, LLD
+from unit.size.made_files import LINKED, OBJECT
 from unit.verdict.examples import failing, passing
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +83,11 @@ def _read_record(text: str) -> None:
     expect_of(parse_record(text, source="r"), id_=CONTEST, binding=BINDING, contest=contest())
 
 
+def _break_down(data: bytes) -> None:
+    found = break_down(data, NameSources(), source="b")
+    assert found.rows.total() == len(data)
+
+
 def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, ...]:
     return tuple(path.read_bytes()[:most_bytes] for path in sorted(folder.glob(pattern)))
 
@@ -111,6 +122,13 @@ READERS = (
         (dump_sizes({("a", "plain"): 3, ("a", "reduced"): 2}, source="x", quick=True).encode(),),
         _text(lambda text: parse_sizes(text, source="s")),
     ),
+    FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),
+    FileReader(
+        "bytes of an archive",
+        (archive({"/": b"index", "//": b"a_long_name.o/\n", "/0": OBJECT, "b.o/": LINKED}),),
+        _break_down,
+    ),
+    FileReader("map of a link", (LLD, GNU), lambda data: parse_map(data, source="m")),
     FileReader(
         "list of functions",
         (dump_list(FunctionList(link_sha256="0" * 64, names=("_ZN1aE", "b", "main"))).encode(),),

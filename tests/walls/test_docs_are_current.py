@@ -11,6 +11,7 @@ from types import ModuleType
 import click
 import pytest
 
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as megtrim
 from support.pages import PAGES, ROOT, blocks_of
 from virtual_phone.cli import main as virtual_phone
@@ -69,6 +70,8 @@ def _refusal(line: str) -> str:
     context = click.Context(command, info_name=program)
     try:
         while isinstance(command, click.Group):
+            if isinstance(command, LazyGroup) and command.alone and not _names_verb(words):
+                break  # a group that is a verb, too
             found = command.get_command(context, words[0]) if words else None
             if found is None:
                 return f"no verb {words[:1]}"
@@ -78,6 +81,10 @@ def _refusal(line: str) -> str:
     except click.UsageError as error:
         return error.format_message()
     return ""
+
+
+def _names_verb(words: list[str]) -> bool:
+    return bool(words) and not words[0].startswith("-")
 
 
 QUOTED = sorted({*_commands()})
@@ -92,6 +99,8 @@ def test_quoted_commands_are_taken(page: str, line: str) -> None:
 def test_commands_that_do_not_exist_are_seen() -> None:
     """This wall can fall, and there is something behind it."""
     assert _refusal("megtrim fly") == "no verb ['fly']"
+    assert _refusal("megtrim size fly") == "no verb ['fly']"
+    assert "--fly" in _refusal("megtrim size --fly")
     assert "--wings" in _refusal("megtrim trim --wings")
     assert "--wings" in _refusal("virtual-phone start --wings")
     page = "<!-- x -->\n```console\n$ A=1 megtrim fly\n```\n```sh\n. x && megtrim \\\n  swim\n```\n"

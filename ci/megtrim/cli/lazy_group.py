@@ -27,11 +27,48 @@ class Member:
 
 
 class LazyGroup(click.Group):
-    """A group that finds each verb by ``members``, and lists them without finding any."""
+    """A group that finds each verb by ``members``, and lists them without finding any.
 
-    def __init__(self, *arguments: Any, members: Mapping[str, Member], **options: Any) -> None:
+    ``alone`` is the place of the command that the group is without a verb, if it is one: a call
+    without arguments, or with options first.
+    """
+
+    def __init__(
+        self, *arguments: Any, members: Mapping[str, Member], alone: str = "", **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self.members = members
+        self._alone = alone
+
+    @property
+    def alone(self) -> click.Command | None:
+        """Import the command that the group is without a verb; None if it is none."""
+        if not self._alone:
+            return None
+        command: click.Command = pkgutil.resolve_name(self._alone)
+        return command
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Make the context of the group, or of the command that it is without a verb."""
+        helps = ("--help", "-h")
+        verb = bool(args) and (not args[0].startswith("-") or args[0] in helps)
+        if verb or (command := self.alone) is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return command.make_context(info_name, args, parent, **extra)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, which are those of the command without a verb, and the verbs."""
+        if (command := self.alone) is None:
+            super().format_options(ctx, formatter)
+            return
+        command.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names of the verbs, in the order of ``members``."""

@@ -68,7 +68,7 @@ _VERBS = {
         "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
     ),
     "size": Member(
-        "megtrim.cli.stage.commands:size",
+        "megtrim.cli.size.group:size",
         "Measure the artifacts and compare them with their budgets.",
     ),
     "report": Member(

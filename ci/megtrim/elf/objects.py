@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from megtrim.elf.archives import ARCHIVE_MAGIC, iter_members
 from megtrim.elf.symbol_names import MAX_NAME
 
 ELF_MAGIC = b"\x7fELF"
@@ -20,8 +21,6 @@ CODE, SYMBOLS, ADDENDS, INDICES = 1, 2, 4, 18
 _EMPTY_IN_FILES = 8
 _FOREIGN_RELOCATIONS = (9, 0x40000014)
 """REL, without addends, and LLVM's compact CREL: no 64-bit compiler writes them by default."""
-_ARCHIVE_MAGIC = b"!<arch>\n"
-_MEMBER = struct.Struct("<16s32x10s2s")
 _HEADER = struct.Struct("<4sBB10xHHI8x8xQ4xHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -160,21 +159,11 @@ def members(data: memoryview) -> Iterator[tuple[int, int]]:
     """
     if data[:4] == ELF_MAGIC:
         yield 0, len(data)
-    if data[: len(_ARCHIVE_MAGIC)] != _ARCHIVE_MAGIC:
+    if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
         return
-    at = len(_ARCHIVE_MAGIC)
-    while at < len(data):
-        name, digits, mark = _MEMBER.unpack_from(data, at)
-        start = at + _MEMBER.size
-        end = start + int(digits)
-        if mark != b"`\n" or end < start or end > len(data):
-            msg = "a damaged archive"
-            raise ValueError(msg)
-        # BSD format: a long name precedes the content.
-        start += int(name[3:]) if name.startswith(b"#1/") else 0
-        if data[start : start + 4] == ELF_MAGIC:
-            yield start, end
-        at = end + end % 2
+    for each in iter_members(data):
+        if data[each.start : each.start + len(ELF_MAGIC)] == ELF_MAGIC:
+            yield each.start, each.end
 
 
 def _part(data: memoryview, start: int, size_bytes: int) -> memoryview:

@@ -25,14 +25,19 @@ _SURELY_LOCAL = re.compile(
     r"|_ZL|_GLOBAL__(?:sub_)?[ID]_|__cxx_global_(?:var_init|array_dtor)"
 )
 _LENGTH = re.compile(r"[0-9]{1,5}")
-_BACK_REFERENCE = re.compile(r"(?=([ST])([0-9A-Z]{0,4})_)")
+_NESTED = re.compile(r"L?([0-9]{1,5})")
+_BACK_REFERENCE = re.compile(r"[ST](?=([0-9A-Z]{0,4})_)")
 _BRACKET = re.compile(r"\(anonymous namespace\)|\boperator\(\)(?=[(<[])|[][(){}]")
 """A bracket, or a name that contains brackets."""
-_PART = re.compile(
-    # Brackets with nothing long in them, or operators that look like brackets.
-    r"operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|->|\(\)|\(anonymous namespace\)|[^<>()o-]+|.",
-    re.DOTALL,
+_MARK = re.compile(
+    # Brackets with nothing long in them, operators that look like brackets, and brackets.
+    r"(operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|->|\(\)|\(anonymous namespace\)|[<>()])"
 )
+_OPENING, _CLOSING = frozenset("<("), frozenset(">)")
+_CLONE = re.compile(
+    r" \[clone [^]]*\]|\.llvm\.[0-9]+|\.(?:constprop|isra|part|cold|lto_priv)\b[.0-9]*|\.[0-9]+$"
+)
+"""What compilers add to the names of copies and parts of functions, and to equal names."""
 _MAX_BRIEF = 80
 _MAX_READABLE = 1 << 20
 """Largest length of a name when its back references are expanded."""
@@ -66,6 +71,18 @@ def _words(name: str) -> Iterator[str]:
         yield name[length.end() : at]
 
 
+def iter_names(name: str, at: int) -> Iterator[str]:
+    """Yield the namespaces, classes and functions that follow each other in a linkage name.
+
+    From the length of the first one on; namespaces without a name are left out.
+    """
+    while length := _NESTED.match(name, at):
+        at = length.end() + int(length[1])
+        word = name[length.end() : at]
+        if not word.startswith("_GLOBAL__N_"):
+            yield word
+
+
 def _is_static_member(name: str) -> bool:
     """Return whether it is a static function in a namespace: ``_ZN2nsL3fooEv``."""
     if not name.startswith("_ZN"):
@@ -84,7 +101,7 @@ def readable(name: str) -> str:
     that could grow without bounds is returned unchanged. Raises InputError if this machine has no
     C++ library.
     """
-    if not name.startswith("_Z") or not is_linkable(name) or _expanded_length(name) > _MAX_READABLE:
+    if not name.startswith("_Z") or not is_linkable(name) or not _is_bounded(name):
         return name
     try:
         return str(cxxfilt.demangle(name, external_only=False))
@@ -115,20 +132,42 @@ def brief(name: str) -> str:
     """Return the readable name for lists; if it is long, without the content of its brackets."""
     text = readable(name)
     if len(text) > _MAX_BRIEF:
-        text = "".join(_outside_brackets(text))
+        text = _fold(text)
     return text if len(text) <= _MAX_BRIEF else f"{text[: _MAX_BRIEF - 1]}…"
 
 
-def _outside_brackets(text: str) -> Iterator[str]:
-    depth = 0
-    for found in _PART.finditer(text):
-        part = found[0]
-        if part in (">", ")"):
-            depth = max(0, depth - 1)
-        if depth == 0:
-            yield f"{part}…" if part in ("<", "(") else part
-        if part in ("<", "("):
+def fold(name: str) -> str:
+    """Return what all instances of a template, overloads and clones of a function have in common.
+
+    It is the readable name without the content of its brackets: ``mgb::Map<…>::find(…)``.
+    """
+    text = readable(name)
+    return _fold(_CLONE.sub("", text) if "." in text else text)
+
+
+def _fold(text: str) -> str:
+    """Return ``text`` without what its brackets hold."""
+    shown, depth = [], 0
+    for part in _MARK.split(text):
+        if part in _OPENING:
+            if depth == 0:
+                shown.append(f"{part}…")
             depth += 1
+            continue
+        if depth and part in _CLOSING:
+            depth -= 1
+        if depth == 0:
+            shown.append(part)
+    return "".join(shown)
+
+
+def _is_bounded(name: str) -> bool:
+    """Return whether back references cannot make more of ``name`` than can be read."""
+    # Each ends with an underscore, and stands for at most all that is before it.
+    references = name.count("_")
+    if references < _MAX_READABLE.bit_length() and len(name) << references <= _MAX_READABLE:
+        return True
+    return _expanded_length(name) <= _MAX_READABLE
 
 
 def _expanded_length(name: str) -> int:
@@ -140,10 +179,10 @@ def _expanded_length(name: str) -> int:
     added = 0
     known: dict[str, list[int]] = {"S": [], "T": []}
     for found in _BACK_REFERENCE.finditer(name):
-        number = int(found[2], 36) + 1 if found[2] else 0
+        number = int(found[1], 36) + 1 if found[1] else 0
         if number > found.start():
             continue  # part of a word: a reference cannot have a number that large here
-        sizes = known[found[1]]
+        sizes = known[found[0]]
         sizes += [found.start() + added] * (number + 1 - len(sizes))
         added += sizes[number]
         if added > _MAX_READABLE:

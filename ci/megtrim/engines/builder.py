@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import (
+    UNSTRIPPED,
     BuildRecord,
     BuildScript,
     BuildSpec,
     LinkSpec,
     RebuiltSources,
     Toolchain,
+    Variant,
 )
 from megtrim.engines import application, generated_files, header_check, host_tools, source_copy
 from megtrim.engines.application import ApplicationSpec, BuildEnvironment
@@ -71,7 +73,10 @@ class Builder:
         with _guard_tree(tree):
             artifacts = (
                 *self._collect(spec, tree, folder, applications),
-                *(self._copy_stripped(program, name, folder) for name, program in programs.items()),
+                *(
+                    self._copy_stripped(program, name, folder, spec.variant)
+                    for name, program in programs.items()
+                ),
             )
         return BuildRecord(
             artifacts=artifacts,
@@ -292,9 +297,8 @@ class Builder:
         for target in spec.targets:
             if target in archives:
                 continue
-            artifacts.append(
-                self._copy_stripped(_find_artifact(tree.build, target), target, folder)
-            )
+            built = _find_artifact(tree.build, target)
+            artifacts.append(self._copy_stripped(built, target, folder, spec.variant))
         return tuple(artifacts)
 
     def _build_environment(
@@ -311,11 +315,15 @@ class Builder:
             progress=progress,
         )
 
-    def _copy_stripped(self, built: Path, name: str, folder: Path) -> tuple[str, str]:
-        """Copy a file of the build to the stage's folder, stripped."""
+    def _copy_stripped(
+        self, built: Path, name: str, folder: Path, variant: Variant
+    ) -> tuple[str, str]:
+        """Copy a file of the build to the stage's folder, stripped; what ships, also as it is."""
         copy = folder / "bin" / name
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copy2(built, copy)
+        copies = (copy, *((folder / UNSTRIPPED / name,) * (variant is Variant.REDUCED)))
+        for each in copies:
+            each.parent.mkdir(exist_ok=True)
+            shutil.copy2(built, each)
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return name, str(copy.relative_to(folder))

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
 
+if TYPE_CHECKING:
+    from megtrim.elf.symbol_table import FunctionTable
+
 _MAX_MAP_BYTES = 2 * 1024**3
 _HINT = "expected the map that the linker wrote with -Map"
-_LLD = re.compile(rb"^ *([0-9a-f]{1,16}) +[0-9a-f]{1,16} +([0-9a-f]{1,16}) +[0-9]+ {9}(\S.*):\(",
-                  re.MULTILINE)  # fmt: skip
-_GNU = re.compile(rb"^ [.\w]\S*\s+0x([0-9a-f]{1,16})[ \t]+0x([0-9a-f]{1,16}) (\S.*)$", re.MULTILINE)
+_LLD = re.compile(
+    rb"^ *([0-9a-f]{1,16}) +[0-9a-f]{1,16} +([0-9a-f]{1,16}) +[0-9]+ (?:([^ \n]+)$| {8}(\S.*):\()",
+    re.MULTILINE,
+)
+_GNU = re.compile(
+    rb"^(?:([.\w]\S*)| [.\w]\S*)\s+0x([0-9a-f]{1,16})[ \t]+0x([0-9a-f]{1,16})(?: (\S.*))?$",
+    re.MULTILINE,
+)
+"""Rows of the program's own sections, and below each those of the inputs' sections in it."""
+_IN_NO_PLACE = re.compile(rb"\.tbss\b")
+"""Sections that are made anew for each thread; their addresses are those of what follows."""
 _PLATFORM = re.compile(
     # A C library, the compiler's own runtime, and the start and end of every program.
     r"lib(?:c|zigc|m|pthread|dl|rt|util|resolv|xnet|crypt|mvec|c_nonshared|ssp|ssp_nonshared)\.a"
@@ -56,10 +68,7 @@ def read_map(path: Path) -> LinkMap:
 
 def parse_map(data: bytes, *, source: str) -> LinkMap:
     """Parse a map's text. Raises InputError if it contains no origin at all."""
-    found = _LLD.findall(data) or _GNU.findall(data)
-    # What was left out has address 0.
-    parts = sorted({(int(at, 16), int(size, 16), file) for at, size, file in found})
-    parts = [part for part in parts if part[0] and part[1]]
+    parts = sorted(set(_parts(data)))
     if not parts:
         msg = f"{source}: contains no file that a part of the program is from"
         raise InputError(msg, hint=_HINT)
@@ -68,6 +77,21 @@ def parse_map(data: bytes, *, source: str) -> LinkMap:
         ends=tuple(at + size for at, size, _ in parts),
         files=tuple(file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts),
     )
+
+
+def _parts(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield address, size and file of each part that is in the program's memory."""
+    rows = [(at, size, own, file) for at, size, own, file in _LLD.findall(data)]
+    if not rows:
+        rows = [(at, size, own, file) for own, at, size, file in _GNU.findall(data)]
+    placed = True
+    for at, size, own, file in rows:
+        address, size_bytes = int(at, 16), int(size, 16)
+        if own:
+            # Debug information has address 0, and its parts have their places in it as addresses.
+            placed = address > 0 and not _IN_NO_PLACE.match(own)
+        elif placed and file and address and size_bytes:
+            yield address, size_bytes, file
 
 
 def platform_names(origins: LinkMap, table: FunctionTable) -> frozenset[str]:

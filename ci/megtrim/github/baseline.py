@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -27,7 +27,8 @@ from megtrim.github.event import Event
 from megtrim.github.log_text import one_line
 from megtrim.github.responses import text_at
 from megtrim.size.baseline import expect_same_kind, load_sizes
-from megtrim.size.budgets import Sizes
+from megtrim.size.budgets import Baseline, Sizes
+from megtrim.size.byte_table import ByteTable
 
 SIZES_FILE = "sizes.json"
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
@@ -75,6 +76,10 @@ class FoundBaseline:
     base: Base | None
     """The commit that was searched for; None if GitHub did not report it, or it is the head."""
     sizes: Sizes = field(default_factory=dict)
+    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
+    """What the bytes of some of these files are."""
+    made_from: Mapping[str, str] = field(default_factory=dict)
+    """A digest of each cause that can change a file."""
     evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
     warnings: tuple[str, ...] = ()
 
@@ -120,21 +125,21 @@ def find(
     except InfrastructureFailure as failure:
         return _give_up(failure, base)
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
-    for each, sizes, evidence in search.open_trusted(matching):
+    for each, stored_sizes, evidence in search.open_trusted(matching):
         source = f"{base}, {base.what}, stored {each.age(now_s)}"
-        return search.make_baseline(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
+        return search.make_baseline(BaselineSource.MERGE_BASE, source, base, stored_sizes, evidence)
     # A baseline that an earlier run of this very commit stored would hide all its growth.
     passed_over = (base.sha, event.head_sha)
     others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
-    for each, sizes, evidence in search.open_trusted(others):
+    for each, stored_sizes, evidence in search.open_trusted(others):
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
         source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
-        return search.make_baseline(BaselineSource.LAST_KNOWN, source, base, sizes, evidence)
+        return search.make_baseline(BaselineSource.LAST_KNOWN, source, base, stored_sizes, evidence)
     branch = one_line(base.branch, most=80)
     reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
     source = f"none: {one_line(reason, most=_LONGEST_REASON)}"
-    return search.make_baseline(BaselineSource.NONE, source, base, {}, EvidenceSet(entries=()))
+    return search.make_baseline(BaselineSource.NONE, source, base, None, EvidenceSet(entries=()))
 
 
 def resolve_base(api: Api, event: Event) -> Base:
@@ -182,7 +187,9 @@ class _Search:
                 found += _parse_artifact(artifact, run)
         return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
 
-    def open_trusted(self, stored: list[_Stored]) -> Iterator[tuple[_Stored, Sizes, EvidenceSet]]:
+    def open_trusted(
+        self, stored: list[_Stored]
+    ) -> Iterator[tuple[_Stored, Baseline, EvidenceSet]]:
         """Yield those that are trusted and readable, with their contents."""
         for each in stored[:_MOST_TRIES]:
             try:
@@ -217,7 +224,7 @@ class _Search:
         answer = self._api.get(f"{self._root}/compare/{span}", {"per_page": 1})
         return text_at(answer, "merge_base_commit", "sha") == stored.sha
 
-    def _content(self, stored: _Stored, scratch: Path) -> tuple[Sizes, EvidenceSet]:
+    def _content(self, stored: _Stored, scratch: Path) -> tuple[Baseline, EvidenceSet]:
         path = f"{self._root}/actions/artifacts/{stored.id}/zip"
         data = self._api.download(path, limit_bytes=LARGEST_ARCHIVE_BYTES)
         if stored.digest and hashlib.sha256(data).hexdigest() != stored.digest:
@@ -226,7 +233,7 @@ class _Search:
         folder = scratch / "baseline"
         unpack(data, folder, source="its archive")
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
-        sizes = expect_same_kind(stored_sizes, quick=self._quick, shown=SIZES_FILE).sizes
+        sizes = expect_same_kind(stored_sizes, quick=self._quick, shown=SIZES_FILE)
         proofs = self._evidence(folder / EVIDENCE_FILE, stored)
         expect_evidence_of(self._config, "its proof", proofs.entries)
         return sizes, proofs
@@ -240,14 +247,21 @@ class _Search:
         return EvidenceSet(entries=())
 
     def make_baseline(
-        self, how: BaselineSource, source: str, base: Base, sizes: Sizes, evidence: EvidenceSet
+        self,
+        how: BaselineSource,
+        source: str,
+        base: Base,
+        stored: Baseline | None,
+        evidence: EvidenceSet,
     ) -> FoundBaseline:
         """Return the result, with the warnings so far."""
         return FoundBaseline(
             how=how,
             source=source,
             base=None if base.sha == self._event.head_sha else base,
-            sizes=sizes,
+            sizes=stored.sizes if stored else {},
+            parts=stored.parts if stored else {},
+            made_from=stored.made_from if stored else {},
             evidence=evidence,
             warnings=tuple(self.warnings),
         )

@@ -15,6 +15,8 @@ from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.size.budgets import BudgetResult, LimitStatus
+from megtrim.size.byte_change import ByteChange
+from megtrim.size.causes import Cause
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
@@ -205,6 +207,10 @@ class ArtifactSize:
     """Against the baseline; None where that does not hold this file."""
     groups: tuple[tuple[str, int], ...]
     """(what the bytes are for, bytes), in drawing order."""
+    components: tuple[ByteChange, ...] = ()
+    """What grew and what shrank, which adds up; empty if the baseline does not hold it."""
+    symbols: tuple[ByteChange, ...] = ()
+    """The same by symbol."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +221,8 @@ class SizeResult(StageResult):
     budgets: tuple[BudgetResult, ...]
     baseline: str
     """Where the baseline is from; empty: there is none."""
+    causes: tuple[Cause, ...] = ()
+    """What differs from what the baseline was made from."""
 
     @property
     def exit_code(self) -> int:

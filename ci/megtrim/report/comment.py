@@ -99,6 +99,8 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
         yield "table of sizes", sizes.table(verdict)
+        for part in sizes.changes(verdict):
+            yield "what changed", part
     attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]
     for check in attention[:_MOST_CHECKS]:
         yield "check", _check(check, verdict)

@@ -6,11 +6,14 @@ Pure; part of the report room.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 from megtrim.config.units import format_growth
-from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict
 from megtrim.verdict.statuses import BudgetStatus, CheckStatus, ScenarioStatus, VerdictKind
+
+if TYPE_CHECKING:
+    from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict
 
 TO_LOOK_AT = (
     CheckStatus.FAIL,

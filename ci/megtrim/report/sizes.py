@@ -5,16 +5,20 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from megtrim.config.units import format_bytes
+from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
-from megtrim.report.markup import bounded_table, code, prose
+from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
 from megtrim.report.text import one_line
+from megtrim.size.byte_change import ByteChange, list_largest
+from megtrim.size.causes import Cause
 from megtrim.verdict.model import BudgetRow, VariantSize, Verdict
 from megtrim.verdict.statuses import BudgetStatus
 
 _MOST_ARTIFACTS = 10
+_MOST_NAMED = 3
+"""Components in the line about a file."""
 
 _Row = tuple[VariantSize, str, BudgetRow | None]
 """A variant, its artifact's name, and its budget."""
@@ -28,9 +32,16 @@ def glance(verdict: Verdict) -> str:
     reduced = list_trimmed(verdict)
     alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
     against = f" against {_bracket_details(verdict.baseline)}" if alone else ""
-    lines = [_line(verdict, *each, against) for each in reduced[:_MOST_ARTIFACTS]]
+    lines = [
+        line
+        for artifact, size in reduced[:_MOST_ARTIFACTS]
+        for line in (_line(verdict, artifact, size, against), _name_components(size))
+        if line
+    ]
     if reduced[_MOST_ARTIFACTS:]:
         lines.append(f"{group_digits(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
+    if verdict.causes and any(size.growth_bytes for _, size in reduced):
+        lines.append(_explain(verdict.causes))
     if not alone:
         lines.append(f"Baseline: {prose(verdict.baseline) or 'none, so growth is not known'}.")
     return "\\\n".join(lines)
@@ -54,6 +65,45 @@ def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> s
     if row is not None:
         parts += _held_against(row, size)
     return ", ".join(parts)
+
+
+def _explain(causes: Sequence[Cause]) -> str:
+    """Return what differs from the baseline, and what does not."""
+    same = [each for each in Cause if each not in causes]
+    noun = "Cause" if len(causes) == 1 else "Causes"
+    unchanged = f" Unchanged: {', '.join(same)}." if same else ""
+    return f"{noun}: {', '.join(causes)}.{unchanged}"
+
+
+def _name_components(size: VariantSize) -> str:
+    """Return which components grew and shrank most; empty if that is not known."""
+    shown = list_largest(size.components, _MOST_NAMED)
+    said = (
+        f"{code(each.label)} {format_growth(each.growth_bytes)}" for each in shown[:_MOST_NAMED]
+    )
+    others = (f"all others {format_growth(each.growth_bytes)}" for each in shown[_MOST_NAMED:])
+    return f"By component: {', '.join((*said, *others))}." if shown else ""
+
+
+def changes(verdict: Verdict) -> Iterator[str]:
+    """Yield the fold of what grew and what shrank, for each file of which that is known."""
+    for artifact in verdict.artifacts:
+        for size in artifact.sizes:
+            if size.symbols:
+                name = f"{code_in_title(artifact.name)} {code_in_title(size.variant)}"
+                head = ("component", "what", "before>", "now>", "change>")
+                rows = bounded_table(head, size.symbols, _change)
+                yield fold(f"What changed in {name}: {growth_of(size)}", rows)
+
+
+def _change(change: ByteChange) -> tuple[str, ...]:
+    return (
+        code(change.component),
+        code(change.label),
+        group_digits(change.before_bytes),
+        group_digits(change.after_bytes),
+        f"{change.growth_bytes:+,}",
+    )
 
 
 def _held_against(row: BudgetRow, size: VariantSize) -> Iterator[str]:

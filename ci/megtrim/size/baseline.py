@@ -3,11 +3,14 @@
 Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
 ``source`` says where the sizes are from, for people, and may be left out. If it is there,
 ``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
-quick trim, which are never compared with those of a full one. Pure.
+quick trim, which are never compared with those of a full one. ``parts`` says of some files what
+their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew, and
+``made_from`` has a digest of each cause (:mod:`megtrim.size.causes`), so that it can say why. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -16,14 +19,25 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from megtrim.errors import InputError
 from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
+from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
 from megtrim.strict_json import dump, load
 
 VERSION: Literal[1] = 1
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
 _HINT = "expected the sizes.json that the size stage wrote"
-_LARGEST_FILE_BYTES = 1024 * 1024
+_LARGEST_FILE_BYTES = 16 * 1024 * 1024
 _LONGEST_SOURCE = 500
 _Bytes = Annotated[int, Field(ge=0, le=2**62)]
+_Label = Annotated[str, Field(max_length=LONGEST_LABEL)]
+
+
+class TableDocument(BaseModel):
+    """What the bytes of one file are."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    components: dict[_Label, dict[_Label, _Bytes]]
+    least_bytes: _Bytes
 
 
 class SizesDocument(BaseModel):
@@ -32,6 +46,8 @@ class SizesDocument(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     artifacts: dict[str, Annotated[dict[str, _Bytes], Field(min_length=1)]]
+    made_from: dict[_Label, _Label] = Field(default_factory=dict)
+    parts: dict[str, dict[str, TableDocument]] = Field(default_factory=dict)
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
     version: Literal[1]
@@ -44,15 +60,42 @@ class SizesDocument(BaseModel):
         if not self.artifacts and not self.source:
             msg = "artifacts: found none, expected some, or a source that says why there are none"
             raise ValueError(msg)
+        for artifact, variants in self.parts.items():
+            for variant, table in variants.items():
+                size_bytes = self.artifacts.get(artifact, {}).get(variant)
+                if sum(sum(labels.values()) for labels in table.components.values()) != size_bytes:
+                    msg = f"parts.{artifact}.{variant}: found bytes that do not add up to its size"
+                    raise ValueError(msg)
         return self
 
 
-def dump_sizes(sizes: Sizes, *, source: str = "", quick: bool = False) -> str:
+def dump_sizes(
+    sizes: Sizes,
+    *,
+    parts: Mapping[tuple[str, str], ByteTable] | None = None,
+    made_from: Mapping[str, str] | None = None,
+    source: str = "",
+    quick: bool = False,
+) -> str:
     """Return the file's text; equal sizes are equal bytes."""
     artifacts: dict[str, dict[str, int]] = {}
     for (artifact, variant), size_bytes in sizes.items():
         artifacts.setdefault(artifact, {})[variant] = size_bytes
-    return dump(SizesDocument(artifacts=artifacts, quick=quick, source=source, version=VERSION))
+    tables: dict[str, dict[str, TableDocument]] = {}
+    for (artifact, variant), table in (parts or {}).items():
+        components = {name: dict(labels) for name, labels in table.components.items()}
+        made = TableDocument(components=components, least_bytes=table.least_bytes)
+        tables.setdefault(artifact, {})[variant] = made
+    return dump(
+        SizesDocument(
+            artifacts=artifacts,
+            made_from=dict(made_from or {}),
+            parts=tables,
+            quick=quick,
+            source=source,
+            version=VERSION,
+        )
+    )
 
 
 def parse_sizes(text: str, *, source: str) -> Baseline:
@@ -66,6 +109,14 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             for artifact, variants in found.artifacts.items()
             for variant, size_bytes in variants.items()
         },
+        parts={
+            (artifact, variant): ByteTable(
+                least_bytes=table.least_bytes, components=table.components
+            )
+            for artifact, variants in found.parts.items()
+            for variant, table in variants.items()
+        },
+        made_from=found.made_from,
         quick=found.quick,
     )
 

@@ -6,13 +6,14 @@ Pure: the caller passes the sizes and the day.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.errors import InputError
+from megtrim.size.byte_table import ByteTable
 from megtrim.strict_json import SignedInt
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Baseline:
     source: str
     """Where the sizes are from, such as ``main, 2027-01-31``; without sizes: why there are none."""
     sizes: Sizes
+    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
+    """What the bytes of some of these files are."""
+    made_from: Mapping[str, str] = field(default_factory=dict)
+    """A digest of each cause that can change a file."""
     quick: bool = False
     """The sizes are those of a quick trim."""
 

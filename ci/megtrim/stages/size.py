@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.build_spec import Variant
-from megtrim.elf.sections import read_elf
+from megtrim.elf.sections import ElfFacts, read_elf
+from megtrim.elf.symbol_table import read_linked
+from megtrim.errors import InputError
+from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
+from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
+from megtrim.size.breakdown import View, break_down
 from megtrim.size.budgets import Baseline, check
+from megtrim.size.byte_change import list_largest
+from megtrim.size.byte_table import ByteTable, make_table
+from megtrim.size.causes import digest_causes, list_causes
+from megtrim.size.comparison import compare_tables
 from megtrim.store import StageFolder, sha256_file
+
+_MOST_CHANGES = 40
+"""Rows of changes that a report can show; the others are one row."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -24,6 +37,12 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         for artifact in config.artifacts
         for variant, build in builds
     }
+    *_, (_, shipped) = builds
+    for artifact in config.artifacts:
+        if named_copy := locate_named(shipped, artifact):
+            named[f"symbols of {artifact}"] = shipped.files[named_copy]
+    for cause, digest in _made_from(shipped, session).items():
+        named[f"made from {cause}"] = digest
     if session.request.quick:
         named["quick"] = str(session.request.quick)
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
@@ -52,25 +71,65 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    (folder / SIZES_FILE).write_text(
-        dump_sizes(sizes, quick=session.request.quick), encoding="utf-8"
-    )
+    parts = dict(_name_bytes(*builds[-1], session))
+    made_from = _made_from(builds[-1][1], session)
+    text = dump_sizes(sizes, parts=parts, made_from=made_from, quick=session.request.quick)
+    (folder / SIZES_FILE).write_text(text, encoding="utf-8")
     baseline = _baseline(session)
+    compared = baseline or Baseline(source="", sizes={})
     return SizeResult(
-        artifacts=tuple(
-            ArtifactSize(
-                artifact=artifact,
-                variant=variant,
-                size_bytes=elf.size_bytes,
-                growth_bytes=baseline.growth(artifact, variant, elf.size_bytes)
-                if baseline
-                else None,
-                groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
-            )
-            for (artifact, variant), elf in facts.items()
-        ),
+        artifacts=tuple(_weigh(key, elf, parts.get(key), compared) for key, elf in facts.items()),
         budgets=check(config.budgets, sizes, baseline, config.waivers, session.request.today),
-        baseline=baseline.source if baseline else "",
+        baseline=compared.source,
+        causes=list_causes(compared.made_from, made_from),
+    )
+
+
+def _made_from(shipped: StageFolder, session: Session) -> dict[str, str]:
+    """Return a digest of each cause that can change what ships."""
+    models = {
+        f"model {model.name}": sha256_file(session.request.path(model.file))
+        for model in session.request.config.models
+    }
+    return digest_causes({**shipped.inputs, **models})
+
+
+def _name_bytes(
+    variant: str, build: StageFolder, session: Session
+) -> Iterator[tuple[tuple[str, str], ByteTable]]:
+    """Yield what the bytes are of each artifact that is there with its symbols."""
+    for artifact in session.request.config.artifacts:
+        path, named_copy = binary(build, artifact), locate_named(build, artifact)
+        if not named_copy:
+            continue
+        twin = build.file(named_copy)
+        names = NameSources(twin=read_linked(twin), twin_source=str(twin))
+        try:
+            found = break_down(read_linked(path), names, source=str(path))
+        except InputError as error:
+            # A size that is within its budget does not depend on what its bytes are.
+            console = session.services.console
+            console.warn(f"what grew in {artifact} will not be known: {error.message}")
+        else:
+            yield (artifact, variant), make_table(found.by_component(View.SYMBOL))
+
+
+def _weigh(
+    key: tuple[str, str], elf: ElfFacts, table: ByteTable | None, baseline: Baseline
+) -> ArtifactSize:
+    before = baseline.parts.get(key)
+    components, symbols = (
+        list_largest(compare_tables(before, table, view), _MOST_CHANGES) if before and table else ()
+        for view in (View.COMPONENT, View.SYMBOL)
+    )
+    return ArtifactSize(
+        artifact=key[0],
+        variant=key[1],
+        size_bytes=elf.size_bytes,
+        growth_bytes=baseline.growth(*key, elf.size_bytes),
+        groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+        components=components,
+        symbols=symbols,
     )
 
 

@@ -40,6 +40,7 @@ from megtrim.pipeline.summary.sizes import (
     artifact_sizes,
     baseline_text,
     budget_rows,
+    causes_of_growth,
     early_warnings,
     switch_sizes,
 )
@@ -159,6 +160,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
             budgets=budget_rows(session.results),
             baseline=baseline_text(session.results),
+            causes=causes_of_growth(session.results),
             switches=switch_sizes(session.results),
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),

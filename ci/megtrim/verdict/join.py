@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from megtrim.config.units import format_bytes
 from megtrim.config.yaml.problems import Place
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
+from megtrim.size.causes import Cause
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import (
@@ -65,6 +66,8 @@ class VerdictInputs:
     budgets: tuple[BudgetRow, ...]
     baseline: str = ""
     """What growth was measured against, or empty."""
+    causes: tuple[Cause, ...] = ()
+    """What differs from what the baseline was made from."""
     switches: tuple[SwitchSize, ...] = ()
     neighbours: tuple[NeighbourResult, ...] = ()
     performance: Performance | None = None
@@ -96,6 +99,7 @@ def join(facts: VerdictInputs) -> Verdict:
         scenarios=tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
         budgets=facts.budgets,
         baseline=facts.baseline,
+        causes=facts.causes,
         switches=facts.switches,
         functions=facts.functions,
         rebuild=facts.rebuild,

@@ -16,6 +16,8 @@ from pydantic import Field
 
 from megtrim.build_spec import EngineIdentity
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.size.byte_change import ByteChange
+from megtrim.size.causes import Cause
 from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import (
     expect_budget_checks,
@@ -143,6 +145,17 @@ class VariantSize:
     """(what the bytes are for, bytes), in the order in which charts draw them."""
     growth_bytes: SignedInt | None = None
     """Since the baseline; None if the baseline does not hold this file."""
+    components: tuple[ByteChange, ...] = ()
+    """What grew and what shrank since the baseline, the largest first; empty: not known."""
+    symbols: tuple[ByteChange, ...] = ()
+    """The same by symbol."""
+
+    def __post_init__(self) -> None:
+        """Refuse changes that are not the file's growth."""
+        for changes in (self.components, self.symbols):
+            if changes and sum(each.growth_bytes for each in changes) != self.growth_bytes:
+                msg = f"{self.variant}: found changes that do not add up to its growth"
+                raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +294,8 @@ class Verdict:
     budgets: tuple[BudgetRow, ...]
     baseline: str = ""
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
+    causes: tuple[Cause, ...] = ()
+    """What differs from what the baseline was made from; empty: nothing that is known."""
     switches: tuple[SwitchSize, ...] = ()
     """What each switch of the engine saves, by artifact, all on first; empty: not measured."""
     functions: tuple[FunctionsUse, ...] = ()

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from megtrim.cli import main as entry
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
 from megtrim.errors import (
     InfrastructureFailure,
@@ -27,7 +28,9 @@ def commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple
         assert command is not None
         if isinstance(command, click.Group):
             yield from commands(command, (*before, name))
-        else:
+        if not isinstance(command, click.Group) or (
+            isinstance(command, LazyGroup) and command.alone
+        ):
             yield (*before, name)
 
 
@@ -58,6 +61,7 @@ def test_the_verbs_are_these() -> None:
     assert {" ".join(verb) for verb in VERBS} >= {
         *("trim", "init", "doctor", "plan", "verify", "probe", "explain", "size", "report"),
         *("model show", "dump", "images build", "images pin", "perf list"),
+        *("size show", "size diff"),
         *(f"stage {name}" for name in ("build", "profile", "header", "reduce")),
         *(f"stage {name}" for name in ("functions", "switches", "verdict")),
         *("ci evidence pack", "ci evidence run", "ci evidence join", "ci gate", "ci schema"),

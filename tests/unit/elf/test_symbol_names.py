@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from megtrim.elf.symbol_names import (
     MAX_NAME,
     brief,
+    fold,
     identifiers,
     is_linkable,
     is_local_name,
+    iter_names,
     readable,
     without_arguments,
 )
@@ -157,6 +159,37 @@ def test_any_name_is_read_or_left(tail: str) -> None:
     identifiers([name])
 
     assert readable(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("_ZN3mgb3MapIiE4findEi", "mgb::Map<…>::find(…)"),
+        ("_ZN3mgb3MapIfSt6vectorIiSaIiEEE4findEi", "mgb::Map<…>::find(…)"),
+        ("_ZN3mgb3runEv", "mgb::run()"),
+        ("_ZN3mgb3runEv.cold", "mgb::run()"),
+        ("table.constprop.0", "table"),
+        ("__cxx_global_var_init.12", "__cxx_global_var_init"),
+        ("a.12.b", "a.12.b"),
+    ],
+)
+def test_instances_and_copies_have_one_family(name: str, family: str) -> None:
+    """Numbers that compilers add to equal names differ from build to build."""
+    assert fold(name) == family
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "names"),
+    [
+        ("_ZN3mgb3opr3AddIiE3runEv", 3, ["mgb", "opr", "Add"]),
+        ("_ZN3mgb12_GLOBAL__N_1L4helpEv", 3, ["mgb", "help"]),
+        ("_ZN3mgb99xE", 3, ["mgb", "xE"]),
+        ("main", 0, []),
+    ],
+)
+def test_names_that_follow_each_other(name: str, at: int, names: list[str]) -> None:
+    """From one place on, up to arguments."""
+    assert [*iter_names(name, at)] == names
 
 
 def test_words_that_names_are_made_of() -> None:

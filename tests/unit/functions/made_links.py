@@ -15,6 +15,34 @@ CODE_AT = 0x10000
 """Address of the code; the file holds it at its beginning plus a page."""
 _PAGE = 0x1000
 _SYMTAB, _STRTAB, _PROGBITS, _INIT, _PREINIT, _DYNSYM = 2, 3, 1, 14, 16, 11
+LLD = b"""\
+             VMA              LMA     Size Align Out     In      Symbol
+             270              270       15     1 .interp
+             270              270       15     1         <internal>:(.interp)
+            1000             1000      100     4 .text
+            1000             1000       20     4         /ndk/usr/lib/crtbegin_dynamic.o:(.text)
+            1000             1000       20     1                 _start
+            1020             1020       10     4         a.dir/src/main.cpp.o:(.text.main)
+            1030             1030       40     4         lite/liblite.a(run.cpp.o):(.text.run)
+            1030             1030       40     1                 mgb::run(int (*)(long))
+            1080             1080       10     4         /sys root/libc.a(memcpy.o):(.text)
+"""
+GNU = b"""\
+Discarded input sections
+
+ .text.unused   0x0000000000000000       0x20 gone.o
+
+Linker script and memory map
+
+LOAD main.o
+ .text          0x0000000000001000       0x20 /usr/lib/Scrt1.o
+                0x0000000000001000                _start
+ .text._ZN3mgb3runEv
+                0x0000000000001030       0x40 lite/liblite.a(run.cpp.o)
+                0x0000000000001030                mgb::run(int (*)(long))
+ *fill*         0x0000000000001070       0x10
+ .text          0x0000000000001080       0x10 /usr/lib/libc.a(memcpy.o)
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,36 +10,8 @@ from hypothesis import strategies as st
 
 from megtrim.errors import InputError
 from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
-from unit.functions.made_links import functions
+from unit.functions.made_links import GNU, LLD, functions
 
-LLD = b"""\
-             VMA              LMA     Size Align Out     In      Symbol
-             270              270       15     1 .interp
-             270              270       15     1         <internal>:(.interp)
-            1000             1000      100     4 .text
-            1000             1000       20     4         /ndk/usr/lib/crtbegin_dynamic.o:(.text)
-            1000             1000       20     1                 _start
-            1020             1020       10     4         a.dir/src/main.cpp.o:(.text.main)
-            1030             1030       40     4         lite/liblite.a(run.cpp.o):(.text.run)
-            1030             1030       40     1                 mgb::run(int (*)(long))
-            1080             1080       10     4         /sys root/libc.a(memcpy.o):(.text)
-"""
-GNU = b"""\
-Discarded input sections
-
- .text.unused   0x0000000000000000       0x20 gone.o
-
-Linker script and memory map
-
-LOAD main.o
- .text          0x0000000000001000       0x20 /usr/lib/Scrt1.o
-                0x0000000000001000                _start
- .text._ZN3mgb3runEv
-                0x0000000000001030       0x40 lite/liblite.a(run.cpp.o)
-                0x0000000000001030                mgb::run(int (*)(long))
- *fill*         0x0000000000001070       0x10
- .text          0x0000000000001080       0x10 /usr/lib/libc.a(memcpy.o)
-"""
 PROGRAM = functions(
     ("_start", 0x1000, 16), ("_ZN3mgb3runEv", 0x1030, 64), ("memcpy", 0x1080, 8), ("x", 0x5000, 4)
 )
@@ -78,6 +50,33 @@ def test_the_map_of_lld(address: int, file: str) -> None:
 def test_the_map_of_gnu_linkers(address: int, file: str) -> None:
     """A long name takes a line of its own; what was discarded is nowhere."""
     assert parse_map(GNU, source="x").of(address) == file
+
+
+LLD_OUTSIDE = b"""\
+            1080             1080       10     8 .tbss
+            1080             1080       10     8         threads.o:(.tbss)
+               0                0     2000     1 .debug_info
+               0                0       40     1         a.dir/src/main.cpp.o:(.debug_info)
+              40               40     1fc0     1         large.o:(.debug_info)
+"""
+GNU_OUTSIDE = b"""\
+.tbss           0x0000000000001080       0x10
+ .tbss          0x0000000000001080       0x10 threads.o
+
+.debug_info     0x0000000000000000     0x2000
+ .debug_info    0x0000000000000000       0x40 main.o
+ .debug_info    0x0000000000000040     0x1fc0 large.o
+"""
+
+
+@pytest.mark.parametrize("text", [LLD + LLD_OUTSIDE, GNU + GNU_OUTSIDE])
+def test_what_is_not_in_memory_is_nowhere(text: bytes) -> None:
+    """Of a program that is loaded anywhere, places in debug information look like addresses."""
+    origins = parse_map(text, source="x")
+
+    assert origins.of(0x1000).endswith(".o")
+    assert origins.of(0x1084).endswith("libc.a(memcpy.o)")
+    assert not {"large.o", "threads.o"} & {*origins.files}
 
 
 @pytest.mark.parametrize("text", [LLD, GNU])

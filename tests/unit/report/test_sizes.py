@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from megtrim.report import sizes
+from megtrim.size.byte_change import ByteChange
+from megtrim.size.causes import Cause
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ArtifactSizes, BudgetRow, Verdict
 from megtrim.verdict.statuses import BudgetStatus
@@ -40,6 +42,81 @@ def test_one_artifact_is_one_line_with_its_baseline() -> None:
         "✅ **`load_and_run` 2.5 MiB**, +1 KiB against main at 2981d11 "
         "(the merge base, stored today), 236 KiB of its budget left"
     )
+
+
+def grown(*changes: tuple[str, str, int, int]) -> ArtifactSizes:
+    """Return an artifact with these changes: component, symbol, bytes before and now."""
+    symbols = tuple(
+        ByteChange(component=component, label=label, before_bytes=before, after_bytes=after)
+        for component, label, before, after in changes
+    )
+    components = tuple(
+        ByteChange(component="", label=component, before_bytes=before, after_bytes=after)
+        for component, _, before, after in changes
+    )
+    base = artifact(sum(each.growth_bytes for each in symbols))
+    return replace(
+        base,
+        sizes=tuple(
+            replace(each, components=components, symbols=symbols)
+            if each.variant == "reduced"
+            else each
+            for each in base.sizes
+        ),
+    )
+
+
+def test_the_second_line_says_what_grew() -> None:
+    """Three components, and all others."""
+    one = grown(
+        ("kernels/x86/conv_bias", "f", 0, 180 * KIB),
+        ("operators", "g", 20 * KIB, 0),
+        ("runtime", "h", 0, 4 * KIB),
+        ("toolchain", "i", 0, 2 * KIB),
+        ("C library", "j", 0, KIB),
+    )
+
+    first, second = sizes.glance(verdict(one, baseline=BASELINE)).split("\\\n")
+
+    assert ", +167 KiB against main" in first
+    assert second == (
+        "By component: `kernels/x86/conv_bias` +180 KiB, `operators` -20 KiB, `runtime` +4 KiB, "
+        "all others +3 KiB."
+    )
+
+
+@pytest.mark.parametrize(
+    ("causes", "said"),
+    [
+        (
+            (Cause.SOURCE,),
+            "Cause: source. Unchanged: keep set, models, flags, toolchain.",
+        ),
+        (
+            (Cause.KEEP_SET, Cause.MODELS),
+            "Causes: keep set, models. Unchanged: source, flags, toolchain.",
+        ),
+        (tuple(Cause), "Causes: source, keep set, models, flags, toolchain."),
+    ],
+)
+def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said: str) -> None:
+    """And what does not; without growth there is nothing to explain."""
+    grew, same = (verdict(artifact(each), baseline=BASELINE) for each in (KIB, 0))
+
+    assert sizes.glance(replace(grew, causes=causes)).split("\\\n")[1:] == [said]
+    assert "Cause" not in sizes.glance(replace(same, causes=causes))
+
+
+def test_what_changed_is_folded() -> None:
+    """By component and symbol; nothing where it is not known."""
+    one = grown(("operators", "mgb::opr::Add<…>::run(…)", 50, 2098))
+
+    (part,) = sizes.changes(verdict(one))
+
+    assert part.startswith("<details><summary>What changed in <code>load&#95;and&#95;run</code>")
+    assert "</code>: +2 KiB</summary>" in part
+    assert "| `operators` | `mgb::opr::Add<…>::run(…)` | 50 | 2,098 | +2,048 |" in part
+    assert list(sizes.changes(verdict(artifact(KIB)))) == []
 
 
 def test_several_artifacts_share_the_line_of_the_baseline() -> None:
@@ -119,5 +196,7 @@ def test_allowed_growth_without_a_baseline_is_shown() -> None:
 
 def test_names_are_no_markup() -> None:
     """An artifact's name or a waiver's reason may be anyone's."""
-    for text in (sizes.glance(hostile()), sizes.table(hostile())):
+    folds = [*sizes.changes(hostile())]
+    assert len(folds) == 1
+    for text in (sizes.glance(hostile()), sizes.table(hostile()), *folds):
         assert "<script>" not in text

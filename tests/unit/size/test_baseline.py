@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from megtrim.errors import InputError
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
+from megtrim.size.byte_table import ByteTable
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
 TEXT = """\
@@ -53,6 +54,31 @@ def test_sizes_of_a_quick_trim_say_so() -> None:
 
     assert json.loads(text) == json.loads(TEXT) | {"quick": True}
     assert parse_sizes(text, source="f") == Baseline(source="f", sizes=SIZES, quick=True)
+
+
+PARTS = {("b", "reduced"): ByteTable(least_bytes=64, components={"operators": {"f(…)": 1, "g": 1}})}
+
+
+def test_parts_of_files_are_read_back() -> None:
+    """Where there are none, the file is as it always was."""
+    made_from = {"source": "0a1b"}
+    text = dump_sizes(SIZES, parts=PARTS, made_from=made_from)
+
+    expected = Baseline(source="f", sizes=SIZES, parts=PARTS, made_from=made_from)
+    assert parse_sizes(text, source="f") == expected
+    assert json.loads(text)["parts"]["b"]["reduced"]["least_bytes"] == 64
+    assert not {"parts", "made_from"} & json.loads(dump_sizes(SIZES)).keys()
+
+
+@pytest.mark.parametrize("file", [("b", "plain"), ("c", "reduced")])
+def test_parts_must_add_up_to_their_file(file: tuple[str, str]) -> None:
+    """A change could else be said to be larger than the growth."""
+    text = dump_sizes(SIZES, parts=PARTS)
+    document = json.loads(text)
+    document["parts"] = {file[0]: {file[1]: document["parts"]["b"]["reduced"]}}
+
+    with pytest.raises(InputError, match="found bytes that do not add up to its size"):
+        parse_sizes(json.dumps(document), source="f")
 
 
 @pytest.mark.parametrize(
@@ -136,9 +162,9 @@ def test_a_file_is_called_what_people_call_it(tmp_path: Path) -> None:
 def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
     """Its size is enough."""
     path = tmp_path / "sizes.json"
-    path.write_bytes(b" " * (1024 * 1024 + 1) + TEXT.encode())
+    path.write_bytes(b" " * (16 * 1024 * 1024 + 1) + TEXT.encode())
 
-    with pytest.raises(InputError, match=r"^sizes\.json: found more than 1,048,576 bytes"):
+    with pytest.raises(InputError, match=r"^sizes\.json: found more than 16,777,216 bytes"):
         load_sizes(path, shown="sizes.json")
 
 

@@ -12,16 +12,19 @@ import pytest
 
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
-from megtrim.pipeline.results import SizeResult
+from megtrim.pipeline.results import ReduceResult, SizeResult
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary import full_trim
-from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text
-from megtrim.plan.graph import SIZE, Task, tasks
+from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text, causes_of_growth
+from megtrim.plan.graph import REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.causes import Cause
 from megtrim.stage_result import StageResult
 from megtrim.stages import size
+from megtrim.store import StageFolder, Store
+from unit.elf.made_objects import Named, Part, object_file
 from unit.size.support import PROGBITS, A, X, elf
-from unit.stages.results import SAMPLES, type_of
+from unit.stages.results import BUILD, SAMPLES, type_of
 from unit.stages.support import CONFIG, changed, open_session
 
 BYTES = {"plain": 900, "profile": 1_000, "reduced": 300}
@@ -55,6 +58,23 @@ def opened(
 
         now.results.done[build] = now.services.store.ensure(stage, variant, {}, produce, kind)[0]
     return now, every[SIZE], said
+
+
+def named(folder: Path, size: int, *, twin_size: int = 0) -> StageFolder:
+    """Return a build whose only function has this size, stripped and as it was built."""
+    sizes = {"bin": size, "unstripped": twin_size or size}
+
+    def produce(place: Path) -> ReduceResult:
+        for name, each in sizes.items():
+            part = Part(name=".text", content=bytes(each))
+            symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=each)
+            data = object_file((part,), (symbol,) * (name != "bin"), kind=2)
+            (place / name).mkdir()
+            (place / name / "load_and_run").write_bytes(data)
+        return ReduceResult(build=BUILD, functions={})
+
+    inputs = {"engine": str(size)}
+    return Store(folder).ensure("reduce", "x", inputs, produce, ReduceResult)[0]
 
 
 def weigh(now: Session, task: Task) -> SizeResult:
@@ -94,6 +114,7 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     assert [row.growth_bytes for row in rows] == [None] * len(measured)
     assert baseline_text(now.results) == ""
     left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    assert left.pop("made_from").keys() == {*Cause}
     assert left == {
         "version": 1,
         "artifacts": {"load_and_run": {name: len(program(name)) for name in measured}},
@@ -125,6 +146,42 @@ def test_growth_needs_no_budget(tmp_path: Path) -> None:
         ("reduced", 7),
     ]
     assert baseline_text(now.results) == "main"
+
+
+def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
+    """By component and symbol, where both builds left their symbols; it adds up."""
+    now, task, _ = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "before", 1000)
+    before = size.inputs(task, now)
+    weigh(now, task)
+    left = now.results.done[SIZE].file("sizes.json")
+
+    later = changed(now, baseline=left)
+    later.results.done[REDUCED] = named(tmp_path / "after", 3000)
+    weigh(later, task)
+
+    label = "symbols of load_and_run"
+    assert before[label] != size.inputs(task, later)[label]
+    [artifact] = artifact_sizes(later)
+    plain, reduced = artifact.sizes
+    assert (plain.components, plain.symbols) == ((), ())
+    assert [(each.label, each.growth_bytes) for each in reduced.components] == [("operators", 2000)]
+    assert [(each.component, each.label) for each in reduced.symbols] == [
+        ("operators", "mgb::opr::Add::run()")
+    ]
+    assert reduced.growth_bytes == 2000
+    assert causes_of_growth(later.results) == (Cause.SOURCE,)
+
+
+def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
+    """It is said, and what grew is not known."""
+    now, task, said = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=3000)
+
+    assert weigh(now, task).exit_code == 0
+    assert "what grew in load_and_run will not be known" in said.getvalue()
+    left = now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8")
+    assert "parts" not in json.loads(left)
 
 
 def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
+from megtrim.size.byte_change import ByteChange
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
@@ -373,6 +374,12 @@ def big(count: int = 2000) -> Verdict:
     return join(facts(regions=RegionsUse(held=held, kept=count, by_tag=by_tag)))
 
 
+def _grown_by_the_hostile() -> VariantSize:
+    change = ByteChange(component=HOSTILE, label=HOSTILE, before_bytes=0, after_bytes=9)
+    *_, reduced = sizes().sizes
+    return replace(reduced, growth_bytes=9, components=(change,), symbols=(change,))
+
+
 def hostile() -> Verdict:
     """Return a failure whose every free text tries to break out of the report."""
     scenario_id = f"m/{HOSTILE}@any"
@@ -400,7 +407,9 @@ def hostile() -> Verdict:
             operators=OperatorsUse(
                 kept=(OperatorUse(name=HOSTILE, models=(HOSTILE,)),), dtypes=(), elemwise_modes=()
             ),
-            artifacts=(replace(sizes(), name=HOSTILE),),
+            artifacts=(
+                replace(sizes(), name=HOSTILE, sizes=(*sizes().sizes[:2], _grown_by_the_hostile())),
+            ),
             budgets=(budget(artifact=HOSTILE, waiver=HOSTILE),),
             warnings=(HOSTILE,),
         )

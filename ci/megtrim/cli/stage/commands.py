@@ -1,6 +1,7 @@
 """The commands of single stages: all alike, but that two of them write the committed keep set.
 
 ``megtrim size`` and ``megtrim report`` are among them; the others are under ``megtrim stage``.
+``megtrim size`` has verbs of its own, too.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from megtrim.build_spec import BuildSpec, Link, Variant
+from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, Variant
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
@@ -12,6 +12,7 @@ from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import LINKED, trims_plain_build
+from megtrim.store import StageFolder
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
@@ -62,6 +63,15 @@ def observables(target: str) -> str:
 def locate_stripped(label: Link, target: str) -> str:
     """Return where the stripped copy of a link lies in a stage's folder."""
     return f"links/{label}/stripped/{target}"
+
+
+def locate_named(folder: StageFolder, name: str) -> str:
+    """Return where a stage's folder has an artifact with its symbols; empty if it has none.
+
+    As it was linked again, or as it was built.
+    """
+    places = (locate_unstripped(Link.SHIPPED, name), f"{UNSTRIPPED}/{name}")
+    return next((each for each in places if each in folder.files), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from megtrim.pipeline.results import SizeResult, SwitchTableResult
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import SIZE, SWITCHES
 from megtrim.size.budgets import warn_early
+from megtrim.size.causes import Cause
 from megtrim.verdict.checks import budget_checks
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -36,6 +37,8 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
                     share=row.size_bytes / plain[name],
                     growth_bytes=row.growth_bytes,
                     sections=row.groups,
+                    components=row.components,
+                    symbols=row.symbols,
                 )
                 for row in rows
                 if row.artifact == name
@@ -96,3 +99,8 @@ def switch_sizes(results: TaskResults) -> tuple[SwitchSize, ...]:
 def baseline_text(results: TaskResults) -> str:
     """Return what growth was measured against; empty where nothing was."""
     return results.done[SIZE].result_as(SizeResult).baseline if SIZE in results.done else ""
+
+
+def causes_of_growth(results: TaskResults) -> tuple[Cause, ...]:
+    """Return what differs from what the baseline was made from."""
+    return results.done[SIZE].result_as(SizeResult).causes if SIZE in results.done else ()

@@ -7,6 +7,8 @@ from pathlib import Path
 from megtrim.build_spec import Link, Variant
 from megtrim.pipeline.building import links
 from megtrim.plan.graph import HEADER
+from megtrim.stage_result import StageResult
+from megtrim.store import StageFolder
 from unit.stages.built import LINK, linked
 from unit.stages.switch_builds import made
 
@@ -16,6 +18,30 @@ def test_links_lie_by_label_and_target() -> None:
     assert links.locate_unstripped(Link.NAMED, "classify") == "links/named/classify"
     assert links.locate_stripped(Link.SHIPPED, "classify") == "links/shipped/stripped/classify"
     assert links.observables("classify") == "links/unfolded/classify.observables"
+
+
+def test_symbols_are_with_what_was_linked_or_built(tmp_path: Path) -> None:
+    """A link of its own is what ships; not every build leaves symbols."""
+    folders = [
+        StageFolder(
+            path=tmp_path,
+            stage="reduce",
+            name="reduced",
+            key="x",
+            inputs={},
+            result=StageResult(),
+            files=dict.fromkeys(files, ""),
+        )
+        for files in (
+            ("bin/a", "unstripped/a", "links/shipped/a"),
+            ("bin/a", "unstripped/a"),
+            ("bin/a", "unstripped/b"),
+        )
+    ]
+
+    found = [links.locate_named(each, "a") for each in folders]
+
+    assert found == ["links/shipped/a", "unstripped/a", ""]
 
 
 def test_a_list_belongs_to_the_link_of_its_program(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from megtrim.input_files import read_text
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.plan.graph import SIZE, Stage, tasks, tasks_up_to
 from megtrim.size.baseline import dump_sizes, load_sizes
-from megtrim.size.budgets import Sizes
+from megtrim.size.budgets import Baseline
 from megtrim.stages import runner
 from megtrim.store import cannot_write, write_atomically
 from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
@@ -126,16 +126,23 @@ def rebuild_baseline(**options: Any) -> int:
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
     try:
         how_built = replace(chosen, committed=not known.quick, quick=known.quick)
-        sizes, source = _measure_variants(how_built), f"{base}, {base.what}, rebuilt"
+        found, source = _measure_variants(how_built), f"{base}, {base.what}, rebuilt"
         how = BaselineSource.REBUILT
     except Interrupted:
         raise
     except MegtrimError as error:
         open_console(quiet=False).warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
         reason = one_line(error.message, most=_LONGEST_REASON)
-        sizes, source = known.sizes, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
-        how = BaselineSource.LAST_KNOWN if sizes else BaselineSource.NONE
-    text = dump_sizes(sizes, source=one_line(source, most=490), quick=known.quick)
+        found, source = known, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
+        how = BaselineSource.LAST_KNOWN if known.sizes else BaselineSource.NONE
+    shown = one_line(source, most=490)
+    text = dump_sizes(
+        found.sizes,
+        parts=found.parts,
+        made_from=found.made_from,
+        source=shown,
+        quick=known.quick,
+    )
     write_atomically(folder / SIZES_FILE, text)
     write_output(open_processes().env, "how", how)
     show(f"baseline: {source}")
@@ -143,7 +150,13 @@ def rebuild_baseline(**options: Any) -> int:
 
 
 def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
-    text = dump_sizes(found.sizes, source=found.source, quick=quick)
+    text = dump_sizes(
+        found.sizes,
+        parts=found.parts,
+        made_from=found.made_from,
+        source=found.source,
+        quick=quick,
+    )
     write_atomically(folder / SIZES_FILE, text)
     write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
     wanted = folder / WANTED_FILE
@@ -163,7 +176,7 @@ def _read_base(path: Path) -> Base:
     return load(Base, text, source=str(path), version=1, hint=hint)
 
 
-def _measure_variants(options: Options) -> Sizes:
+def _measure_variants(options: Options) -> Baseline:
     """Return the sizes of the configuration's variants."""
     session = open_session(options)
     describe(session)
@@ -174,4 +187,4 @@ def _measure_variants(options: Options) -> Sizes:
         raise next(
             iter(session.results.failed.values()), InfrastructureFailure("no sizes were measured")
         )
-    return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE).sizes
+    return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE)

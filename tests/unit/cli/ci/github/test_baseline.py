@@ -11,11 +11,23 @@ from megtrim.cli.ci.github import baseline as github_baseline
 from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.budgets import Baseline
+from megtrim.size.byte_table import ByteTable
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
 
 SIZES = {("load_and_run", "plain"): 1000, ("load_and_run", "reduced"): 100}
 REBUILT = {("load_and_run", "plain"): 1500, ("load_and_run", "reduced"): 150}
+MADE_FROM = {"source": "a", "flags": "b"}
+
+
+def parts(size_bytes: int) -> dict[tuple[str, str], ByteTable]:
+    """Return what the bytes of the reduced program are."""
+    table = ByteTable(least_bytes=64, components={"operators": {"f(…)": size_bytes}})
+    return {("load_and_run", "reduced"): table}
+
+
+MEASURED = Baseline(source="", sizes=REBUILT, parts=parts(150), made_from=MADE_FROM)
 EMPTY = EvidenceSet(entries=())
 
 
@@ -26,7 +38,8 @@ def find(job: Job) -> Answer:
 
 def store(job: Job, *, sha: str = "") -> None:
     """Let a run on main store a baseline."""
-    files = {"sizes.json": dump_sizes(SIZES), "evidence.json": dump_set(EMPTY)}
+    sizes = dump_sizes(SIZES, parts=parts(100), made_from=MADE_FROM)
+    files = {"sizes.json": sizes, "evidence.json": dump_set(EMPTY)}
     run = job.repository.run(sha or job.base)
     job.repository.artifact(run, files)
 
@@ -44,7 +57,8 @@ def test_a_stored_baseline_is_written(job: Job) -> None:
 
     assert answer.status == 0
     assert job.outputs() == {"how": "merge-base", "rebuild": ""}
-    assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == SIZES
+    left = load_sizes(job.baseline() / "sizes.json", shown="")
+    assert (left.sizes, left.parts, left.made_from) == (SIZES, parts(100), MADE_FROM)
     assert source(job).startswith(f"main at {job.base[:12]}, the merge base, stored ")
     assert answer.out == f"baseline: {source(job)}\n"
     assert load_proofs(job.baseline() / "evidence.json") == EMPTY
@@ -119,7 +133,7 @@ def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
 
     def built(options: Any) -> Any:
         asked.append((options.quick, options.committed))
-        return REBUILT
+        return MEASURED
 
     job.env.setattr(github_baseline, "_measure_variants", built)
     job("baseline", "find", "--out", "out", *way)
@@ -145,7 +159,7 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
 
     def built(options: Any) -> Any:
         asked.append((str(options.config), str(options.out)))
-        return REBUILT
+        return MEASURED
 
     job.env.setattr(github_baseline, "_measure_variants", built)
 
@@ -154,7 +168,8 @@ def test_a_rebuilt_baseline_says_so(job: Job) -> None:
     assert asked == [("base/megtrim.yaml", "out")]
     assert job.outputs() == {"how": "rebuilt"}
     assert source(job) == f"main at {job.base[:12]}, the merge base, rebuilt"
-    assert load_sizes(job.baseline() / "sizes.json", shown="").sizes == REBUILT
+    left = load_sizes(job.baseline() / "sizes.json", shown="")
+    assert (left.sizes, left.parts, left.made_from) == (REBUILT, parts(150), MADE_FROM)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""Programs whose times are compared, each with a slowdown that is planted in it."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Protocol
+
+import click
+
+from megtrim.load_and_run.timing_logs.reader import read_timing_log
+from megtrim.load_and_run.timing_logs.timing_log import TimingLog
+from megtrim.perf.samples import Sample
+from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.process import Command, ProcessRunner
+
+SOURCES = Path(__file__).parent / "perf_work"
+CPUS = sorted(os.sched_getaffinity(0))
+"""`taskset -c` limits them, to keep other work of the machine away."""
+CALIBRATION_ROUNDS = 100
+
+
+class Program(Protocol):
+    """A program that prints how long each of its iterations took."""
+
+    @property
+    def width(self) -> int:
+        """CPUs that it keeps busy."""
+        ...
+
+    def run(self, turn: Turn, slower: float) -> Sample:
+        """Run one process, slower by a share of its time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Work:
+    """The benchmark's own: ``slower`` by more work."""
+
+    path: Path
+    width: int = 1
+
+    def run(self, turn: Turn, slower: float) -> Sample:
+        """Run one process of five iterations."""
+        printed = execute(bind(turn, str(self.path), "5", str(100 + 100 * slower)), pad(turn))
+        warm_up, *iterations = (float(line) for line in printed.split())
+        return make_sample(turn, [warm_up], iterations)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine's ``load_and_run``: ``slower`` by a pause each time that it reads its clock."""
+
+    argv: tuple[str, ...]
+    preload: Path
+    pause_us: float = 0.0
+    """That makes an iteration take twice its time."""
+    width: int = 2
+
+    def run(self, turn: Turn, slower: float) -> Sample:
+        """Run one process."""
+        delay = {
+            "LD_PRELOAD": str(self.preload),
+            "DELAY_US": f"{slower * self.pause_us:.3f}",
+        }
+        printed = execute(bind(turn, *self.argv), pad(turn) | delay)
+        log = read_timing_log(io.BytesIO(printed.encode()), source=self.argv[0])
+        if not isinstance(log, TimingLog):
+            msg = f"{self.argv[0]} printed no times"
+            raise click.ClickException(msg)
+        return make_sample(turn, log.warmup_ms, log.tests[0].whole_ms)
+
+
+@contextmanager
+def compile_work() -> Iterator[Work]:
+    """Compile the benchmark's own program."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "work"
+        execute(("g++", "-O2", "-o", str(program), str(SOURCES / "work.cpp")))
+        yield Work(program)
+
+
+@contextmanager
+def calibrate_engine(argv: tuple[str, ...], slower: float) -> Iterator[Engine]:
+    """Compile the pause, and find how long it must be to make an iteration slower by a share.
+
+    How often the clock is read in an iteration, and how much of a pause passes while the worker
+    goes on, is for the engine to know: so one pause is tried.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "delay.so"
+        execute(("g++", "-O2", "-shared", "-fPIC", "-o", str(library), str(SOURCES / "delay.cpp")))
+        plain = Engine(argv, library)
+        if not slower:
+            yield plain
+            return
+        before_ms = measure_iteration(plain, 0)
+        tried_us = 1000 * before_ms
+        after_ms = measure_iteration(Engine(argv, library, tried_us), slower)
+        click.echo(
+            f"{argv[0]}: {before_ms:.3f} ms an iteration, {after_ms:.3f} with the first pause"
+        )
+        yield Engine(argv, library, tried_us * slower * before_ms / (after_ms - before_ms))
+
+
+def measure_iteration(engine: Engine, slower: float) -> float:
+    """Return the median of processes' medians, in milliseconds."""
+    turns = plan_turns(["a"], CALIBRATION_ROUNDS, cpus=CPUS, width=engine.width, seed=0)
+    return median(median(engine.run(turn, slower).iterations_ms) for turn in turns)
+
+
+def make_sample(turn: Turn, warm_ups: Sequence[float], iterations: Sequence[float]) -> Sample:
+    """Make the sample of one turn."""
+    return Sample(
+        contestant=turn.contestant,
+        round_number=turn.round_number,
+        position=turn.position,
+        warm_ups_ms=tuple(warm_ups),
+        iterations_ms=tuple(iterations),
+    )
+
+
+def bind(turn: Turn, *argv: str) -> tuple[str, ...]:
+    """Return the command on the CPUs of a turn."""
+    return ("taskset", "--cpu-list", ",".join(map(str, turn.cpus or CPUS)), *argv)
+
+
+def pad(turn: Turn) -> dict[str, str]:
+    """Return an environment of the size that a turn asks for."""
+    return {"PADDING": "x" * turn.padding_bytes}
+
+
+def execute(argv: tuple[str, ...], env: Mapping[str, str] | None = None) -> str:
+    """Run a program to its end and return what it prints."""
+    command = Command(argv=argv, timeout_s=600, env=env or {}, merge_stderr=True)
+    ended = ProcessRunner(os.environ).run(command)
+    if not ended.ok:
+        raise click.ClickException(ended.stdout)
+    return ended.stdout

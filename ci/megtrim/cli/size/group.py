@@ -1,0 +1,36 @@
+"""``megtrim size``: the stage that measures artifacts, and verbs about the bytes of any file."""
+
+from __future__ import annotations
+
+import click
+
+from megtrim.cli.lazy_group import LazyGroup, Member
+
+
+@click.group(
+    cls=LazyGroup,
+    alone="megtrim.cli.stage.commands:size",
+    members={
+        "show": Member(
+            "megtrim.cli.size.show:show_file",
+            "Show what each byte of a program, library or archive is.",
+        ),
+        "diff": Member(
+            "megtrim.cli.size.diff:diff",
+            "Show what grew and what shrank from file A to file B.",
+        ),
+    },
+    epilog="""\b
+Examples:
+  megtrim size
+  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+  megtrim size show build/load_and_run --map build/load_and_run.map
+  megtrim size diff before/load_and_run after/load_and_run
+""",
+)
+def size() -> None:
+    """Measure the artifacts and compare them with their budgets.
+
+    The verbs show what the bytes of any file are; they take no configuration, and none of the
+    options, which are those of a call without a verb.
+    """

@@ -1,0 +1,315 @@
+"""What each byte of a file is: its section, its purpose, its symbol and its source.
+
+The pieces add up to the file: a byte that two parts claim counts for the first, and one that none
+claims is padding or unexplained. Programs, shared libraries, objects and static archives. Symbols
+may come from an unstripped twin, sources from the linker's map. Pure: bytes in, values out.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+from megtrim.elf.archives import ARCHIVE_MAGIC, ArchiveMember, MemberKind, iter_members
+from megtrim.elf.layout import ELF_MAGIC, EXECUTED, ElfLayout, PlacedSection
+from megtrim.errors import InputError
+from megtrim.functions.link_map import LinkMap
+from megtrim.size.purposes import NAMED, STRIPPED, Purpose, find_purpose
+from megtrim.size.spans import Spans
+
+_HINT = "expected a program, shared library, object or static archive, for a little-endian machine"
+_DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
+_OF_ONE_PART = re.compile(
+    # Compilers place functions and variables in sections of their own; linkers join them.
+    r"((?:\.rela?|\.crel)?\.(?:text|rodata|data\.rel\.ro|data|bss|tdata|tbss|gcc_except_table"
+    r"|init_array|fini_array|ARM\.exidx|ARM\.extab))\..+"
+)
+_FILLER_BYTES = 4
+"""Linkers fill gaps with zeros or with one instruction."""
+
+
+class Piece(NamedTuple):
+    """What some bytes of a file have in common."""
+
+    section: str
+    """Name of the section, or of another part in brackets: ``[ELF header]``."""
+    purpose: Purpose
+    symbol: str = ""
+    """Linkage name; empty if none names it."""
+    source: str = ""
+    """Object, or archive and member as in the link map; empty if it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """All bytes of one file."""
+
+    size_bytes: int
+    memory_bytes: int
+    """What the loader maps into memory, or would map of an object's or archive's sections."""
+    header_bytes: int
+    """Size of the header of a section that a stripped file does not have."""
+    pieces: Counter[Piece]
+    """Bytes of each piece; they add up to the size."""
+    kept: tuple[tuple[int, int], ...]
+    """Start and end of what remains if the file is stripped, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameSources:
+    """Where names come from that the file itself may not have."""
+
+    origins: LinkMap | None = None
+    twin: bytes | None = None
+    """The same link's file with its symbols."""
+    twin_source: str = ""
+    """What messages call it."""
+
+
+def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
+    """Attribute every byte of a file; ``source`` names it in messages. Raises InputError."""
+    archive = data.startswith(ARCHIVE_MAGIC)
+    if not archive and not data.startswith(ELF_MAGIC):
+        msg = f"{source}: neither an ELF file nor an archive: it begins with {data[:4]!r}"
+        raise InputError(msg, hint=_HINT)
+    if archive and (names.origins or names.twin):
+        msg = f"{source}: an archive has no link map and no twin"
+        raise InputError(msg, hint="name them for the program that it is linked into")
+    try:
+        return _attribute_archive(data) if archive else _attribute_file(data, names)
+    except _DAMAGE as error:
+        raise _make_damage_error(source, error) from None
+
+
+def _make_damage_error(source: str, error: Exception) -> InputError:
+    why = f": {error}" if type(error) is ValueError else ""
+    return InputError(f"{source}: a damaged ELF file or archive{why}", hint=_HINT)
+
+
+def _attribute_file(data: bytes, names: NameSources) -> Attribution:
+    layout = ElfLayout(data)
+    naming = layout if names.twin is None else _open_twin(layout, names)
+    linked = not layout.relocatable
+    origins = _origins(names.origins) if names.origins and linked else None
+    found = _Found()
+    _Walk(data, layout, naming, origins).go(found)
+    return found.sum_up(len(data), layout.section_header_bytes)
+
+
+def _attribute_archive(data: bytes) -> Attribution:
+    found = _Found()
+    found.add(0, len(ARCHIVE_MAGIC), Piece("[archive]", Purpose.HEADERS))
+    end = len(ARCHIVE_MAGIC)
+    for member in iter_members(data):
+        found.add(end, member.header, Piece("[padding]", Purpose.PADDING))
+        head = Piece("[archive]", Purpose.HEADERS, source=member.name)
+        found.add(member.header, member.start, head)
+        content = data[member.start : member.end]
+        if member.kind is MemberKind.FILE and content.startswith(ELF_MAGIC):
+            layout = ElfLayout(content)
+            found.first = member.start
+            _Walk(content, layout, layout, None, member.name).go(found)
+            found.first = 0
+        else:
+            found.add(member.start, member.end, _member_piece(member))
+        end = member.end
+    found.add(end, len(data), Piece("[padding]", Purpose.PADDING))
+    return found.sum_up(len(data), 0)
+
+
+def _member_piece(member: ArchiveMember) -> Piece:
+    match member.kind:
+        case MemberKind.INDEX:
+            return Piece("[archive index]", Purpose.SYMBOLS)
+        case MemberKind.NAMES:
+            return Piece("[archive names]", Purpose.HEADERS)
+        case MemberKind.FILE:
+            return Piece("[no object]", Purpose.NOTES, source=member.name)
+
+
+class _Found:
+    """What was found so far, from a file's first byte on."""
+
+    def __init__(self) -> None:
+        self.first = 0
+        """Where in the file the offsets begin that are added: those of an archive's member."""
+        self.pieces: Counter[Piece] = Counter()
+        self.memory_bytes = 0
+        self._kept: list[tuple[int, int]] = []
+
+    def add(self, start: int, end: int, piece: Piece) -> None:
+        """Add what one piece is, between two offsets."""
+        if start < end:
+            self.pieces[piece] += end - start
+            self.keep(start, end, piece.purpose)
+
+    def keep(self, start: int, end: int, purpose: Purpose) -> None:
+        """Note whether a stripped file has these bytes."""
+        if purpose in STRIPPED:
+            return
+        start, end = start + self.first, end + self.first
+        if self._kept and self._kept[-1][1] == start:
+            start = self._kept.pop()[0]
+        self._kept.append((start, end))
+
+    def sum_up(self, size_bytes: int, header_bytes: int) -> Attribution:
+        """Return it as the attribution of a whole file."""
+        return Attribution(
+            size_bytes=size_bytes,
+            memory_bytes=self.memory_bytes,
+            header_bytes=header_bytes,
+            pieces=self.pieces,
+            kept=tuple(self._kept),
+        )
+
+
+def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
+    """Return the layout of the twin, which must have the same parts in memory."""
+    try:
+        twin = ElfLayout(names.twin or b"")
+    except _DAMAGE as error:
+        raise _make_damage_error(names.twin_source, error) from None
+    if layout.machine != twin.machine or not _same_in_memory(layout, twin):
+        msg = f"{names.twin_source}: not the same program: its sections in memory differ"
+        raise InputError(msg, hint="name the file that was stripped, from the same link")
+    return twin
+
+
+def _same_in_memory(one: ElfLayout, two: ElfLayout) -> bool:
+    """Compare the sections in memory, and the code in them.
+
+    Notes differ if each file was linked on its own; a file of symbols alone has no bytes of code.
+    """
+    pairs = zip_longest(*([x for x in each.sections if x.in_memory] for each in (one, two)))
+    return all(
+        first is not None
+        and second is not None
+        and (first.name, first.address, first.size_bytes)
+        == (second.name, second.address, second.size_bytes)
+        and not (first.flags & EXECUTED and _differ(one.content(first), two.content(second)))
+        for first, second in pairs
+    )
+
+
+def _differ(one: bytes, two: bytes) -> bool:
+    return bool(one and two) and one != two
+
+
+def _origins(link_map: LinkMap) -> Spans[str]:
+    return Spans(zip(link_map.starts, link_map.ends, link_map.files, strict=True))
+
+
+class _Walk:
+    """One ELF file, from its first byte to its last."""
+
+    def __init__(
+        self,
+        data: bytes,
+        layout: ElfLayout,
+        naming: ElfLayout,
+        origins: Spans[str] | None,
+        member: str = "",
+    ) -> None:
+        self._data = data
+        self._layout = layout
+        self._origins = origins
+        self._member = member
+        """The archive's member that the file is; all its bytes are from there."""
+        # The twin's sections have the same names and addresses, and other numbers.
+        numbers = {(each.name, each.address): at for at, each in enumerate(layout.sections)}
+        self._symbols: dict[int, list[tuple[int, int, str]]] = {}
+        places = [numbers.get((each.name, each.address), 0) for each in naming.sections]
+        for name, number, start, size_bytes in naming.symbols():
+            place = number if naming is layout else places[number]
+            self._symbols.setdefault(place, []).append((start, -size_bytes, name))
+
+    def go(self, found: _Found) -> None:
+        """Add what each byte is, in order and without gaps."""
+        found.memory_bytes += self._memory_bytes()
+        claims: list[tuple[int, int, str | int]] = [
+            (start, end, name) for name, start, end in self._layout.headers
+        ]
+        claims += [
+            (each.offset, each.offset + each.file_bytes, number)
+            for number, each in enumerate(self._layout.sections)
+        ]
+        claims.sort(key=lambda each: each[:2])
+        for start, end, label in Spans(claims).cut(0, len(self._data)):
+            match label:
+                case None:
+                    found.add(start, end, self._gap(start, end))
+                case str():
+                    found.add(start, end, Piece(label, Purpose.HEADERS, source=self._member))
+                case int():
+                    self._section(found, label, start, end)
+
+    def _memory_bytes(self) -> int:
+        """Return how much memory the loader maps, or how much the sections take."""
+        if self._layout.segments:
+            return sum(each.memory_bytes for each in self._layout.segments)
+        return sum(each.size_bytes for each in self._layout.sections if each.in_memory)
+
+    def _gap(self, start: int, end: int) -> Piece:
+        gap = self._data[start:end]
+        if gap[_FILLER_BYTES:] == gap[:-_FILLER_BYTES]:
+            return Piece("[padding]", Purpose.PADDING, source=self._member)
+        return Piece("[no section]", Purpose.UNEXPLAINED, source=self._member)
+
+    def _section(self, found: _Found, number: int, start: int, end: int) -> None:
+        """Add what one section is, between two places in the file."""
+        section = self._layout.sections[number]
+        purpose = find_purpose(section, self._layout)
+        name = section.name or "[no name]"
+        if self._layout.relocatable and (joined := _OF_ONE_PART.fullmatch(name)):
+            name = joined[1]
+        found.keep(start, end, purpose)
+        symbols = self._symbols.pop(number, []) if purpose in NAMED else []
+        named = Spans(_claims(section, symbols, purpose))
+        shift = section.address - section.offset
+        pieces, origins, origin = found.pieces, self._origins, self._member
+        for first, last, symbol in named.cut(start - section.offset, end - section.offset):
+            at, to = first + section.offset, last + section.offset
+            if symbol is not None:
+                if origins is not None:
+                    origin = origins.at(at + shift) or ""
+                pieces[Piece(name, purpose, symbol, origin)] += last - first
+            elif purpose in NAMED and self._is_padding(section, purpose, at, to):
+                pieces[Piece(name, Purpose.PADDING, source=self._member)] += last - first
+            elif origins is None or not section.in_memory:
+                pieces[Piece(name, purpose, source=self._member)] += last - first
+            else:
+                for one, two, source in origins.cut(at + shift, to + shift):
+                    pieces[Piece(name, purpose, source=source or "")] += two - one
+
+    def _is_padding(self, section: PlacedSection, purpose: Purpose, start: int, end: int) -> bool:
+        """Return whether a gap is there for the alignment of what follows."""
+        following = section.address + end - section.offset
+        aligned = min(section.alignment, following & -following)
+        if end - start >= max(aligned, 1):
+            return False
+        return purpose is Purpose.CODE or not any(self._data[start:end])
+
+
+def _claims(
+    section: PlacedSection, symbols: list[tuple[int, int, str]], purpose: Purpose
+) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and name of each symbol, the largest of those with one start first.
+
+    Symbols are tuples of start, negative size and name.
+    """
+    symbols.sort()
+    taken, limit = 0, section.size_bytes
+    # A function written in assembler may have no size: it ends where the next one starts.
+    nexts = chain((start for start, _, _ in symbols[1:]), (limit,))
+    for (start, negative, name), following in zip(symbols, nexts, strict=False):
+        end = min(start - negative, limit)
+        if not negative and purpose is Purpose.CODE and start >= taken:
+            end = following
+        if end > max(start, taken):
+            yield start, end, name
+            taken = end

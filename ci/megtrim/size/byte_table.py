@@ -1,0 +1,68 @@
+"""What a baseline keeps of a file's bytes: each component with its largest symbols.
+
+A table is small enough to travel with sizes, and adds up to the file. Symbols that are too small
+for it are one row of their component. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SMALLER = "[smaller]"
+"""Label of what is too small for a row of its own."""
+LONGEST_LABEL = 160
+_LEAST_BYTES = 64
+_MOST_BYTES = 240 * 1024
+"""Of a table as a document."""
+_ROW_BYTES = 20
+"""Of a row as a document, besides its label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteTable:
+    """The bytes of one file."""
+
+    least_bytes: int
+    """What has fewer bytes has no row of its own."""
+    components: Mapping[str, Mapping[str, int]]
+    """The bytes of each component, by readable symbol."""
+
+    def totals(self, least_bytes: int) -> Counter[tuple[str, str]]:
+        """Return the bytes by component and label, as with another limit, which is no lower."""
+        totals: Counter[tuple[str, str]] = Counter()
+        for component, labels in self.components.items():
+            for label, size_bytes in labels.items():
+                totals[component, label if size_bytes >= least_bytes else SMALLER] += size_bytes
+        return totals
+
+
+def make_table(symbols: Mapping[tuple[str, str], int]) -> ByteTable:
+    """Return the table of a file by component and symbol, with as low a limit as fits."""
+    totals: Counter[tuple[str, str]] = Counter()
+    for (component, label), size_bytes in symbols.items():
+        totals[_tidy(component), _tidy(label)] += size_bytes
+    least_bytes = _LEAST_BYTES
+    while _weigh(totals, least_bytes) > _MOST_BYTES:
+        least_bytes *= 2
+    components: dict[str, Counter[str]] = {}
+    for (component, label), size_bytes in totals.items():
+        labels = components.setdefault(component, Counter())
+        labels[label if size_bytes >= least_bytes else SMALLER] += size_bytes
+    return ByteTable(least_bytes=least_bytes, components=components)
+
+
+def _weigh(totals: Counter[tuple[str, str]], least_bytes: int) -> int:
+    return sum(
+        len(json.dumps(label)) + _ROW_BYTES
+        for (_, label), size_bytes in totals.items()
+        if size_bytes >= least_bytes
+    )
+
+
+def _tidy(label: str) -> str:
+    """Return one short line: names in files of others may hold anything."""
+    text = label if label.isprintable() else "".join(c if c.isprintable() else "?" for c in label)
+    return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"

@@ -1,0 +1,115 @@
+"""Which component of MegEngine bytes are of, by the file that they are from and by their symbol.
+
+A row of a table is a component and a pattern; the first row that matches counts, and files go
+before symbols: a template of the C++ library is instantiated in the engine. ``{0}`` and ``{1}`` of
+a component are the pattern's groups. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+
+from megtrim.elf.symbol_names import iter_names
+
+OTHER = "other"
+"""What has a name that no row knows."""
+_LIBRARY, _TOOLCHAIN = "C++ library", "toolchain"
+_INITIALISERS = "static initialisers"
+_MKL = (
+    # Kernels are local C functions without a prefix of their own, and labels of an assembler.
+    r"_?_?(?:lib|intel_)?(?:mkl|MKL|vml|VML)_|__internal_[vi]m|L[A-Z]\w*gas_[0-9]|mm_account_"
+    r"|_?(?:[sdx]|ds_|cblas_)?(?:gemm|trsm|trmm|syrk|symm)_"
+)
+
+_BACKENDS = (
+    "naive|fallback|arm_common|aarch64|armv7|x86|cuda|rocm|cambricon|atlas|common|dtype_cvt|gi"
+)
+_Rows = tuple[tuple[str, str], ...]
+_FILES: _Rows = (
+    ("kernels/{0}/{1}", rf"\bdnn/(?:.*/)?(?:src|megdnn\.dir)/({_BACKENDS})/(\w+)/"),
+    ("kernels/{0}", rf"\bdnn/(?:.*/)?(?:src|megdnn\.dir)/({_BACKENDS})/"),
+    ("graph optimiser", r"\bsrc/(?:.*/)?gopt/"),
+    ("serialisation", r"\bsrc/(?:.*/)?serialization/|\bflatbuffers\b"),
+    ("operators", r"\bsrc/(?:.*/)?opr(?:-mm)?/"),
+    ("runtime", r"\bsrc/(?:.*/)?(?:core|jit|plugin|custom|rdnn)/"),
+    ("load_and_run", r"\bload_and_run/"),
+    (_LIBRARY, r"(?:^|/)lib(?:stdc\+\+|c\+\+|c\+\+abi|c\+\+_static|supc\+\+)\.a\b"),
+    (_TOOLCHAIN, r"(?:^|/)[A-Za-z]*crt[A-Za-z0-9_]*\.o$"),
+    (_TOOLCHAIN, r"(?:^|/)lib(?:gcc|gcc_eh|gcc_real|unwind|compiler_rt|clang_rt\.[^/]*)\.a\b"),
+    ("C library", r"(?:^|/)lib(?:c|zigc|m|pthread|dl|rt|util|resolv|mvec|c_nonshared)\.a\b"),
+    ("dependencies/{0}", r"(?:^|/)lib(mkl|dnnl|cpuinfo|gflags|protobuf|zmq|LLVM)\w*\.a\b"),
+    ("dependencies/{0}", r"\bthird_party/([\w-]+)/"),
+)  # fmt: skip
+_NAMES: _Rows = (
+    ("kernels/{0}/{1}", rf"megdnn::({_BACKENDS})::(\w+)"),
+    ("kernels/{0}", rf"megdnn::({_BACKENDS})\b"),
+    ("kernels", r"(?:megdnn|midout|megcv|megcore|half_float)\b"),
+    ("graph optimiser", r"mgb::gopt\b"),
+    ("serialisation", r"(?:mgb::serialization|mgb::fbs|flatbuffers)\b"),
+    ("operators", r"mgb::opr\b"),
+    ("load_and_run", r"(?:lar|fL[SBIUD]+|npy)\b"),
+    ("runtime", r"(?:mgb|lite|lcg|jit)\b"),
+    ("dependencies/dnnl", r"(?:dnnl|Xbyak|itt)\b|_?dnnl_|_Z\w*?dnnl_"),
+    ("dependencies/{0}", r"(cpuinfo|gflags|google|nlohmann|llvm|zmq)(?:\b|_)"),
+    ("dependencies/mkl", _MKL),
+    (_TOOLCHAIN, r"_Unwind_|__aarch64_(?:cas|swp|ld)|__(?:u?div|mul|u?mod)\w*[sdt]i[34]\b"),
+    (_INITIALISERS, r"__cxx_global_(?:var_init|array_dtor)|_GLOBAL__(?:sub_)?[ID]_"),
+    (_LIBRARY, r"__cxa_|__gxx_|_Zn[wa]|_Zd[la]"),
+    (_LIBRARY, r"_Z(?:T[VTIS]|G[VR]|[ZLNKVRO])*(?:S[absiodt]|9__gnu_cxx|10__cxxabiv1)"),
+)  # fmt: skip
+
+
+def _compile(rows: _Rows) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((component, re.compile(text)) for component, text in rows)
+
+
+_BY_FILE, _BY_NAME = _compile(_FILES), _compile(_NAMES)
+_SPACE = re.compile(
+    r"(?<![0-9])(?:6megdnn|3mgb|4lite|3lar|6midout|5megcv|7megcore|3npy|3lcg|11flatbuffers"
+    r"|10half_float|3fL[SBIUD]|4dnnl|5Xbyak|3itt|7cpuinfo|6gflags|6google|8nlohmann|4llvm|3zmq)"
+)
+"""A namespace that no other program has, as linkage names have it.
+
+The first one tells what a symbol is of, also where it is an argument: who made an instance of a
+template of the C++ library.
+"""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_IMPLEMENTATION = re.compile(r"_(?:opr_)?impl$")
+_MOST_NAMES = 3
+"""Namespaces and classes of a symbol that its component depends on."""
+
+
+def find_component(symbol: str, source: str) -> str:
+    """Return the component of bytes by linkage name and source; empty if both are."""
+    if not symbol and not source:
+        return ""
+    return (source and _of_file(source)) or (symbol and _of_symbol(symbol)) or OTHER
+
+
+@lru_cache(maxsize=65_536)
+def _of_file(source: str) -> str:
+    return next((_name(row, found) for row, each in _BY_FILE if (found := each.search(source))), "")
+
+
+def _of_symbol(symbol: str) -> str:
+    space = _SPACE.search(symbol) if symbol.startswith("_Z") else None
+    if space is None:
+        return _of_scope(symbol)
+    return _of_scope("::".join(islice(iter_names(symbol, space.start()), _MOST_NAMES)))
+
+
+@lru_cache(maxsize=65_536)
+def _of_scope(scope: str) -> str:
+    """Return the component of namespaces and classes, or of a name that has none of these."""
+    return next((_name(row, found) for row, each in _BY_NAME if (found := each.match(scope))), "")
+
+
+def _name(component: str, found: re.Match[str]) -> str:
+    return component.format(*(_as_folder(each or "") for each in found.groups()))
+
+
+def _as_folder(name: str) -> str:
+    """Return ``conv_bias`` for the class ``ConvBiasImpl``: as the engine names its folders."""
+    return _IMPLEMENTATION.sub("", _HUMP.sub("_", name).lower())

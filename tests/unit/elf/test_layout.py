@@ -1,0 +1,96 @@
+"""Where the parts of an ELF file are, next to what another reader finds."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from megtrim.elf.layout import ElfLayout, PlacedSymbol
+from unit.elf.made_objects import DATA, Named, Part, object_file, read
+
+OBJECT = object_file(
+    (Part(name=".text.one", content=b"\1" * 24), Part(name=".rodata", content=b"\2" * 9, flags=2)),
+    (
+        Named(name="one", part=".text.one", size=16, at=4),
+        Named(name="$x.0", part=".text.one", kind=0),
+        Named(name="table", part=".rodata", size=8, kind=DATA),
+    ),
+)
+
+
+def header_of_32_bits(machine: int = 40) -> bytes:
+    """Return a program for a 32-bit machine that has one segment and nothing else."""
+    head = b"\x7fELF\x01\x01\x01" + bytes(9)
+    head += struct.pack("<HHIIIIIHHHHHH", 2, machine, 1, 0, 52, 0, 0, 52, 32, 1, 40, 0, 0)
+    return head + struct.pack("<8I", 1, 0, 0, 0, 84, 4096, 5, 4096)
+
+
+def test_sections_are_those_that_another_reader_finds() -> None:
+    """Names, flags and contents."""
+    layout, other = ElfLayout(OBJECT), read(OBJECT)
+
+    found = {
+        each.name: (each.flags, layout.content(each), each.alignment)
+        for each in layout.sections
+        if each.kind
+    }
+    expected = {name: each for name, each in other.sections.items() if name}
+    assert found == expected
+    assert layout.relocatable
+
+
+def test_marks_of_the_assembler_are_no_symbols() -> None:
+    """They say what follows: instructions or data."""
+    names = {each.name for each in ElfLayout(OBJECT).sections}
+
+    assert {".text.one", ".rodata"} <= names
+    assert list(ElfLayout(OBJECT).symbols()) == [
+        PlacedSymbol("one", 1, 4, 16),
+        PlacedSymbol("table", 2, 0, 8),
+    ]
+
+
+def test_symbols_of_a_file_with_very_many_sections_are_found() -> None:
+    """Their numbers are in a table of their own."""
+    data = object_file(
+        (Part(name=".text", content=bytes(8)),),
+        (Named(name="f", part=".text", size=8),),
+        extended=True,
+    )
+
+    assert list(ElfLayout(data).symbols()) == [PlacedSymbol("f", 1, 0, 8)]
+
+
+def test_a_file_for_32_bits_is_read() -> None:
+    """Its headers are smaller, and their fields in another order."""
+    layout = ElfLayout(header_of_32_bits())
+
+    assert layout.machine == 40
+    assert [each.memory_bytes for each in layout.segments] == [4096]
+    assert layout.headers[1] == ("[program headers]", 52, 84)
+    assert layout.sections == ()
+
+
+@pytest.mark.parametrize("length", [0, 3, 15, 40, 63, 64, 200, len(OBJECT) - 1])
+def test_a_truncated_file_is_an_error(length: int) -> None:
+    """By one of three exceptions, whatever is missing."""
+    with pytest.raises((ValueError, IndexError, struct.error)):
+        ElfLayout(OBJECT[:length])
+
+
+def test_names_that_share_their_ends_do_not_fill_the_memory() -> None:
+    """Each of many symbols may claim the same long name."""
+    parts = (
+        Part(name=".text", content=bytes(1)),
+        Part(name=".many", content=struct.pack("<IBBHQQ", 1, 2, 0, 1, 0, 1) * 100),
+    )
+    data = bytearray(object_file(parts, (Named(name="n" * 4000, part=".text", size=1),)))
+    layout = ElfLayout(bytes(data))
+    many, table = layout.sections[2], layout.sections[3]
+    header = layout.headers[2][1] + 3 * 64
+    struct.pack_into("<QQ", data, header + 24, many.offset, many.size_bytes)
+
+    assert table.name == ".symtab"
+    with pytest.raises(ValueError, match="too long names"):
+        list(ElfLayout(bytes(data)).symbols())

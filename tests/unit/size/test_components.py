@@ -1,0 +1,88 @@
+"""Components of the engine, by file and by symbol."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.size.components import OTHER, find_component
+
+
+@pytest.mark.parametrize(
+    ("symbol", "component"),
+    [
+        ("_ZN6megdnn7aarch6412ConvBiasImpl4execEPv", "kernels/aarch64/conv_bias"),
+        ("_ZTVN6megdnn10arm_common11PoolingImplE", "kernels/arm_common/pooling"),
+        ("_ZN6megdnn3x866matmul4packIiEEvT_", "kernels/x86/matmul"),
+        ("_ZN6megdnn3x8612_GLOBAL__N_16matmul4packEv", "kernels/x86/matmul"),
+        ("_ZN6megdnn12TensorLayout4spanEv", "kernels"),
+        ("_ZNK3mgb4gopt16FuseConvBiasPass5applyERNS0_8OptStateE", "graph optimiser"),
+        ("_ZN3mgb13serialization11GraphLoader4makeEv", "serialisation"),
+        ("_ZN3mgb3opr11Convolution4makeEv", "operators"),
+        ("_ZN3mgb3oprL4helpEv", "operators"),
+        ("_ZN3mgb2cg14ComputingGraph7compileEPN6megdnn6HandleE", "runtime"),
+        ("_ZN3lar6Runner3runEi", "load_and_run"),
+        ("_ZNSt6vectorIiSaIiEE9push_backEOi", "C++ library"),
+        ("_ZNSs6appendEv", "C++ library"),
+        ("_ZGVZNSt6locale7classicEvE1x", "C++ library"),
+        ("_ZN1a1fESt6vectorIiSaIiEE", OTHER),
+        ("_Znwm", "C++ library"),
+        ("_ZN4dnnl4impl3cpu6x86_6410jit_kernelEv", "dependencies/dnnl"),
+        ("dnnl_engine_create", "dependencies/dnnl"),
+        ("_ZN8nlohmann6detail4diyE", "dependencies/nlohmann"),
+        ("mkl_blas_avx512_sgemm", "dependencies/mkl"),
+        ("gemm_sus_copya", "dependencies/mkl"),
+        ("__cxx_global_var_init.7", "static initialisers"),
+        ("_GLOBAL__sub_I_opr_impl.cpp", "static initialisers"),
+        ("_Unwind_Resume", "toolchain"),
+        ("_ZN6my_mgb3opr1fEv", OTHER),
+        ("_ZN2my1fE13mgb", OTHER),
+        ("some_c_function", OTHER),
+        ("", ""),
+    ],
+)
+def test_a_symbol_has_a_component(symbol: str, component: str) -> None:
+    """By the first namespace in its linkage name that no other program has."""
+    assert find_component(symbol, "") == component
+
+
+@pytest.mark.parametrize(
+    ("source", "component"),
+    [
+        ("dnn/src/CMakeFiles/megdnn.dir/x86/conv_bias/algos.cpp.o", "kernels/x86/conv_bias"),
+        ("../dnn/src/fallback/pooling/opr_impl.cpp.o", "kernels/fallback/pooling"),
+        ("src/CMakeFiles/megengine.dir/gopt/impl/inference.cpp.o", "graph optimiser"),
+        ("/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++.a(locale.o)", "C++ library"),
+        ("/usr/lib/aarch64-linux-gnu/libc.a(memcpy.o)", "C library"),
+        ("/usr/lib/x86_64-linux-gnu/Scrt1.o", "toolchain"),
+        ("third_party/cpuinfo/init.c.o", "dependencies/cpuinfo"),
+        ("third_party/intel-mkl-dnn/src/libdnnl.a(gemm.cpp.o)", "dependencies/dnnl"),
+        ("/opt/mkl/lib/libmkl_core.a(sgemm.o)", "dependencies/mkl"),
+        ("app/main.cpp.o", OTHER),
+    ],
+)
+def test_a_file_has_a_component(source: str, component: str) -> None:
+    """By its path, or by the archive that it is from."""
+    assert find_component("", source) == component
+
+
+def test_an_instance_is_of_its_arguments() -> None:
+    """Who made the C++ library's template, if its arguments show that."""
+    made_by_an_operator = "_ZNSt6vectorIPN3mgb3opr3AddESaIS3_EE2atEm"
+
+    assert find_component(made_by_an_operator, "") == "operators"
+
+
+def test_files_go_before_symbols() -> None:
+    """A template of the C++ library is instantiated in the engine."""
+    symbol = "_ZNSt6vectorIiSaIiEE2atEm"
+
+    assert find_component(symbol, "src/gopt/pass.cpp.o") == "graph optimiser"
+
+
+def test_a_merged_archive_says_nothing() -> None:
+    """Its members have no folders, so their symbols count."""
+    symbol = "_ZN6megdnn3x8612ConvBiasImpl4execEv"
+
+    assert find_component(symbol, "lite/liblite_static.a(opr_impl.cpp.o)") == (
+        "kernels/x86/conv_bias"
+    )
