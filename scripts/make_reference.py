@@ -214,14 +214,20 @@ def _configuration() -> Iterator[str]:
     schema = make_json_schema()
     yield _WRITTEN
     yield _CONFIGURATION
-    for path, section in _sections("", schema, schema["$defs"]):
+    every = list(_sections("", schema, schema["$defs"]))
+    places: dict[str, str] = {}
+    for path, section in sorted(every, key=lambda each: each[0].count(".")):
+        places.setdefault(section["title"], path)
+    for path, section in every:
+        if places[section["title"]] != path:
+            continue  # described where it is least deep
         yield f"## {_title(path)}\n"
         yield f"{section['description']}\n"
         yield "| key | value | default | meaning |"
         yield "|---|---|---|---|"
         for key, value in section["properties"].items():
             needed = key in section.get("required", ())
-            yield _row(path, key, value, schema["$defs"], needed=needed)
+            yield _row(key, value, schema["$defs"], places, needed=needed)
         yield ""
     yield _STARTER
     yield f"```yaml\n{starter('megengine', source='../MegEngine')}```\n"
@@ -263,10 +269,12 @@ def _title(path: str) -> str:
     return f"`{path}`" if path else "The file"
 
 
-def _row(path: str, key: str, value: dict[str, Any], known: dict[str, Any], *, needed: bool) -> str:
+def _row(
+    key: str, value: dict[str, Any], known: dict[str, Any], places: dict[str, str], *, needed: bool
+) -> str:
     inner = _target(value, known)
     if inner and "properties" in inner:
-        name = _joined(path, key, value)
+        name = places[inner["title"]]
         noun = "list of" if _is_list(value) else "section"
         kind = f"{noun} [{name}](#{_anchor(name)})"
         shown = "required" if needed else ""
@@ -433,7 +441,8 @@ def _workflows() -> Iterator[str]:
         yield "| input | kind | default | meaning |"
         yield "|---|---|---|---|"
         for key, value in called["inputs"].items():
-            given = f"`{value['default']}`" if value["default"] != "" else ""
+            given = f"`{value['default']}`" if value.get("default", "") != "" else ""
+            given = "required" if value.get("required") else given
             yield _table_row(f"`{key}`", value["type"], given, value["description"])
         yield "\n| secret | meaning |\n|---|---|" if called.get("secrets") else ""
         for key, value in called.get("secrets", {}).items():

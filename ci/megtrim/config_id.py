@@ -2,7 +2,8 @@
 
 Pure: the path of a ``megtrim.yaml`` from the top of its repository goes in, a word comes out that
 may be part of an artifact's name, a branch, a workflow's file and a suite of tests. The default
-configuration has none: its names need none.
+configuration has none: its names need none. A file with several toolchains holds a configuration
+for each of them, which ``FILE#TOOLCHAIN`` names wherever a configuration is named.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import re
 from pathlib import PurePosixPath
 
 DEFAULT_CONFIG = "megtrim.yaml"
+TOOLCHAIN_PATTERN = r"^(?=[a-z0-9-]{1,40}$)[a-z0-9]+(-[a-z0-9]+)*$"
+"""The name of a toolchain: part of an id, and so of every name that an id is part of."""
 
+_CHOSEN = re.compile(r"(.+\.ya?ml)#([^/#]+)", re.DOTALL)
 _FOLDER = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)*)/megtrim\.yaml")
 _END = re.compile(r"(?:/megtrim)?\.yaml$")
 _NOT_IN_AN_ID = re.compile(r"[^a-z0-9]+")
@@ -21,15 +25,30 @@ _DIGEST = re.compile(r".*-[0-9a-f]{8}")
 _DIGITS = 8
 
 
+def split(config: str) -> tuple[str, str]:
+    """Return the file and the toolchain of ``FILE#TOOLCHAIN``; without one, that is empty."""
+    found = _CHOSEN.fullmatch(config)
+    return (found[1], found[2]) if found else (config, "")
+
+
+def choose(file: str, toolchain: str) -> str:
+    """Return the name of a file's configuration for one of its toolchains."""
+    return f"{file}#{toolchain}"
+
+
 def id_of(config: str) -> str:
     """Return the id of a configuration; empty for the default one, and outside of a repository.
 
     ``android/megtrim.yaml`` is ``android``. Digits of its digest keep any other path apart from
-    similar ones: ``apps/camera.yaml`` is ``apps-camera-`` and eight of them. An id has no dot.
+    similar ones: ``apps/camera.yaml`` is ``apps-camera-`` and eight of them. A toolchain follows
+    its file's id: ``megtrim.yaml#arm64`` is ``_arm64``. An id has no dot.
     """
     text = str(PurePosixPath(config))
     if not config or text == DEFAULT_CONFIG or not is_inside(config):
         return ""
+    file, toolchain = split(text)
+    if re.fullmatch(TOOLCHAIN_PATTERN, toolchain):
+        return f"{id_of(file)}_{toolchain}"
     folder = _FOLDER.fullmatch(text)
     if folder and len(folder[1]) <= _LONGEST_WORD and not _DIGEST.fullmatch(folder[1]):
         return folder[1]

@@ -1,7 +1,8 @@
 """Three configurations in one repository, checked by one caller's matrix in one run.
 
 All are of the same engine and model, so only their names keep what they leave apart. One has
-another budget, one is trimmed quickly and has no device.
+another budget; one is a toolchain of a file that may have several, is trimmed quickly and has no
+device. act runs nothing after a caller's failed job, so only the first run has its summary.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from act.driver.forge import KIT
 from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
 from megtrim.evidence.early_exit import ENDING_FILE
+from megtrim.github.comment import key_of
 from support.fork_server import run_megtrim
 
 CONFIGS = {
     "app": "megtrim.yaml",
     "android": "android/megtrim.yaml",
-    "quick": "quick/megtrim.yaml",
+    "quick": "quick/megtrim.yaml#desk",
 }
-SUFFIXES = {"app": "", "android": ".android", "quick": ".quick"}
+SUFFIXES = {"app": "", "android": ".android", "quick": ".quick_desk"}
 JOBS = {
     **{f"size app / {name}": end for name, end in WITH_DEVICE.items()},
     **{
@@ -34,6 +36,8 @@ JOBS = {
     "size quick / build": "success",
     "size quick / verdict": "success",
 }
+SUMMARY = {"verdict": "success"}
+"""The job of the summary, whose caller has no matrix."""
 CALLER = """\
 name: megtrim
 on: [push, pull_request]
@@ -47,7 +51,7 @@ jobs:
         include:
           - {{name: app, config: megtrim.yaml, quick: false}}
           - {{name: android, config: android/megtrim.yaml, quick: false}}
-          - {{name: quick, config: quick/megtrim.yaml, quick: true}}
+          - {{name: quick, config: quick/megtrim.yaml#desk, quick: true}}
     permissions: {{actions: read, contents: read, pull-requests: write}}
     uses: {kit}/.github/workflows/size-check.yml@{sha}
     with:
@@ -56,6 +60,17 @@ jobs:
       device-pickup-minutes: 0.2
       config: ${{{{ matrix.config }}}}
       quick: ${{{{ matrix.quick }}}}
+  summary:
+    name: size all
+    needs: size
+    if: always()
+    permissions: {{contents: read, pull-requests: write}}
+    uses: {kit}/.github/workflows/size-summary.yml@{sha}
+    with:
+      kit-repository: {kit}
+      kit-sha: {sha}
+      config: quick/megtrim.yaml
+      toolchains: desk
 """
 
 
@@ -76,7 +91,11 @@ def stored(world: World) -> Run:
     files: dict[str, str | bytes | None] = {
         ".github/workflows/megtrim.yml": CALLER.format(kit=KIT, sha=world.forge.kit_sha),
         "android/megtrim.yaml": below(strict),
-        "quick/megtrim.yaml": below(stranger.CONFIG.replace(f"devices:\n{device}\n", "")),
+        "quick/megtrim.yaml": below(
+            stranger.CONFIG.replace(f"devices:\n{device}\n", "").replace(
+                "toolchain: {kind: host}", "toolchains: [{name: desk, kind: host}]"
+            )
+        ),
         f"android/{kept}": (world.forge.code.work / kept).read_bytes(),
     }
     world.forge.push(files, branch="main", message="Three configurations")
@@ -86,7 +105,7 @@ def stored(world: World) -> Run:
 @pytest.fixture(scope="module")
 def changed(world: World, stored: Run) -> Chapter:
     """A pull request that costs more than one of them allows."""
-    assert stored.conclusions == JOBS
+    assert stored.conclusions == JOBS | SUMMARY
     files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(4096)}
     return world.run_pull(world.propose("table", files))
 
@@ -136,10 +155,10 @@ def test_each_has_a_comment_of_its_own(changed: Chapter) -> None:
     """With its name, its artifact, and growth against its own baseline."""
     bodies = {each["body"].rpartition("\n")[2]: each["body"] for each in changed.comments}
     assert sorted(bodies) == sorted(
-        f"<!-- megtrim:report:v1:{config} -->" for config in CONFIGS.values()
+        f"<!-- megtrim:report:v1:{key_of(config)} -->" for config in CONFIGS.values()
     )
     for name, config in CONFIGS.items():
-        body = bodies[f"<!-- megtrim:report:v1:{config} -->"]
+        body = bodies[f"<!-- megtrim:report:v1:{key_of(config)} -->"]
         assert (f"(`{config}`)" in body.splitlines()[0]) is (name != "app")
         assert f"as its artifact `megtrim-report{SUFFIXES[name]}`" in body
         assert "the merge base, stored today" in body

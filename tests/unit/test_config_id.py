@@ -10,10 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from megtrim.config_id import id_of, infix_of, is_inside, suffix_of
+from megtrim.config_id import choose, id_of, infix_of, is_inside, split, suffix_of
 
 FOLDERS = st.text(alphabet="ab-A_. /", min_size=1, max_size=8)
-PATHS = st.one_of(FOLDERS, FOLDERS.map(lambda name: f"{name}/megtrim.yaml"))
+FILES = st.one_of(FOLDERS, FOLDERS.map(lambda name: f"{name}/megtrim.yaml"))
+TOOLCHAINS = st.text(alphabet="ab-0#A.", min_size=1, max_size=6)
+PATHS = st.one_of(FILES, st.builds(choose, st.one_of(FILES, st.just("megtrim.yaml")), TOOLCHAINS))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,12 @@ PATHS = st.one_of(FOLDERS, FOLDERS.map(lambda name: f"{name}/megtrim.yaml"))
         ("模型.yaml", "a318b199"),
         ("/srv/megtrim.yaml", ""),
         ("../megtrim.yaml", ""),
+        ("megtrim.yaml#android-arm64", "_android-arm64"),
+        ("./megtrim.yaml#android-arm64", "_android-arm64"),
+        ("android/megtrim.yaml#arm64", "android_arm64"),
+        ("apps/camera.yaml#arm64", "apps-camera-1516d27b_arm64"),
+        ("megtrim.yaml#Arm64", "megtrim-yaml-arm64-64f2f469"),
+        ("../megtrim.yaml#arm64", ""),
     ],
 )
 def test_an_id_is_the_folder_or_has_a_digest(config: str, found: str) -> None:
@@ -53,13 +61,30 @@ def test_long_paths_have_short_ids() -> None:
 
 @given(st.text(min_size=1))
 @example("\ud800/megtrim.yaml")
+@example("megtrim.yaml#a")
 def test_an_id_is_safe_in_every_name(config: str) -> None:
-    """Artifacts, branches, files, expressions: small letters, digits and hyphens."""
+    """Artifacts, branches, files, expressions: small letters, digits, hyphens, an underscore."""
     found = id_of(config)
 
-    assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?", found)
-    assert len(found) <= 49
+    assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?(?:_[a-z0-9]+(?:-[a-z0-9]+)*)?", found)
+    assert len(found) <= 90
     assert suffix_of(config) == (f".{found}" if found else "")
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        ("megtrim.yaml", ("megtrim.yaml", "")),
+        ("megtrim.yaml#arm64", ("megtrim.yaml", "arm64")),
+        ("a#b/megtrim.yml#arm64", ("a#b/megtrim.yml", "arm64")),
+        ("megtrim.yaml#", ("megtrim.yaml#", "")),
+        ("a.yaml#/b.yaml", ("a.yaml#/b.yaml", "")),
+        ("notes#1", ("notes#1", "")),
+    ],
+)
+def test_a_toolchain_is_chosen_after_a_file(config: str, parts: tuple[str, str]) -> None:
+    """A file's name without an end of its own is a path, whatever is in it."""
+    assert split(config) == parts
 
 
 @given(PATHS, PATHS)

@@ -13,6 +13,7 @@ from megtrim.config.workflow_templates import (
     SIZE_CHECK,
     Callers,
     Kit,
+    Provision,
     workflows,
 )
 from workflows.documents import Document, parse, workflow
@@ -32,6 +33,15 @@ CALLED = {
     NIGHT: "nightly-performance",
     RELEASE: "release",
 }
+SEVERAL = replace(
+    CALLERS,
+    packages="",
+    releases=False,
+    toolchains={
+        "android-arm64": Provision(recipe="android-arm64"),
+        "linux": Provision(packages="g++"),
+    },
+)
 _ORDER = {"read": 1, "write": 2}
 # Rules about jobs that call nothing: a caller's key words are few.
 _CALLER_RULES = [rule for rule in RULES if rule.__name__ != "kit_known_first"]
@@ -134,6 +144,47 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     assert other["name"] == f"{one['name']} android"
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
     assert set(other["with"]) <= set(inputs)
+
+
+@pytest.mark.parametrize("path", CALLED)
+def test_several_toolchains_have_a_leg_each(path: str) -> None:
+    """Of the same workflow, with the same rights, and what each needs."""
+    (one,) = caller(path).jobs.values()
+    document = parse(workflows(SEVERAL)[path], name=path)
+    for rule in _CALLER_RULES:
+        assert list(rule(document)) == []
+    first, *more = document.jobs.values()
+    inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
+
+    assert first["strategy"] == {
+        "fail-fast": "false",
+        "matrix": {
+            "include": [
+                {"toolchain": "android-arm64", "packages": "", "recipe": "android-arm64"},
+                {"toolchain": "linux", "packages": "g++", "recipe": ""},
+            ]
+        },
+    }
+    assert (first["uses"], first["permissions"]) == (one["uses"], one["permissions"])
+    assert first["name"] == f"{one['name']} ${{{{ matrix.toolchain }}}}"
+    assert first["with"]["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
+    assert set(first["with"]) <= set(inputs)
+    assert len(more) == (path == SIZE_CHECK)
+
+
+def test_several_toolchains_have_one_check_and_one_comment() -> None:
+    """The check has the name that it has for one toolchain."""
+    every, summary = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller").jobs.values()
+    called = workflow("size-summary")
+
+    assert f"{summary['name']} / {called.jobs['verdict']['name']}" == "size / verdict"
+    assert (summary["needs"], summary["if"]) == ("size", "always()")
+    assert summary["permissions"] == called.jobs["verdict"]["permissions"]
+    assert set(summary["with"]) <= set(called.events["workflow_call"]["inputs"])
+    assert summary["with"]["toolchains"] == "android-arm64 linux"
+    assert every["with"]["comment"] == "false"
+    refresh = parse(workflows(SEVERAL)[REFRESH], name="caller").jobs["refresh"]
+    assert refresh["with"]["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
 
 def test_a_team_writes_few_lines() -> None:

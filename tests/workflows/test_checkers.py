@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.workflow_templates import Callers, Kit, workflows
+from megtrim.config.workflow_templates import Callers, Kit, Provision, workflows
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 from workflows.documents import ROOT
 
@@ -41,11 +41,14 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Path:
-    """A repository that holds nothing but the callers, of two configurations."""
+    """A repository that holds nothing but the callers, of configurations and of toolchains."""
     (tmp_path / ".git").mkdir()
     _write(tmp_path, workflows(CALLERS))
     android = {"config": "android/megtrim.yaml", "keep_set": "android/megtrim/keepset"}
     _write(tmp_path, workflows(replace(CALLERS, **android)))  # type: ignore[arg-type]
+    several = {"arm64": Provision(recipe="linux-arm64"), "desk": Provision(packages="g++")}
+    both = replace(CALLERS, config="both/megtrim.yaml", packages="", toolchains=several)
+    _write(tmp_path, workflows(both))
     return tmp_path
 
 

@@ -14,7 +14,7 @@ WAYS = ("--quick", "--committed")
 """What a size check may put where a step says ``$WAY``."""
 COMMANDS = sorted(
     {
-        step["run"].replace('"$WAY"', way)
+        step["run"].replace('"$WAY"', way).replace('"$COMMENT"', "--no-comment")
         for document in (*workflows(), *actions())
         for _, step in document.steps()
         if ".venv/bin/megtrim " in step.get("run", "")
@@ -83,4 +83,5 @@ def test_steps_were_found() -> None:
         *("ci evidence pack", "ci evidence run", "ci evidence join"),
         *("ci github base", "ci github history", "ci github regression-issues"),
         *("ci sources fetch", "release build ../draft", "release prove draft", "ci github release"),
+        "ci github toolchains",
     }

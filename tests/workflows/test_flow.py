@@ -165,6 +165,16 @@ RELEASE = [
     ),
     ("publish", f"{KIT} ci github release release/$RELEASE"),
 ]
+SUMMARY = [
+    (
+        "verdict",
+        f"{KIT} ci github toolchains reports --config $CONFIG --names $NAMES --to report",
+    ),
+    (
+        "verdict",
+        f"{KIT} ci github publish report --pull-request $PULL_REQUEST --config $CONFIG",
+    ),
+]
 CONCLUDE = [
     (
         "runs",
@@ -178,7 +188,7 @@ CONCLUDE = [
         "runs",
         (
             f"{KIT} ci github publish report --pull-request $PULL_REQUEST"
-            " --config $CONFIG --artifact $ARTIFACT --annotated annotated"
+            " --config $CONFIG --artifact $ARTIFACT --annotated annotated $COMMENT"
         ),
     ),
     ("runs", f"{KIT} ci gate report"),
@@ -254,6 +264,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (workflow("trace-refresh"), REFRESH),
         (workflow("nightly-performance"), NIGHT),
         (workflow("release"), RELEASE),
+        (workflow("size-summary"), SUMMARY),
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
@@ -295,11 +306,13 @@ def test_every_variable_is_set_where_it_is_used() -> None:
             "${{ needs.build.outputs.bundle-sha256 }}",
         },
         "CLASS": {"${{ inputs.class }}"},
+        "COMMENT": {"${{ inputs.comment == 'false' && '--no-comment' || '--comment' }}"},
         "CONFIG": {"${{ inputs.config }}"},
         "HISTORY": {HISTORY},
         "IMAGE": {"${{ inputs.image }}"},
         "JOBS": {"${{ needs.build.outputs.device-jobs }}"},
         "KEEP_SET": {"${{ inputs.keep-set }}"},
+        "NAMES": {"${{ inputs.toolchains }}"},
         "KIT_REPOSITORY": {"${{ job.workflow_repository || inputs.kit-repository }}"},
         "KIT_SHA": {"${{ job.workflow_sha || inputs.kit-sha }}"},
         "PACKAGES": {"${{ inputs.packages }}"},
@@ -352,6 +365,7 @@ def test_what_may_fail() -> None:
         *("Check out the history", "Find the base", "Check out the base", "Build the base"),
         *("Bring the base's image", "Add the night to the history"),
         *("Fetch the engine's submodules", "Fetch the base's submodules"),
+        "Download the reports",
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
@@ -452,6 +466,7 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         ("${{ inputs.bundle }}", "bundle"),
         ("megtrim-evidence${{ inputs.infix }}*", "evidence"),
         ("megtrim-report${{ inputs.suffix }}", "report"),
+        ("megtrim-report${{ steps.set-up.outputs.suffix || '.' }}_*", "reports"),
         ("${{ needs.keep-set.outputs.proposal }}", "proposal/${{ inputs.keep-set }}"),
         ("${{ needs.keep-set.outputs.report }}", "report"),
         ("${{ inputs.annotated }}", "annotated"),

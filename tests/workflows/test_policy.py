@@ -18,6 +18,7 @@ RIGHTS = {
     ("size-check", "device"): READ,
     ("size-check", "verdict"): {"actions": "read", **READ, "pull-requests": "write"},
     ("size-check", "late"): {**READ, "pull-requests": "write"},
+    ("size-summary", "verdict"): {**READ, "pull-requests": "write"},
     ("trace-refresh", "build"): READ,
     ("trace-refresh", "device"): READ,
     ("trace-refresh", "emulated"): READ,
@@ -111,6 +112,7 @@ def test_names_of_jobs_are_stable() -> None:
         ],
         "release": ["build", "rebuild", "device ${{ matrix.name }}", "prove", "attest", "publish"],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
+        "size-summary": ["verdict"],
         "trace-refresh": [
             *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}", "link"),
             *("device functions ${{ matrix.name }}", "emulated functions ${{ matrix.name }}"),
@@ -145,7 +147,7 @@ def test_names_of_artifacts_are_stable() -> None:
 
 
 def test_what_is_downloaded_was_uploaded() -> None:
-    """By its id, or by a pattern that fits the uploads of one configuration alone."""
+    """By its id, or by a pattern that fits the uploads of one configuration, or file, alone."""
     given = [
         step["with"]
         for document in (*workflows(), *actions())
@@ -157,6 +159,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
     assert {each["pattern"] for each in given if "artifact-ids" not in each} == {
         *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times", "evidence")),
         "megtrim-evidence${{ inputs.infix }}*",
+        "megtrim-report${{ steps.set-up.outputs.suffix || '.' }}_*",
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
 

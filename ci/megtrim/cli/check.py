@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import CONFIG_HELP
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
@@ -32,12 +34,13 @@ Examples:
   megtrim check --config android.yaml --engine ../MegEngine
 """
 )
+@each_toolchain()
 @click.option(
     *("--config", "-c"),
     type=click.Path(path_type=Path),
     default=Path("megtrim.yaml"),
     show_default=True,
-    help="The configuration.",
+    help=CONFIG_HELP,
 )
 @click.option(
     "--engine",

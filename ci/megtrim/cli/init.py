@@ -17,10 +17,10 @@ from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
 from megtrim.cli.session.starter import write_starter
 from megtrim.cli.trim import trim
-from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.workflow_templates import CALLED, Callers, Kit, name_check, workflows
-from megtrim.config_id import DEFAULT_CONFIG
+from megtrim.config.workflow_templates import CALLED, Callers, Kit, Provision, name_check, workflows
+from megtrim.config_id import DEFAULT_CONFIG, choose, split
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
@@ -112,9 +112,11 @@ def init(
             show(line)
     if reviewed is None:
         return _go_on(config)
-    loaded = load_config(config)
-    top = _top(loaded.folder)
-    callers = replace(_make_callers(loaded, top, reviewed, branch), releases=release)
+    callers, top = _make_callers(config, reviewed, branch)
+    callers = replace(callers, releases=release)
+    if release and callers.toolchains:
+        msg = f"--release: {config} has several toolchains, and a release is of one"
+        raise InputError(msg, hint="choose one: --config FILE#NAME")
     for written in _write_callers(callers, top):
         show(f"wrote {written}")
     given = "" if str(config) == DEFAULT_CONFIG else f" --config {config}"
@@ -143,14 +145,33 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
     raise InputError(msg, hint="name a release of the kit that you have reviewed")
 
 
-def _make_callers(loaded: LoadedConfig, top: Path, kit: Kit, branch: str) -> Callers:
-    """Return what the callers of a configuration name."""
-    wanted = loaded.config.toolchain
-    return Callers(
+def _make_callers(config: Path, kit: Kit, branch: str) -> tuple[Callers, Path]:
+    """Return what the callers of a configuration name, and the top folder of its repository.
+
+    Those of a file with several toolchains, of which none is chosen, are for all of them.
+    """
+    names = list_toolchains(config)
+    loaded = {name: load_config(Path(choose(str(config), name))) for name in names}
+    one = next(iter(loaded.values())) if loaded else load_config(config)
+    top = _top(one.folder)
+    path, (_, chosen) = _inside(one.path.absolute(), top), split(str(config))
+    keep_set = one.resolve(one.config.keep_set)
+    own = Provision() if names else _provide(one.config.toolchain)
+    callers = Callers(
         kit=kit,
         branch=branch,
-        config=_inside(loaded.path.absolute(), top),
-        keep_set=_inside(loaded.resolve(loaded.config.keep_set), top),
+        config=choose(path, chosen) if chosen else path,
+        keep_set=_inside(keep_set.parent if names else keep_set, top),
+        packages=own.packages,
+        recipe=own.recipe,
+        toolchains={name: _provide(each.config.toolchain) for name, each in loaded.items()},
+    )
+    return callers, top
+
+
+def _provide(wanted: ToolchainConfig) -> Provision:
+    """Return what a job needs for a toolchain."""
+    return Provision(
         packages="" if _in_image(wanted) else _PACKAGES.get(wanted.kind, ""),
         recipe=_recipe(wanted),
     )

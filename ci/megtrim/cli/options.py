@@ -14,6 +14,7 @@ from megtrim.errors import InputError
 from megtrim.store import cannot_write
 
 DEFAULT_OUT = "megtrim-out"
+CONFIG_HELP = "The configuration; FILE#TOOLCHAIN chooses one of several toolchains."
 _MISTAKES = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
 )

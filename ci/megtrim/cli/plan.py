@@ -12,6 +12,7 @@ import click
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option
 from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import (
     Options,
     base_options,
@@ -37,6 +38,7 @@ Examples:
   megtrim plan --committed --github-matrix --times --per-job 5
 """
 )
+@each_toolchain()
 @trimming
 @traces_option
 @base_options

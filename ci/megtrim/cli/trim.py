@@ -8,6 +8,7 @@ this run only: the next run removes it, and so does running a stage again.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ import click
 
 from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.options import expect_writable
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
 from megtrim.cli.session.setup import (
@@ -30,6 +32,7 @@ from megtrim.cli.session.starter import write_starter
 from megtrim.cli.stage.chain import clear_final, run_chain
 from megtrim.cli.stage.commands import accept_option
 from megtrim.config.load import load_config
+from megtrim.config_id import split
 from megtrim.console import Console
 from megtrim.errors import (
     EXIT_PASS,
@@ -38,11 +41,29 @@ from megtrim.errors import (
     MegtrimError,
     worst_exit_code,
 )
+from megtrim.evidence import limits
 from megtrim.evidence.early_exit import EarlyExit
-from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE
+from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
+from megtrim.report.joint import table as joint_table
 from megtrim.store import Store, write_atomically
+from megtrim.verdict.model import parse_verdict
+
+_HINT = "trim it again"
+
+
+def _summarize(folders: Mapping[str, Path]) -> str:
+    """Return one table of all toolchains, by their folders of results."""
+    files = {name: out / FINAL_FOLDER / VERDICT_FILE for name, out in folders.items()}
+    return joint_table.render(
+        {
+            name: parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
+            if file.is_file()
+            else None
+            for name, file in files.items()
+        }
+    )
 
 
 @click.command(
@@ -55,6 +76,7 @@ Examples:
   megtrim trim --committed --no-gate
 """
 )
+@each_toolchain(_summarize)
 @trimming
 @neighbours_option
 @json_option
@@ -99,9 +121,10 @@ def trim(
 
 def _prepare(models: tuple[Path, ...], chosen: Options) -> None:
     """Write a configuration for the models, or find them in the one that is there."""
-    if not chosen.config.exists():
+    file, _ = split(str(chosen.config))
+    if not Path(file).exists():
         console = Console(sys.stderr, quiet=chosen.quiet)
-        for line in write_starter(models, chosen.config, chosen.engine):
+        for line in write_starter(models, Path(file), chosen.engine):
             console.say(line)
         return
     loaded = load_config(chosen.config, engine_source=chosen.engine)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import Options, json_option, neighbours_option, trimming
 from megtrim.cli.stage.chain import execute
 from megtrim.cli.stage.commands import again_option
@@ -31,6 +32,7 @@ Examples:
   megtrim verify --neighbours
 """,
 )
+@each_toolchain()
 @trimming
 @neighbours_option
 @json_option

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from megtrim.build_spec import Linkage
 from megtrim.config.base import ConfigSection
-from megtrim.config.value_types import FilePath, Name, OptionName, OptionValue
+from megtrim.config.value_types import FilePath, Name, OptionName, OptionValue, Toolchains
 
 
 class Application(ConfigSection):
@@ -24,6 +24,8 @@ class Application(ConfigSection):
     """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
     lto: Literal["none", "full"] = "none"
     """full: link-time optimisation of it and of the engine, except in the profile build."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
     @property
     def is_shared(self) -> bool:

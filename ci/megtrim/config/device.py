@@ -24,6 +24,7 @@ from megtrim.config.value_types import (
     PropertyName,
     PropertyValue,
     Serial,
+    Toolchains,
     UserName,
 )
 
@@ -139,6 +140,9 @@ class _DeviceEntry(ConfigSection):
 
 class DeviceConfig(DeviceSettings, _DeviceEntry):
     """Something that runs the engine. Several phones, or boards, of one class are a pool."""
+
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
     @property
     def settings(self) -> DeviceSettings:

@@ -7,6 +7,7 @@ nothing, starts nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from megtrim.config.checks.levels import COMPILED, level_problems
 from megtrim.config.checks.neighbours import neighbour_problems
 from megtrim.config.checks.performance import performance_problems
 from megtrim.config.checks.pydantic_messages import problems_of
-from megtrim.config.checks.references import reference_problems
+from megtrim.config.checks.references import reference_problems, toolchain_references
 from megtrim.config.checks.size_flags import means_problems
 from megtrim.config.checks.toolchain import toolchain_problems
 from megtrim.config.lists.item_files import read_items
 from megtrim.config.lists.thread_lists import expand_threads
+from megtrim.config.lists.toolchains import choose_toolchain, toolchain_names
 from megtrim.config.model import Config
 from megtrim.config.scenarios import runners_alone, without_device
 from megtrim.config.switches import switch_problems
@@ -36,6 +38,8 @@ from megtrim.config.yaml.document import (
     written_path,
 )
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Place, Problem
+from megtrim.config_id import split
+from megtrim.errors import InputError
 from megtrim.input_files import kind_at, read_bytes
 from megtrim.strict_json import show_path
 
@@ -46,7 +50,7 @@ class LoadedConfig:
 
     config: Config
     path: Path
-    """As it was given, for messages."""
+    """The file as it was given, for messages."""
     folder: Path
     """The folder that paths in the configuration are relative to; absolute."""
     lines: Mapping[KeyPath, int]
@@ -57,7 +61,7 @@ class LoadedConfig:
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     """Models and scenarios that are files of their own, relative to the folder."""
     written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """As in a document: where scenarios with a list of threads are written."""
+    """As in a document: where what stands elsewhere in its file is written."""
 
     def resolve(self, path: Path) -> Path:
         """Return the absolute path of one that the configuration names."""
@@ -94,13 +98,17 @@ def load_config(
 ) -> LoadedConfig:
     """Read and check a megtrim.yaml; all mistakes at once are one :class:`ConfigError`.
 
+    A file with several toolchains holds a configuration for each: ``path`` is ``FILE#TOOLCHAIN``.
     ``engine_source`` replaces ``engine.source``; it is relative to the current folder. ``quick``
     trims by functions from the plain build, whatever level is configured.
     """
+    file, toolchain = split(str(path))
+    path = Path(file)
     folder = path.absolute().parent
     document = read_items(parse_document(_load_bytes(path), file=str(path)), folder)
     document = expand_threads(document)
-    problems = list(document.repeated)
+    problems = [*document.repeated, *toolchain_references(document)]
+    document = choose_toolchain(document, toolchain)
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
     if quick:
@@ -131,6 +139,18 @@ def load_config(
         files=document.files,
         written=document.written,
     )
+
+
+def list_toolchains(path: Path) -> tuple[str, ...]:
+    """Return the names of a file's toolchains; none if it has one, or one of them is chosen.
+
+    A file that cannot be read has none: whoever loads it reports that.
+    """
+    file, chosen = split(str(path))
+    with suppress(InputError):
+        document = parse_document(_load_bytes(Path(file)), file=file)
+        return () if chosen else toolchain_names(document)
+    return ()
 
 
 def _load_bytes(path: Path) -> bytes:

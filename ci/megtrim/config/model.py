@@ -43,6 +43,8 @@ from megtrim.config.value_types import (
     OptionValue,
     Pattern,
     Text,
+    ToolchainName,
+    Toolchains,
     VariableName,
     VariableValue,
 )
@@ -131,12 +133,30 @@ class TrimConfig(ConfigSection):
     optimize: size may choose."""
 
 
+class _ToolchainEntry(ConfigSection):
+    """What one of several toolchains is called."""
+
+    name: ToolchainName
+    """By which --config, reports and other keys know it: `--config megtrim.yaml#NAME`."""
+
+
+class NamedToolchain(ToolchainConfig, _ToolchainEntry):
+    """One of several compilers. With what the file says of it, it is a configuration of its own."""
+
+    trim: TrimConfig | None = None
+    """How far it is trimmed; left out: as `trim` says."""
+    baseline: FilePath | None = None
+    """Size manifest of a former build by it, which growth is measured against."""
+
+
 class CpuClass(ConfigSection):
     """A class of CPUs that choose the same kernels."""
 
     name: Name
     qemu_cpu: EmulatedCpu | None = None
     """CPU that qemu plays for this class, as its -cpu option takes it."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
 
 ANY_CLASS = CpuClass(name="any", qemu_cpu="max")
@@ -177,6 +197,8 @@ class ScenarioConfig(ConfigSection):
     """As verify.tolerance, for this scenario; left out: verify.tolerance."""
     relative_tolerance: RelativeTolerance | None = None
     """As verify.relative_tolerance, for this scenario; left out: verify.relative_tolerance."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
     @property
     def allowed(self) -> Tolerance:
@@ -206,6 +228,8 @@ class ModelConfig(ConfigSection):
     """Other dumps of the same model, such as another format; only neighbours run them."""
     scenarios: Items[ScenarioConfig]
     """The ways this model is run, at least one: a list, or a pattern of files with one each."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
 
 class VerifyConfig(ConfigSection):
@@ -240,6 +264,8 @@ class Budget(ConfigSection):
     """Largest growth since the baseline, such as 16 KiB or 1%."""
     neighbours: AskedNeighbours | None = None
     """Runs near each scenario that must work, too: a number, all, or a list of names."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
     @property
     def weighs(self) -> bool:
@@ -267,6 +293,8 @@ class Waiver(ConfigSection):
     """Who is responsible for it."""
     expires: Day
     """Last day on which it counts, such as 2027-01-31."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
 
 
 class Config(ConfigSection):
@@ -276,6 +304,8 @@ class Config(ConfigSection):
     """Version of the format of this file: 1."""
     engine: EngineConfig
     toolchain: ToolchainConfig = ToolchainConfig()
+    toolchains: Annotated[tuple[NamedToolchain, ...], Field(min_length=1)] = ()
+    """Several compilers in place of toolchain: each is a configuration of its own."""
     trim: TrimConfig = TrimConfig()
     classes: Annotated[tuple[CpuClass, ...], Field(min_length=1)] = (ANY_CLASS,)
     """CPU classes; left out: one, named any, with every feature that qemu has."""
@@ -287,7 +317,8 @@ class Config(ConfigSection):
     """Models that the trimmed engine must run, at least one: a list, or a pattern of files with
     one each, such as megtrim/models/*.yaml."""
     keep_set: FilePath = Field(default="megtrim/keepset", validate_default=True)
-    """The folder that a team commits: what is kept, with a file for each scenario."""
+    """The folder that a team commits: what is kept, with a file for each scenario. With toolchains,
+    each has a folder of its name in it."""
     verify: VerifyConfig = VerifyConfig()
     artifacts: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """Files of the build that are measured; left out: the engine's target if it is run, and all

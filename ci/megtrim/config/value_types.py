@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from megtrim.config.base import LONGEST_NAME, make_pattern, strict_pattern
+from megtrim.config_id import TOOLCHAIN_PATTERN
 from megtrim.load_and_run import environment
 
 EXPECTED = "expected"
@@ -30,6 +31,9 @@ EXPECTED = "expected"
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 NAME_EXPECTED = "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit"
+_TOOLCHAIN_EXPECTED = (
+    "a name of at most 40 small letters, digits and hyphens, such as android-arm64"
+)
 _CPU_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._,=-]*$"
 _OPTION_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _INPUT_PATTERN = r"^[^\s:;]+$"
@@ -156,6 +160,16 @@ Text = Annotated[
 ]
 Name = Annotated[
     StrictStr, AfterValidator(_matching(NAME_PATTERN, NAME_EXPECTED)), make_pattern(NAME_PATTERN)
+]
+ToolchainName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(TOOLCHAIN_PATTERN, _TOOLCHAIN_EXPECTED)),
+    make_pattern(TOOLCHAIN_PATTERN),
+]
+Toolchains = Annotated[
+    tuple[ToolchainName, ...],
+    # What is left for one toolchain is as in a file of its own, and so are digests of it.
+    Field(min_length=1, exclude=True, json_schema_extra={"uniqueItems": True}),
 ]
 EmulatedCpu = Annotated[
     StrictStr,

@@ -7,9 +7,10 @@ they are named by commit, so that no one changes them from outside.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
-from megtrim.config_id import id_of, suffix_of
+from megtrim.config_id import choose, id_of, suffix_of
 from megtrim.errors import InputError
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
@@ -17,7 +18,10 @@ REFRESH = ".github/workflows/megtrim-refresh.yml"
 NIGHT = ".github/workflows/megtrim-night.yml"
 RELEASE = ".github/workflows/megtrim-release.yml"
 """The files of the default configuration; those of others have their ids in their names."""
-CALLED = ("size-check.yml", "trace-refresh.yml", "nightly-performance.yml", "release.yml")
+CALLED = (
+    *("size-check.yml", "size-summary.yml"),
+    *("trace-refresh.yml", "nightly-performance.yml", "release.yml"),
+)
 """The workflows of the kit that they call."""
 
 _GRAMMAR = {
@@ -25,7 +29,7 @@ _GRAMMAR = {
     "sha": (r"[0-9a-f]{40}", "the 40 hex digits of a commit of the kit"),
     "version": (r"v[0-9]+\.[0-9]+\.[0-9]+", "that commit's version, such as v1.2.3"),
     "branch": (r"[A-Za-z0-9_][A-Za-z0-9._/-]*", "the name of a branch, without spaces"),
-    "config": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
+    "config": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*(#[a-z0-9-]+)?", "a path without spaces and quotes"),
     "keep_set": (r"[A-Za-z0-9._][A-Za-z0-9._/-]*", "a path without spaces and quotes"),
     "recipe": (r"|[a-z0-9][a-z0-9-]*", "the name of a recipe of the kit"),
     "packages": (r"|[a-z0-9][a-z0-9.+ -]*", "names of Debian packages"),
@@ -44,10 +48,19 @@ on:
 permissions: {{}}
 jobs:
   size:
-    name: size{of}
+    name: size{of}{leg}{strategy}
     permissions: {{actions: read, contents: read, pull-requests: write}} # baseline and comment
     uses: {repository}/.github/workflows/size-check.yml@{sha} # {version}
-    with: {{{given}, pull-request: "${{{{ inputs.pull-request }}}}"}}
+    with: {{{given}{quiet}, pull-request: "${{{{ inputs.pull-request }}}}"}}
+"""
+_SIZE_SUMMARY = """\
+  summary:
+    name: size{of}
+    needs: size
+    if: always()
+    permissions: {{contents: read, pull-requests: write}} # the comment
+    uses: {repository}/.github/workflows/size-summary.yml@{sha} # {version}
+    with: {{{summarised}, pull-request: "${{{{ inputs.pull-request }}}}"}}
 """
 _REFRESH = """\
 # Traces every scenario again, and proposes the keep set when it changed. No concurrency: as there.
@@ -58,7 +71,7 @@ on:
 permissions: {{}}
 jobs:
   refresh:
-    name: refresh{of}
+    name: refresh{of}{leg}{strategy}
     permissions: {{actions: write, contents: write, pull-requests: write}} # the proposal
     uses: {repository}/.github/workflows/trace-refresh.yml@{sha} # {version}
     with: {{{given}, keep-set: {keep_set}{starts}}}
@@ -72,7 +85,7 @@ on:
 permissions: {{}}
 jobs:
   night:
-    name: night{of}
+    name: night{of}{leg}{strategy}
     permissions: {{actions: read, contents: write, issues: write}} # the history's branch, issues
     uses: {repository}/.github/workflows/nightly-performance.yml@{sha} # {version}
     with: {{{given}}}
@@ -104,6 +117,15 @@ class Kit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Provision:
+    """What a job needs for a toolchain."""
+
+    packages: str = ""
+    recipe: str = ""
+    """The kit's recipe of an image, where the configuration does not name one by digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Callers:
     """What the callers name; paths are relative to the top folder of the team's repository."""
 
@@ -113,9 +135,10 @@ class Callers:
     keep_set: str
     packages: str = ""
     recipe: str = ""
-    """The kit's recipe of an image, where the configuration does not name one by digest."""
+    toolchains: Mapping[str, Provision] = field(default_factory=dict)
+    """By name, if the file has several: each caller has a leg for each of them."""
     releases: bool = False
-    """Whether tags are to become releases."""
+    """Whether tags are to become releases; of one toolchain."""
 
 
 def name_check(config: str) -> str:
@@ -124,20 +147,16 @@ def name_check(config: str) -> str:
 
 
 def workflows(callers: Callers) -> dict[str, str]:
-    """Return the text of each workflow by its path; both follow the configuration.
+    """Return the text of each workflow by its path; all follow the configuration.
 
     A value that YAML or a shell could read otherwise than meant is an :class:`InputError`.
     """
     values = {**asdict(callers.kit), **asdict(callers)}
-    del values["kit"], values["releases"]
+    del values["kit"], values["toolchains"], values["releases"]
     for name, value in values.items():
-        pattern, expected = _GRAMMAR[name]
-        if not re.fullmatch(pattern, value) or ".." in value.split("/"):
-            msg = f"{name.replace('_', ' ')}: found {value!r}, expected {expected}"
-            raise InputError(msg)
-    packages = f", packages: {callers.packages}" if callers.packages else ""
-    recipe = f", image-recipe: {callers.recipe}" if callers.recipe else ""
-    values["given"] = f"config: {callers.config}{packages}{recipe}"
+        _expect_plain(name, value)
+    given = {"config": callers.config, "packages": callers.packages, "image-recipe": callers.recipe}
+    values["given"] = ", ".join(f"{key}: {value}" for key, value in given.items() if value)
     values["check"] = name_check(callers.config)
     values["of"] = _of(callers.config)
     end = f"{suffix_of(callers.config)}.yml"
@@ -148,7 +167,42 @@ def workflows(callers: Callers) -> dict[str, str]:
     started = own[SIZE_CHECK].rpartition("/")[2]
     values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
     values["tags"] = f"{id_}-v*" if (id_ := id_of(callers.config)) else "v*"
+    values |= dict.fromkeys(("leg", "strategy", "quiet"), "")
+    if callers.toolchains:
+        values |= _legs(callers)
+        texts[SIZE_CHECK] += _SIZE_SUMMARY
     return {own[path]: text.format_map(values) for path, text in texts.items()}
+
+
+def _expect_plain(name: str, value: str) -> None:
+    pattern, expected = _GRAMMAR[name]
+    if not re.fullmatch(pattern, value) or ".." in value.split("/"):
+        msg = f"{name.replace('_', ' ')}: found {value!r}, expected {expected}"
+        raise InputError(msg)
+
+
+def _legs(callers: Callers) -> dict[str, str]:
+    """Return what differs where each job has a leg for each toolchain."""
+    entries = []
+    for name, provision in callers.toolchains.items():
+        _expect_plain("config", choose(callers.config, name))
+        for key, value in asdict(provision).items():
+            _expect_plain(key, value)
+        entries.append(
+            f'\n          - {{toolchain: {name}, packages: "{provision.packages}", '
+            f'recipe: "{provision.recipe}"}}'
+        )
+    leg = "${{ matrix.toolchain }}"
+    return {
+        "leg": f" {leg}",
+        "strategy": "\n    strategy:\n      fail-fast: false\n      matrix:\n        include:"
+        + "".join(entries),
+        "given": f'config: "{choose(callers.config, leg)}", packages: "${{{{ matrix.packages }}}}"'
+        ', image-recipe: "${{ matrix.recipe }}"',
+        "keep_set": f'"{callers.keep_set}/{leg}"',
+        "quiet": ", comment: false",
+        "summarised": f"config: {callers.config}, toolchains: {' '.join(callers.toolchains)}",
+    }
 
 
 def _of(config: str) -> str:

@@ -71,6 +71,16 @@ def list_urgent(verdict: Verdict) -> tuple[Check, ...]:
     )
 
 
+def list_trimmed(verdict: Verdict) -> tuple[tuple[str, VariantSize], ...]:
+    """Return what ships: each artifact's name, and its file when trimmed."""
+    return tuple(
+        (artifact.name, size)
+        for artifact in verdict.artifacts
+        for size in artifact.sizes
+        if size.variant == "reduced"
+    )
+
+
 def percent(share: float) -> str:
     """Format a fraction: 0.067 is ``6.7%``."""
     return f"{share:.1%}"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, percent
+from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
 from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
 from megtrim.report.text import one_line
 from megtrim.size.byte_change import ByteChange, list_largest
 from megtrim.size.causes import Cause
-from megtrim.verdict.model import ArtifactSizes, BudgetRow, VariantSize, Verdict
+from megtrim.verdict.model import BudgetRow, VariantSize, Verdict
 from megtrim.verdict.statuses import BudgetStatus
 
 _MOST_ARTIFACTS = 10
@@ -29,12 +29,7 @@ def glance(verdict: Verdict) -> str:
 
     With several artifacts, the baseline has a line of its own.
     """
-    reduced = [
-        (artifact, size)
-        for artifact in verdict.artifacts
-        for size in artifact.sizes
-        if size.variant == "reduced"
-    ]
+    reduced = list_trimmed(verdict)
     alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
     against = f" against {_bracket_details(verdict.baseline)}" if alone else ""
     lines = [
@@ -58,12 +53,12 @@ def _bracket_details(baseline: str) -> str:
     return f"{prose(which)} ({prose(more)})" if more else prose(which)
 
 
-def _line(verdict: Verdict, artifact: ArtifactSizes, size: VariantSize, against: str) -> str:
-    rows = [row for row in verdict.budgets if row.artifact == artifact.name]
+def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
+    rows = [row for row in verdict.budgets if row.artifact == artifact]
     statuses = [row.status for row in rows]
     worst = next((s for s in (BudgetStatus.FAIL, BudgetStatus.PASS) if s in statuses), None)
     sign = BUDGET_SIGNS[worst or BudgetStatus.SKIPPED].partition(" ")[0]
-    parts = [f"{sign} **{code(artifact.name)} {format_bytes(size.size_bytes)}**"]
+    parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
     if size.growth_bytes is not None:
         parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
     row = next((row for row in rows if row.variant == size.variant), None)

@@ -267,3 +267,37 @@ def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:
         "megtrim: toolchain.image: found mine, expected NAME@sha256:DIGEST\n"
         "  CI takes no tags: a tag may name another image tomorrow\n"
     )
+
+
+def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None:
+    """What each needs is given to its leg; one that is chosen has callers of its own."""
+    assert team("init", "tiny-vgg.sample").status == 0
+    file = team.folder / "megtrim.yaml"
+    text = file.read_text(encoding="utf-8")
+    several = "toolchains:\n- {name: phone, kind: ndk}\n- {name: desk, kind: host}\n"
+    assert "toolchain:\n  kind: auto\n" in text
+    file.write_text(text.replace("toolchain:\n  kind: auto\n", several), encoding="utf-8")
+
+    answer = team("init", *KIT)
+    chosen = team("init", "-c", "megtrim.yaml#desk", *KIT)
+
+    assert (answer.status, chosen.status) == (0, 0), answer.err + chosen.err
+    assert answer.out.splitlines()[-1] == (
+        'next: megtrim trim, commit, and require the check "size / verdict"'
+    )
+    data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
+    assert data["jobs"]["size"]["strategy"]["matrix"]["include"] == [
+        {"toolchain": "phone", "packages": "", "recipe": "android-arm64"},
+        {"toolchain": "desk", "packages": "g++", "recipe": ""},
+    ]
+    refresh = given(team.folder, WRITTEN[1])
+    assert refresh["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
+    assert refresh["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
+    own = given(team.folder, ".github/workflows/megtrim-refresh._desk.yml")
+    assert own == {
+        "config": "megtrim.yaml#desk",
+        "packages": "g++",
+        "keep-set": "megtrim/keepset/desk",
+        "size-check": "megtrim._desk.yml",
+    }
+    assert "size _desk / verdict" in chosen.out

@@ -173,3 +173,31 @@ def test_a_report_that_cannot_be_made_is_an_ending(
     assert answer.status == 3
     assert sorted(left(shell)) == ["ending.json", "junit.xml"]
     assert json.loads(left(shell)["ending.json"])["message"] == "the disk is full"
+
+
+def test_several_toolchains_end_with_one_table(trim: Callable[..., Answer], shell: Shell) -> None:
+    """A row each, whatever became of it; what ended one does not end the other."""
+    shell.sample("tiny-vgg.sample")
+    assert trim("tiny-vgg.sample", "--config", "team.yaml").status == 0
+    file = shell.folder / "team.yaml"
+    text = file.read_text(encoding="utf-8")
+    several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\n"
+    file.write_text(text.replace("toolchain:\n  kind: auto\n", several), encoding="utf-8")
+    given = ("tiny-vgg.sample", "--config", "team.yaml")
+    answer = trim(*given, error=InputError("no compiler"))
+
+    assert answer.status == 2
+    assert answer.err.count("megtrim: no compiler\n") == 2
+    rows = [line.split() for line in answer.out.splitlines()[2:] if line]
+    assert rows == [[name, *("-",) * 5, "none"] for name in ("phone", "desk")]
+
+
+def test_a_toolchain_of_no_file_is_no_name_for_a_new_one(
+    trim: Callable[..., Answer], shell: Shell
+) -> None:
+    """What is written has one toolchain, and is not called by it."""
+    shell.sample("tiny-vgg.sample")
+    answer = trim("tiny-vgg.sample", "--config", "new.yaml#desk", error=InputError("not reached"))
+
+    assert answer.status == 2
+    assert sorted(path.name for path in shell.folder.glob("new*")) == ["new.yaml"]

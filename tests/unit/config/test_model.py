@@ -33,6 +33,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "image": None,
             "jobs": None,
         },
+        "toolchains": (),
         "trim": {
             "level": "region",
             "base": "reduced",

@@ -11,7 +11,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
-from megtrim.evidence.early_exit import ENDING_FILE, parse_ending
+from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.github.runner import write_output
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.verdict.join import exit_code
@@ -40,10 +40,8 @@ Outputs of the step:
 @click.argument("report", type=click.Path(path_type=Path))
 def gate(report: Path) -> int:
     """Exit with the status of the verdict in REPORT, or of a run that ended before a verdict."""
-    path = report / VERDICT_FILE
-    if path.is_file():
-        _expect_alone(report)
-        verdict = parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
+    verdict = read_verdict(report)
+    if verdict is not None:
         _write_outputs(str(verdict.verdict), _size(verdict))
         show(f"{verdict.verdict}: {limits.clean_line(verdict.headline)}")
         status = exit_code(verdict.verdict, verdict.unverified)
@@ -51,12 +49,26 @@ def gate(report: Path) -> int:
             show(_UNVERIFIED)
         return status
     _write_outputs("error", "")
+    ending = read_ending(report)
+    for line in str(ending).splitlines():
+        show(f"  {limits.clean_line(line)}")
+    return ending.exit
+
+
+def read_verdict(report: Path) -> Verdict | None:
+    """Return the verdict that a run left; None if it ended before one."""
+    path = report / VERDICT_FILE
+    if not path.is_file():
+        return None
+    _expect_alone(report)
+    return parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
+
+
+def read_ending(report: Path) -> EarlyExit:
+    """Return how a run ended that left no verdict. Raises InfrastructureFailure for none."""
     path = report / ENDING_FILE
     if path.is_file():
-        ending = parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
-        for line in str(ending).splitlines():
-            show(f"  {limits.clean_line(line)}")
-        return ending.exit
+        return parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
     msg = f"{report}: {NOTHING_LEFT}"
     raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
 

@@ -20,6 +20,7 @@ from megtrim.cli.session.environment import (
 from megtrim.cli.session.setup import open_console
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
+from megtrim.config_id import split
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.github.runner import write_output
@@ -148,7 +149,7 @@ def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[Pu
 
 def _read_engine(folder: Path, config: str) -> tuple[str, PurePosixPath]:
     """Return kind and path of the engine that a checkout's configuration names."""
-    path = PurePosixPath(config)
+    path = PurePosixPath(split(config)[0])
     raw = read_bytes(folder / path, most_bytes=LARGEST_FILE_BYTES, expected="a configuration")
     document = parse_document(raw, file=str(folder / path))
     section = document.data.get("engine")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from megtrim.build_spec import Origin
-from megtrim.config_id import id_of, is_inside
+from megtrim.config_id import id_of, is_inside, split
 from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.input_files import read_bytes
@@ -108,7 +108,7 @@ def _ending_page(ending: EarlyExit, of: str) -> str:
 def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
     message = one_line(str(ending), limit=_LONGEST_ENDING)
     annotation = Annotation(level=Level.ERROR, file="", line=0, title=_ENDED, message=message)
-    return replace(annotation, file=config) if is_inside(config) else annotation
+    return replace(annotation, file=split(config)[0]) if is_inside(config) else annotation
 
 
 def _rebase_annotation(annotation: Annotation, config: str) -> Annotation:

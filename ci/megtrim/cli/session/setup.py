@@ -15,7 +15,7 @@ import click
 
 from megtrim import engines, toolchains
 from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
-from megtrim.cli.options import expect_writable, out_option
+from megtrim.cli.options import CONFIG_HELP, DEFAULT_OUT, expect_writable, out_option
 from megtrim.cli.session.build_host import attach_image, open_place, sysroot_here
 from megtrim.cli.session.compiler_cache import open_compiler_cache
 from megtrim.cli.session.device_specs import (
@@ -40,6 +40,7 @@ from megtrim.cli.session.preflight import (
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError
+from megtrim.config_id import split
 from megtrim.console import Console
 from megtrim.device_jobs import pack
 from megtrim.devices import Device, qemu, relocation_support
@@ -152,6 +153,9 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def complete_errors(**values: Any) -> Any:
+        _, toolchain = split(str(values["config"]))
+        if toolchain and str(values["out"]) == DEFAULT_OUT:
+            values["out"] /= toolchain
         try:
             return command(**values)
         except MegtrimError as error:
@@ -166,7 +170,7 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=path,
                 default=Path("megtrim.yaml"),
                 show_default=True,
-                help="The configuration.",
+                help=CONFIG_HELP,
             ),
             out_option(
                 "Folder of results; with the same folder, the next run repeats only what changed."

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import Options, json_option, trimming
 from megtrim.cli.stage.chain import execute
 from megtrim.plan.graph import Stage
@@ -40,6 +41,7 @@ again_option = click.option(
 
 def _command(stage: Stage, about: str) -> click.Command:
     @click.command(stage.value, help=about, epilog=EXAMPLE.format(verb=stage.verb))
+    @each_toolchain()
     @trimming
     @json_option
     @again_option
@@ -54,6 +56,7 @@ def _accepting_command(stage: Stage, about: str) -> click.Command:
     """Return the command of a stage that may write the committed keep set."""
 
     @click.command(stage.value, help=about, epilog=EXAMPLE.format(verb=f"{stage.verb} --accept"))
+    @each_toolchain()
     @trimming
     @json_option
     @again_option
@@ -86,6 +89,7 @@ verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verd
     epilog=EXAMPLE.format(verb="report")
     + "  megtrim report --format gitlab-metrics > metrics.txt\n",
 )
+@each_toolchain()
 @trimming
 @json_option
 @again_option

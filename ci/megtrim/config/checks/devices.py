@@ -13,7 +13,7 @@ from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, listing, show
 from megtrim.config.yaml.sections import Section, sections
 
-_OF_ALL = ("name", "kind", "class", "runner")
+_OF_ALL = ("name", "kind", "class", "runner", "toolchains")
 _WHICH_PHONE = "serial, or match with the properties that the phone has"
 _ON_RUNNER = "a path that the runner has: /... or ~/..."
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.config.checks.levels import COMPILED, FUNCTION_KEYS
-from megtrim.config.checks.references import LIMITS, OWN_ARGUMENTS
+from megtrim.config.checks.references import LIMITS, OF_ONE, OWN_ARGUMENTS
 from megtrim.config.checks.toolchain import CLANG, OF_NDK
 from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.config.model import Config
@@ -135,11 +135,13 @@ def _budget_rules() -> Iterator[Schema]:
 _RULES: Mapping[str, tuple[Schema, ...]] = {
     "Config": (
         _unique("artifacts"),
+        _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}}),
         {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}},
     ),
     "Application": tuple(_if(_has(key), _has("source")) for key in ("library", "cmake")),
     "Budget": tuple(_budget_rules()),
     "DeviceConfig": tuple(_device_rules()),
+    "NamedToolchain": tuple(_toolchain_rules()),
     "PerfConfig": (_unique("experiments", "recipes", "scenarios", "classes"),),
     "PerfHistoryConfig": ({"not": {"required": ["folder", "branch"]}},),
     "ScenarioConfig": tuple(_scenario_rules()),

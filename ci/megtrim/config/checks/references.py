@@ -27,6 +27,42 @@ OWN_ARGUMENTS: Mapping[str, str] = {
 }
 """Arguments that megtrim adds itself, from keys whose files it identifies by digest."""
 LIMITS = ("max", "growth", "neighbours")
+OF_ONE: Mapping[str, str] = {
+    "toolchain": "toolchain or toolchains, not both",
+    "baseline": "the key baseline of each toolchain",
+}
+"""Keys that do not go with several toolchains, and what does."""
+LIMITED = ("classes", "devices", "applications", "models", "budgets", "waivers")
+"""Lists whose items, and the scenarios of models, may be for some toolchains alone."""
+
+
+def toolchain_references(document: Document) -> Iterator[Problem]:
+    """Yield toolchains that are named twice or not at all, and keys that do not go with several.
+
+    It is for the file as a whole: the other checks see what is left for one toolchain.
+    """
+    data = document.data
+    named = _at(sections(data, "toolchains"), "name")
+    yield from _find_duplicates(document, named)
+    for key, expected in OF_ONE.items() if named else ():
+        if data.get(key) is not None:
+            yield document.problem((key,), "a key of one toolchain next to toolchains", expected)
+    known = _texts(named)
+    expected = listing(known) if known else "no such key: the file has no toolchains"
+    for path, each in _list_limited(data):
+        given = list(items(each, "toolchains", path))
+        yield from _find_duplicates(document, given)
+        for place, name in given:
+            if isinstance(name, str) and name not in known:
+                yield document.problem(place, show(name), expected, closest(name, known))
+
+
+def _list_limited(data: Section) -> Iterator[tuple[KeyPath, Section]]:
+    """Yield what may be for some toolchains alone."""
+    for key in LIMITED:
+        yield from sections(data, key)
+    for path, model in sections(data, "models"):
+        yield from sections(model, "scenarios", path)
 
 
 def reference_problems(document: Document) -> Iterator[Problem]:

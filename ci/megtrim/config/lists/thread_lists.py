@@ -6,20 +6,15 @@ not depend on what else the list holds, so a number can be added without renamin
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from megtrim.config.number_types import MOST_LISTED, MOST_THREADS, read_whole
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath
+from megtrim.config.yaml.sections import sections
 
 _KEY = "threads"
-_DEPTH = 4
-"""Length of a scenario's path: models, its number, scenarios, its number."""
-
-_Value = TypeVar("_Value")
 
 
 def expand_threads(document: Document) -> Document:
@@ -27,27 +22,15 @@ def expand_threads(document: Document) -> Document:
 
     A list that holds anything else stays, and is reported with all other mistakes.
     """
-    data = copy.deepcopy(document.data)
-    written: dict[KeyPath, KeyPath] = {}
-    models = data.get("models")
-    for at, model in enumerate(models if isinstance(models, list) else ()):
-        scenarios = model.get("scenarios") if isinstance(model, dict) else None
+    full: dict[KeyPath, list[tuple[int, Any]]] = {}
+    for path, model in sections(document.data, "models"):
+        scenarios = model.get("scenarios")
         if not isinstance(scenarios, list):
             continue
-        full = [(old, each) for old, one in enumerate(scenarios) for each in _expand(one)]
-        if [each for _, each in full] != scenarios:
-            model["scenarios"] = [each for _, each in full]
-            place = ("models", at, "scenarios")
-            written |= {(*place, new): (*place, old) for new, (old, _) in enumerate(full)}
-    if not written:
-        return document
-    return replace(
-        document,
-        data=data,
-        lines=_follow(document.lines, written),
-        files=_follow(document.files, written),
-        written=written,
-    )
+        each = [(old, one) for old, scenario in enumerate(scenarios) for one in _expand(scenario)]
+        if [one for _, one in each] != scenarios:
+            full[*path, "scenarios"] = each
+    return document.with_items(full)
 
 
 def _expand(scenario: Any) -> Iterator[Any]:
@@ -67,18 +50,3 @@ def _read_numbers(scenario: Any) -> list[int]:
     known = [each for each in numbers if each is not None]
     fits = len(set(known)) == len(listed) <= MOST_LISTED
     return known if fits else []
-
-
-def _follow(
-    values: Mapping[KeyPath, _Value], written: Mapping[KeyPath, KeyPath]
-) -> dict[KeyPath, _Value]:
-    """Return what is known by path with the paths of the scenarios in full."""
-    lists = {path[: _DEPTH - 1] for path in written}
-    found = {path: value for path, value in values.items() if path[: _DEPTH - 1] not in lists}
-    found |= {path: values[path] for path in lists if path in values}
-    of_scenario: dict[KeyPath, list[tuple[KeyPath, _Value]]] = {}
-    for path, value in values.items():
-        of_scenario.setdefault(path[:_DEPTH], []).append((path[_DEPTH:], value))
-    for new, old in written.items():
-        found |= {(*new, *inner): value for inner, value in of_scenario.get(old, ())}
-    return found

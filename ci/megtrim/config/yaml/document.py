@@ -6,10 +6,12 @@ Pure: bytes in, a :class:`Document` out. What is not text, not YAML or not a map
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import Any, TypeVar
 
 import yaml
 
@@ -20,6 +22,11 @@ from megtrim.input_files import expect_merged
 from megtrim.strict_json import show_path
 
 LARGEST_FILE_BYTES = 1024 * 1024
+
+Items = Sequence[tuple[int, Any]]
+"""The new items of a list, each with the index of the one that it was or is made of."""
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +42,8 @@ class Document:
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     """Items that are files of their own, with their names relative to the folder of this one."""
     written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """Of scenarios that were written as one with a list of threads: where that is in its file."""
+    """Of what stands elsewhere in its file, such as scenarios that were written as one with a list
+    of threads: where that is."""
 
     def file_of(self, path: KeyPath) -> str:
         """Return the file that a key is in, as messages name it."""
@@ -45,6 +53,27 @@ class Document:
     def name_of(self, name: str) -> str:
         """Return the name of a file that is given relative to the folder of this one."""
         return str(PurePath(self.file).parent / name)
+
+    def with_items(self, lists: Mapping[KeyPath, Items]) -> Document:
+        """Return the document with other items in some lists, none of which is in another.
+
+        Lines, files and places in the file follow the items.
+        """
+        if not lists:
+            return self
+        data = copy.deepcopy(self.data)
+        written: dict[KeyPath, KeyPath] = {}
+        for at, items in lists.items():
+            _value_at(data, at)[:] = [value for _, value in items]
+            for new, (old, _) in enumerate(items):
+                written[*at, new] = written_path(self.written, (*at, old))
+        return replace(
+            self,
+            data=data,
+            lines=_follow(self.lines, lists),
+            files=_follow(self.files, lists),
+            written=_follow(self.written, lists) | written,
+        )
 
     def problem(self, path: KeyPath, found: str, expected: str, suggestion: str = "") -> Problem:
         """Return a problem of the value at ``path``."""
@@ -73,9 +102,34 @@ def nearest_item(files: Mapping[KeyPath, object], path: KeyPath) -> KeyPath | No
 
 
 def written_path(written: Mapping[KeyPath, KeyPath], path: KeyPath) -> KeyPath:
-    """Return the path that a key has in its file, before lists of threads are read."""
-    scenario = nearest_item(written, path)
-    return path if scenario is None else (*written[scenario], *path[len(scenario) :])
+    """Return the path that a key has in its file, before lists are read and a toolchain chosen."""
+    item = nearest_item(written, path)
+    return path if item is None else (*written[item], *path[len(item) :])
+
+
+def _value_at(data: Any, path: KeyPath) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _follow(
+    values: Mapping[KeyPath, _Value], lists: Mapping[KeyPath, Items]
+) -> dict[KeyPath, _Value]:
+    """Return what is known by path with the paths that items have in their new lists."""
+    lengths = {len(at) for at in lists}
+    found: dict[KeyPath, _Value] = {}
+    of_item: dict[KeyPath, list[tuple[KeyPath, _Value]]] = {}
+    for path, value in values.items():
+        inside = next((n for n in lengths if len(path) > n and path[:n] in lists), None)
+        if inside is None:
+            found[path] = value
+        else:
+            of_item.setdefault(path[: inside + 1], []).append((path[inside + 1 :], value))
+    for at, items in lists.items():
+        for new, (old, _) in enumerate(items):
+            found |= {(*at, new, *rest): value for rest, value in of_item.get((*at, old), ())}
+    return found
 
 
 def parse_document(raw: bytes, *, file: str) -> Document:

@@ -38,6 +38,7 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
     assert list(definitions["DeviceConfig"]["properties"]) == [
         *("name", "kind", "class", "runner", "sysroot", "serial", "match"),
         *("host", "port", "user", "key", "known_hosts", "power", "cool_down", "governor", "cpus"),
+        "toolchains",
     ]
     assert "timeout" in definitions["ScenarioConfig"]["properties"]
     assert definitions["EngineConfig"]["properties"]["kind"]["enum"] == ["megengine", "sample"]

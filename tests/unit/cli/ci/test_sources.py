@@ -35,9 +35,11 @@ class Project:
         """Check a commit of the project out, as the workflow's own step does."""
         return self.forge.check_out("app", sha, self.shell.folder / name)
 
-    def fetch(self, *more: str, project: str = "project") -> Answer:
+    def fetch(
+        self, *more: str, project: str = "project", config: str = "trim/megtrim.yaml"
+    ) -> Answer:
         """Fetch for a checkout."""
-        given = ("--config", "trim/megtrim.yaml", "--url", f"{self.server}/acme/app")
+        given = ("--config", config, "--url", f"{self.server}/acme/app")
         return self.shell("ci", "sources", "fetch", project, "--trusted", "trusted", *given, *more)
 
 
@@ -81,6 +83,15 @@ def test_what_the_engine_needs_is_fetched(project: Project) -> None:
     assert present(folder) == sorted(NEEDED)
     assert f"{ENGINE} at {project.engine[:12]} from " in done.out
     assert "llvm-project" not in {name for name, _ in project.forge.asked}
+
+
+def test_all_toolchains_have_the_same_engine(project: Project) -> None:
+    """It stands in the file, whichever of them is chosen."""
+    folder = project.check_out("project", project.base)
+    done = project.fetch(config="trim/megtrim.yaml#arm64")
+
+    assert done.status == 0, done.err
+    assert present(folder) == sorted(NEEDED)
 
 
 def test_further_ones_are_named(project: Project) -> None:

@@ -106,5 +106,7 @@ def test_a_page_without_a_verdict_names_its_configuration(tmp_path: Path) -> Non
 
     assert nothing.startswith(f"## ⚠️ megtrim: no report (`{config}`), so")
     assert ended.startswith(f"## ❌ megtrim ended before a verdict (`{config}`): ")
+    [of_toolchain] = read_page(tmp_path, config=f"{config}#arm64", links=LINKS).annotations
+    assert of_toolchain.file == config
     alone = read_page(tmp_path, config="megtrim.yaml", links=LINKS).text
     assert alone.startswith("## ❌ megtrim ended before a verdict: megtrim.yaml:3")

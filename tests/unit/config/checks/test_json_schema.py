@@ -43,6 +43,27 @@ WRONG = [
     ("toolchain", "{kind: ndk, abi: armeabi-v7a, fp16: true}", "toolchain.fp16"),
     ("toolchain", "{clang: 16}", "toolchain.clang"),
     ("toolchain", "{image: An Image}", "toolchain.image"),
+    ("toolchains", "zig", "toolchains"),
+    ("toolchains", "[]", "toolchains"),
+    ("toolchains", "{a: {kind: zig}}", "toolchains"),
+    ("toolchains", "[zig]", "toolchains[0]"),
+    ("toolchains", "[{kind: zig}]", "toolchains[0].name"),
+    ("toolchains", "[{name: a}, {name: Linux}]", "toolchains[1].name"),
+    ("toolchains", "[{name: a}, {name: arm_64}]", "toolchains[1].name"),
+    ("toolchains", "[{name: a, kind: gcc}]", "toolchains[0].kind"),
+    ("toolchains", "[{name: a, flags: -O3}]", "toolchains[0].flags"),
+    ("toolchains", "[{name: a, kind: zig, abi: arm64-v8a}]", "toolchains[0].abi"),
+    ("toolchains", "[{name: b}, {name: a, kind: ndk, api: 16}]", "toolchains[1].api"),
+    ("toolchains", "[{name: a, trim: {base: plain}}]", "toolchains[0].trim.base"),
+    ("toolchains", "[{name: a}]\ntoolchain: {kind: zig}", "toolchain"),
+    ("toolchains", "[{name: a}]\nbaseline: sizes.json", "baseline"),
+    ("toolchains", "[{name: a}]\nclasses: [{name: any, toolchains: a}]", "classes[0].toolchains"),
+    ("toolchains", "[{name: a}]\nclasses: [{name: any, toolchains: []}]", "classes[0].toolchains"),
+    (
+        "toolchains",
+        "[{name: a}]\nclasses: [{name: any, toolchains: [a, a]}]",
+        "classes[0].toolchains[1]",
+    ),
     ("trim", "5", "trim"),
     ("trim", "{level: functions}", "trim.level"),
     ("trim", "{minimum_size: yes}", "trim.minimum_size"),
@@ -169,6 +190,9 @@ RIGHT = [
     ("toolchain", "{jobs: 1_000}"),
     ("toolchain", "{kind: ndk, api: 21}"),
     ("toolchain", "{kind: ndk, abi: armeabi-v7a, api: 16}"),
+    ("toolchains", "[{name: a}]"),
+    ("toolchains", "[{name: b, kind: ndk, api: 30, trim: {relocations: relr}}, {name: a}]"),
+    ("toolchains", "[{name: a}]\nbudgets: [{artifact: load_and_run, max: 5, toolchains: [a]}]"),
     ("trim", "{level: function, keep: [my::*, src/log/]}"),
     ("trim", "{minimum_size: false, switches: {rtti: true}}"),
     ("trim", ""),
@@ -214,11 +238,12 @@ def test_what_is_wrong_is_refused_by_both(
     """The parser names file, line and key; an editor that knows the schema marks it, too."""
     text = make_file(section, value)
     with pytest.raises(ConfigError) as caught:
-        load(tmp_path, text)
+        load(tmp_path, text, "a" if section == "toolchains" else "")
 
     lines = caught.value.message.splitlines()
     line = PLACES.get(section, 5)
     line = 4 if key == "models[0].scenarios" else line
+    line += section == "toolchains" and not key.startswith("toolchains")
     assert [each for each in lines if each.startswith(f"{tmp_path}/megtrim.yaml:{line}: {key}: ")]
     assert not VALIDATOR.is_valid(parse_document(text.encode(), file="megtrim.yaml").data)
 
@@ -232,7 +257,7 @@ def test_there_are_many_wrong_files() -> None:
 def test_what_is_right_is_taken_by_both(tmp_path: Path, section: str, value: str) -> None:
     """Numbers as people write them, and keys whose entries are commented out."""
     text = make_file(section, value)
-    load(tmp_path, text)
+    load(tmp_path, text, "a" if section == "toolchains" else "")
 
     assert list(VALIDATOR.iter_errors(parse_document(text.encode(), file="a").data)) == []
 

@@ -121,3 +121,22 @@ def test_control_characters_and_halves_of_characters_are_refused(character: str)
 def test_other_scripts_are_text() -> None:
     """As are line breaks and tabs inside of quotes."""
     assert _value('"模型\\u3000\\n\\té"') == "模型\u3000\n\té"
+
+
+def test_other_items_stand_where_they_are_written() -> None:
+    """One left out, one twice: lines and places of the file follow; what is outside stays."""
+    text = b"a:\n- {x: 1}\n- {x: 2}\n- {x: 3, y: [4]}\nb: 5\n"
+    document = parse_document(text, file="f")
+    items = document.data["a"]
+    assert isinstance(items, list)
+    left = document.with_items({("a",): [(2, items[2]), (2, {"x": 6}), (0, items[0])]})
+    again = left.with_items({("a",): [(1, {"x": 6})]})
+
+    assert left.data == {"a": [{"x": 3, "y": [4]}, {"x": 6}, {"x": 1}], "b": 5}
+    assert [left.lines["a", at, "x"] for at in range(3)] == [4, 4, 2]
+    assert (left.lines["a", 0, "y", 0], left.lines["b",]) == (4, 5)
+    assert ("a", 2, "y") not in left.lines
+    assert left.problem(("a", 2, "x"), "", "").key == "a[0].x"
+    assert again.problem(("a", 0, "x"), "", "").key == "a[2].x"
+    assert document.data["a"] == items == [{"x": 1}, {"x": 2}, {"x": 3, "y": [4]}]
+    assert document.with_items({}) is document

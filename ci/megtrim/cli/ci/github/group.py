@@ -21,6 +21,7 @@ from megtrim.cli.ci.github import (
     names,
     regressions,
     release,
+    toolchains,
 )
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
@@ -100,6 +101,7 @@ for command in (
     *(baseline.baseline, jobs.wait, jobs.propose, image.image, logs.logs),
     *(history.history, names.names, regressions.base, regressions.regression_issues),
     release.release,
+    toolchains.toolchains,
 ):
     github.add_command(command)
 
@@ -146,6 +148,9 @@ Examples:
     help="Report of this run that was published before: what it annotated is not annotated again.",
 )
 @click.option(
+    "--comment/--no-comment", "comments", default=True, help="Write the comment.", show_default=True
+)
+@click.option(
     "--author",
     default=DEFAULT_AUTHOR,
     show_default=True,
@@ -156,7 +161,7 @@ Examples:
 )
 def publish(
     report: Path, config: str, pull_request: int | None, artifact: str, annotated: Path | None,
-    author: str, strict: bool,
+    comments: bool, author: str, strict: bool,
 ) -> int:  # fmt: skip
     """Publish REPORT as job summary, annotations and a comment on the pull request.
 
@@ -179,7 +184,7 @@ def publish(
     failures.attempt(lambda: runner.add_summary(env, page.text))
     before = None if annotated is None else read_page(annotated, config=config, links=links)
     _annotate(page.annotations, before.annotations if before else ())
-    if event is not None:
+    if event is not None and comments:
         comment = _Comment(key=key_of(config), text=page.text, author=author)
         failures.attempt(lambda: _comment(env, event, pull_request, comment, failures))
     if failures.page():

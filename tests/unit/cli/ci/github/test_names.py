@@ -20,6 +20,11 @@ from unit.cli.ci.github.job import Job
             {"suffix": ".android", "infix": ".android.", "release": ""},
             "android/megtrim.yaml: android",
         ),
+        (
+            "megtrim.yaml#arm64",
+            {"suffix": "._arm64", "infix": "._arm64."},
+            "megtrim.yaml#arm64: _arm64",
+        ),
     ],
 )
 def test_names_follow_the_path(job: Job, config: str, outputs: dict[str, str], said: str) -> None:

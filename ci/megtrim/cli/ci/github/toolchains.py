@@ -1,0 +1,111 @@
+"""``megtrim ci github toolchains``: one comment and one gate for all toolchains of a file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from megtrim.cli.ci.gate import read_ending, read_verdict
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.invocation import REPORT_ARTIFACT
+from megtrim.cli.session.job_summary import COMMENT_FILE, name_project, read_page
+from megtrim.config_id import DEFAULT_CONFIG, choose, split, suffix_of
+from megtrim.errors import InputError, MegtrimError, worst_exit_code
+from megtrim.evidence import limits
+from megtrim.evidence.configuration import expect_configuration
+from megtrim.github.runner import write_output
+from megtrim.report.comment import Links
+from megtrim.report.joint.comment import ToolchainReport, find_worst, render
+from megtrim.store import write_atomically
+from megtrim.verdict.join import exit_code
+from megtrim.verdict.model import Verdict
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim ci github toolchains reports --names "android-arm64 linux-x86-64" --to report
+
+\b
+Output of the step:
+  verdict  the worst of all: pass, unverified, inconclusive, fail; error: one has none
+"""
+)
+@click.argument("reports", type=click.Path(path_type=Path))
+@click.option(
+    "--config",
+    "-c",
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The file with the toolchains, from the top of the repository.",
+)
+@click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder that gets the comment, for `megtrim ci github publish`.",
+)
+def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
+    """Join the reports of all toolchains of a file, and exit with the worst of their statuses.
+
+    REPORTS is a folder with the artifact of each report in a folder of its name, or with the files
+    of a single one. One that is missing is a failure: nothing is known of that toolchain.
+    """
+    if not names.split():
+        msg = "--names: found nothing, expected names of toolchains"
+        raise InputError(msg, hint="name them as the file does, separated by spaces")
+    env = open_processes().env
+    repository = env.get("GITHUB_REPOSITORY", "")
+    codes, found = [], []
+    for name in names.split():
+        chosen = choose(config, name)
+        artifact = f"{REPORT_ARTIFACT}{suffix_of(chosen)}"
+        report = _find_report(reports, artifact, chosen)
+        code, verdict = _judge(report, chosen)
+        links = Links(artifact=artifact)
+        page = read_page(report, config=chosen, links=links, repository=repository)
+        if verdict is not None:
+            verdict = name_project(verdict, config, repository)
+        codes.append(code)
+        found.append(ToolchainReport(name=name, verdict=verdict, page=page.text))
+    project = next((each.verdict.project for each in found if each.verdict), config)
+    write_atomically(folder / COMMENT_FILE, render(project, config, found))
+    worst = find_worst(found).verdict
+    write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
+    return worst_exit_code(codes)
+
+
+def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
+    """Return the folder of a report: its artifact's, or the one that a single artifact is in."""
+    folder = reports / artifact
+    return folder if folder.exists() or _config_of(reports) != chosen else reports
+
+
+def _config_of(report: Path) -> str:
+    """Return the configuration that a report says it is of; empty if it is none."""
+    with suppress(MegtrimError):
+        verdict = read_verdict(report)
+        return read_ending(report).config if verdict is None else verdict.invocation.config
+    return ""
+
+
+def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
+    """Return the exit status of a toolchain's gate, and its verdict if there is one."""
+    _, name = split(chosen)
+    try:
+        verdict = read_verdict(report)
+        if verdict is not None:
+            expect_configuration("the verdict", verdict.invocation.config, chosen)
+            show(f"{name}: {verdict.verdict}: {limits.clean_line(verdict.headline)}")
+            return exit_code(verdict.verdict, verdict.unverified), verdict
+        ending = read_ending(report)
+    except MegtrimError as error:
+        show(f"{name}: {limits.clean_line(str(error))}")
+        return error.exit_code, None
+    show(f"{name}: {limits.clean_line(str(ending))}")
+    return ending.exit, None

@@ -1,0 +1,108 @@
+"""A command for each toolchain of a file, one after another.
+
+Without a choice, ``megtrim trim`` and its like do for every toolchain what they do for one, each
+with a folder of its own in the folder of results.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.config.load import list_toolchains, load_config
+from megtrim.config.yaml.problems import ConfigError, Problem
+from megtrim.config_id import choose
+from megtrim.console import Console
+from megtrim.errors import InputError, Interrupted, MegtrimError, worst_exit_code
+
+_OF_ONE = {
+    "as_json": "--json",
+    "base": "--base",
+    "baseline": "--baseline",
+    "form": "--format",
+    "github_matrix": "--github-matrix",
+    "proofs": "--proofs",
+    "scenario": "--scenario",
+    "traces": "--traces",
+}
+"""Options whose value or output is of one toolchain, by the parameters of commands."""
+
+
+def each_toolchain(
+    summarize: Callable[[Mapping[str, Path]], str] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a command without a choice of a toolchain do its work for each; it ends with the worst.
+
+    A mistake in the file is reported for all at once, before anything else. ``summarize`` takes the
+    folder of results of each toolchain, and returns what is printed last.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def work(**values: Any) -> Any:
+            names = list_toolchains(values["config"])
+            if not names:
+                return command(**values)
+            _expect_for_all(names, values)
+            of_each = {name: _values_of(name, values) for name in names}
+            console = Console(sys.stderr, quiet=values.get("quiet", False))
+            codes = []
+            for number, (name, own) in enumerate(of_each.items(), 1):
+                console.say(f"toolchain  {name}, {number} of {len(names)}")
+                codes.append(_attempt(command, own))
+            if summarize is not None:
+                show(summarize({name: own["out"] for name, own in of_each.items()}))
+            return worst_exit_code(codes)
+
+        return work
+
+    return decorate
+
+
+def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:
+    """Refuse options that are of one toolchain, and a file with mistakes for any of them."""
+    given = next((option for key, option in _OF_ONE.items() if values.get(key)), None)
+    config = values["config"]
+    if given is not None:
+        msg = f"{given} is for one toolchain, and {config} has {len(names)}"
+        raise InputError(msg, hint=f"choose one: --config {choose(str(config), names[0])}")
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            load_config(
+                Path(choose(str(config), name)),
+                engine_source=values.get("engine"),
+                quick=values.get("quick", False),
+            )
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+
+
+def _values_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a command for one of the toolchains."""
+    own = {"config": Path(choose(str(values["config"]), name))}
+    folders = {key: values[key] / name for key in ("out", "reuse") if values.get(key)}
+    return values | own | folders
+
+
+def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> int:
+    """Return the exit status for one toolchain; what ends it does not end the others."""
+    above = click.get_current_context()
+    try:
+        # A context of its own: what the command leaves to its end, such as a heartbeat, ends here.
+        with click.Context(above.command, info_name=above.info_name, parent=above):
+            status: int = command(**values)
+            return status
+    except Interrupted:
+        raise
+    except MegtrimError as error:
+        click.echo(f"megtrim: {error}", err=True)
+        return error.exit_code

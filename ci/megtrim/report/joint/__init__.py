@@ -1,0 +1,1 @@
+"""Several configurations in one report: a row for each, on a terminal and in a comment."""

@@ -1,0 +1,75 @@
+"""One file for two toolchains, as a user runs it: this machine's own, and arm64 under qemu."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from megtrim.midout.keepset_folder import find_files
+from support.megtrim_cli import Project
+
+pytestmark = [pytest.mark.chain]
+
+BUDGET = {"artifact": "load_and_run", "toolchains": ["arm64"]}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A team with one model, which ships for two architectures."""
+    made = Project.of_sample(tmp_path / "project", models=("tiny-mobile",))
+    config = made.read()
+    del config["toolchain"]
+    config["toolchains"] = [{"name": "desk", "kind": "host"}, {"name": "arm64", "kind": "zig"}]
+    config["budgets"] = [{**BUDGET, "max": "10 MiB"}]
+    made.write(config)
+    return made
+
+
+def verdict(project: Project, name: str) -> dict[str, object]:
+    """Return the verdict that a trim left for a toolchain."""
+    path = project.out / name / "final" / "verdict.json"
+    data: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return data
+
+
+def test_one_command_trims_for_both(project: Project) -> None:
+    """A row each; a second run does nothing; one can be chosen; the worst is the exit status."""
+    ended = project.run("trim", timeout_s=1200)
+
+    assert ended.rc == 0, ended.stderr
+    rows = ended.stdout.rstrip().splitlines()[-2:]
+    cells = [row.split() for row in rows]
+    assert [row[:2] for row in cells] == [[name, "load_and_run"] for name in ("desk", "arm64")]
+    assert [row[-1] for row in cells] == ["pass", "pass"]
+    found = {name: verdict(project, name) for name in ("desk", "arm64")}
+    assert [len(each["budgets"]) for each in found.values()] == [0, 1]  # type: ignore[arg-type]
+    targets = {each["toolchain"]["target"] for each in found.values()}  # type: ignore[index]
+    assert len(targets) == 2
+    keep_set = project.folder / "megtrim" / "keepset"
+    assert [len(find_files(keep_set / name)) for name in found] == [1, 1]
+
+    planned = project.run("plan")
+    assert planned.stdout.count("everything is up to date") == 2
+
+    where = (f"{project.config}#arm64", "--out", str(project.out / "arm64"))
+    chosen = project.run("size", "--config", *where)
+    assert (chosen.rc, "nothing was built or run" in chosen.stderr) == (0, True), chosen.stderr
+
+    config = project.read()
+    config["budgets"] = [{**BUDGET, "max": "1 KiB"}]
+    project.write(config)
+    ended = project.run("trim", "--committed")
+    assert ended.rc == 1
+    rows = ended.stdout.rstrip().splitlines()[-2:]
+    assert [row.split()[-1] for row in rows] == ["pass", "fail"]
+    assert "  run   build" not in ended.stderr
+
+
+def test_a_choice_is_asked_for_where_one_is_needed(project: Project) -> None:
+    """With what to type."""
+    ended = project.run("explain", "--json", "conv")
+
+    assert ended.rc == 2
+    assert f"expected --config {project.config}#desk or" in ended.stderr

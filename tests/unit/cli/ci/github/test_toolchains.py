@@ -1,0 +1,118 @@
+"""``megtrim ci github toolchains``: one comment and one gate for all toolchains of a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.verdict.model import Verdict, to_json
+from unit.cli.support import Answer, Shell
+from unit.verdict.examples import failing, passing, unverified
+
+
+def leave(shell: Shell, name: str, verdict: Verdict, config: str = "") -> None:
+    """Leave a toolchain's report, as its artifact is downloaded."""
+    called = replace(verdict.invocation, config=config or f"megtrim.yaml#{name}")
+    text = to_json(replace(verdict, invocation=called))
+    folder = shell.folder / "reports" / f"megtrim-report._{name}"
+    folder.mkdir(parents=True)
+    (folder / "verdict.json").write_text(text, encoding="utf-8")
+
+
+def join(shell: Shell, names: str = "arm64 desk") -> Answer:
+    """Join them, as the workflow does."""
+    return shell("ci", "github", "toolchains", "reports", "--names", names, "--to", "report")
+
+
+def comment(folder: Path) -> str:
+    """Return the comment that was left."""
+    return (folder / "report" / "comment.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("desk", "status", "word"),
+    [(passing(), 0, "pass"), (unverified(), 0, "unverified"), (failing(), 1, "fail")],
+)
+def test_the_worst_is_the_gate(shell: Shell, desk: Verdict, status: int, word: str) -> None:
+    """And there is a row each, whichever it is."""
+    leave(shell, "arm64", passing())
+    leave(shell, "desk", desk)
+    answer = join(shell)
+
+    assert (answer.status, answer.err) == (status, "")
+    assert answer.out.splitlines() == [
+        f"arm64: pass: {passing().headline}",
+        f"desk: {word}: {desk.headline}",
+    ]
+    table, *_ = comment(shell.folder).split("\n<details>")
+    assert table.count("\n| `") == 2
+
+
+def test_what_is_missing_is_no_pass(shell: Shell) -> None:
+    """Nothing is known of it, and that is said where all others are."""
+    leave(shell, "arm64", passing())
+    answer = join(shell)
+
+    assert answer.status == 3
+    assert "desk: reports/megtrim-report._desk: the build job left no result" in answer.out
+    assert "| `desk` | ❌ no verdict |" in comment(shell.folder)
+
+
+def test_a_single_report_needs_no_folder(shell: Shell) -> None:
+    """As GitHub unpacks it; it counts for its own toolchain alone."""
+    leave(shell, "arm64", passing())
+    (shell.folder / "reports" / "megtrim-report._arm64").rename(shell.folder / "alone")
+    (shell.folder / "reports").rmdir()
+    (shell.folder / "alone").rename(shell.folder / "reports")
+
+    assert join(shell, "arm64").status == 0
+    both = join(shell)
+    assert both.status == 3
+    assert "arm64: pass: " in both.out
+    assert "desk: reports/megtrim-report._desk: the build job left no result" in both.out
+
+
+def test_a_run_that_ended_early_ends_it_as_it_did(shell: Shell) -> None:
+    """With what it said."""
+    leave(shell, "arm64", failing())
+    folder = shell.folder / "reports" / "megtrim-report._desk"
+    folder.mkdir(parents=True)
+    ending = EarlyExit(config="megtrim.yaml#desk", exit=2, message="no compiler", hint="")
+    (folder / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
+    answer = join(shell)
+
+    assert answer.status == 2
+    assert answer.out.splitlines()[1] == "desk: no compiler"
+    assert "no compiler" in comment(shell.folder)
+
+
+def test_a_verdict_of_another_configuration_is_refused(shell: Shell) -> None:
+    """Two artifacts may have been swapped."""
+    leave(shell, "arm64", passing())
+    leave(shell, "desk", passing(), config="megtrim.yaml#arm64")
+    answer = join(shell)
+
+    assert answer.status == 2
+    assert "is of the configuration megtrim.yaml#arm64, expected one of" in answer.out
+
+
+def test_no_names_are_no_pass(shell: Shell) -> None:
+    """An empty list would be green."""
+    assert join(shell, " ").status == 2
+
+
+def test_the_comment_is_published_and_one_alone_need_not_be(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page that was left is the job's summary."""
+    leave(shell, "arm64", passing())
+    assert join(shell, "arm64").status == 0
+    summary = shell.folder / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    answer = shell("ci", "github", "publish", "report", "--no-comment")
+
+    assert answer.status == 0
+    assert comment(shell.folder) in summary.read_text(encoding="utf-8")

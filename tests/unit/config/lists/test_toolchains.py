@@ -1,0 +1,170 @@
+"""Several toolchains in one file: each is a configuration like that of a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.config.load import list_toolchains
+from megtrim.config.model import Budget, Config
+from megtrim.config.scenarios import all_scenarios
+from megtrim.config.yaml.problems import ConfigError
+from unit.config.support import ENGINE, SMALL, load
+
+TOOLCHAINS = """\
+toolchains:
+  - {name: phone, kind: ndk, api: 30, trim: {relocations: relr}, baseline: phone.json}
+  - name: desk
+    kind: host
+"""
+TEXT = """\
+classes:
+  - {name: a55, qemu_cpu: cortex-a55, toolchains: [phone]}
+  - {name: any, toolchains: [desk]}
+devices:
+  - {name: pixel, kind: adb, serial: A1, class: a55, toolchains: [phone]}
+models:
+  - {name: small, file: m.mge, toolchains: [phone], scenarios: [{name: s}]}
+  - name: m
+    file: m.mge
+    scenarios:
+      - {name: quick, toolchains: [phone]}
+      - {name: many, threads: [1, 4]}
+      - {name: last, args: [--cpu, --iter, 2], toolchains: [desk]}
+trim: {optimize: size}
+budgets:
+  - {artifact: load_and_run, max: 1 MiB, toolchains: [phone]}
+  - {artifact: load_and_run, max: 2 MiB, toolchains: [desk]}
+"""
+WHOLE = ENGINE + TOOLCHAINS + TEXT
+
+
+def names(config: Config) -> list[str]:
+    """Return the ids of its scenarios."""
+    return [each.id for each in all_scenarios(config)]
+
+
+def test_each_toolchain_has_what_is_for_it(tmp_path: Path) -> None:
+    """Its own compiler, trim, baseline, budget and keep set; all else is said once."""
+    phone = load(tmp_path, WHOLE, "phone").config
+    desk = load(tmp_path, WHOLE, "desk").config
+
+    assert (phone.toolchain.kind, phone.toolchain.api, desk.toolchain.kind) == ("ndk", 30, "host")
+    assert (phone.trim.relocations, phone.trim.optimize) == ("relr", "none")
+    assert (desk.trim.relocations, desk.trim.optimize) == (None, "size")
+    assert (str(phone.baseline), desk.baseline) == ("phone.json", None)
+    assert names(phone) == [
+        *("small/s@a55", "m/quick@a55"),
+        *("m/many-threads-1@a55", "m/many-threads-4@a55"),
+    ]
+    assert names(desk) == ["m/many-threads-1@any", "m/many-threads-4@any", "m/last@any"]
+    assert [each.name for each in phone.devices] == ["pixel"]
+    assert [(each.name, each.kind) for each in desk.devices] == [("auto", "auto")]
+    assert [each.max_bytes for each in (*phone.budgets, *desk.budgets)] == [1 << 20, 2 << 20]
+    assert str(phone.keep_set) == "megtrim/keepset/phone"
+
+
+def test_it_is_as_in_a_file_of_its_own(tmp_path: Path) -> None:
+    """What a digest is made of has no trace of the others."""
+    one = load(tmp_path, SMALL + "toolchain: {kind: zig}\nkeep_set: megtrim/keepset/b\n")
+    several = load(tmp_path, SMALL + "toolchains: [{name: a}, {name: b, kind: zig}]\n", "b")
+
+    assert several.config.model_copy(update={"toolchains": ()}) == one.config
+    assert several.path == one.path
+    given = {"artifact": "x", "max": 1}
+    limited = Budget.model_validate(given | {"toolchains": ["b"]})
+    assert limited.model_dump_json() == Budget.model_validate(given).model_dump_json()
+
+
+def test_places_are_those_of_the_file(tmp_path: Path) -> None:
+    """Behind what is left out, too, and for whoever edits it."""
+    desk = load(tmp_path, WHOLE, "desk")
+
+    assert desk.line("toolchain", "kind") == 6
+    assert desk.show_key("toolchain", "kind") == "toolchains[1].kind"
+    assert desk.show_key("models", 0, "scenarios", 2) == "models[1].scenarios[2]"
+    assert desk.line("models", 0, "scenarios", 2, "args") == 19
+    assert desk.source("budgets", 0)[1] == ("budgets", 1)
+    phone = load(tmp_path, WHOLE, "phone")
+    assert phone.show_key("trim", "relocations") == "toolchains[0].trim.relocations"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("kind: host", "kind: hosted", ":6: toolchains[1].kind: found 'hosted'"),
+        ("--iter, 2", "--input, x", ":19: models[1].scenarios[2].args[1]: found '--input'"),
+        ("name: last", "name: many-threads-4", ":19: models[1].scenarios[2].name: found"),
+        ("max: 2 MiB", "max: 2 MB2", ":23: budgets[1].max: found"),
+        (
+            "trim: {optimize: size}",
+            "trim: {relocations: relr}",
+            ":20: trim.relocations: found 'relr' with a toolchain of kind host",
+        ),
+        ("[desk]}\ntrim", "[dekc]}\ntrim", "found 'dekc', expected phone or desk (did you mean"),
+        (
+            "kind: host",
+            "kind: host\n  - name: phone",
+            ":7: toolchains[2].name: found 'phone' a sec",
+        ),
+        ("kind: host", "kind: host\ntoolchain: {kind: zig}", ":7: toolchain: found a key of one"),
+    ],
+)
+def test_a_mistake_is_reported_once_where_it_is(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    """As if there were no other toolchain."""
+    assert old in WHOLE
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, WHOLE.replace(old, new), "desk")
+
+    assert expected in caught.value.message
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "found", "expected"),
+    [
+        ("", "no choice of one", "--config {0}#phone or {0}#desk"),
+        ("desc", "no 'desc'", "phone or desk (did you mean desk?)"),
+    ],
+)
+def test_a_file_with_several_is_used_with_one(
+    tmp_path: Path, toolchain: str, found: str, expected: str
+) -> None:
+    """Whoever forgets is shown what to type."""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, WHOLE, toolchain)
+
+    file = str(tmp_path / "megtrim.yaml")
+    expected = expected.format(file)
+    assert caught.value.message == f"{file}:3: toolchains: found {found}, expected {expected}"
+
+
+def test_a_file_with_one_has_no_choice(tmp_path: Path) -> None:
+    """It is a slip, and would else make names that no other run has."""
+    with pytest.raises(ConfigError, match="found no toolchains, of which 'desk' was chosen"):
+        load(tmp_path, SMALL, "desk")
+    with pytest.raises(ConfigError, match=r"found 'desk', expected no such key"):
+        load(tmp_path, SMALL + "budgets: [{artifact: load_and_run, max: 5, toolchains: [desk]}]\n")
+
+
+def test_a_toolchain_without_a_model_is_refused(tmp_path: Path) -> None:
+    """There would be nothing to trim for."""
+    alone = SMALL.replace("name: s", "{name: s, toolchains: [b]}")
+    with pytest.raises(ConfigError, match="models: found an empty list"):
+        load(tmp_path, alone + "toolchains: [{name: a}, {name: b}]\n", "a")
+
+
+def test_the_toolchains_of_a_file_are_listed(tmp_path: Path) -> None:
+    """None where there is nothing to choose; what cannot be read is reported when it is loaded."""
+    load(tmp_path, WHOLE, "desk")
+    file = tmp_path / "megtrim.yaml"
+
+    assert list_toolchains(file) == ("phone", "desk")
+    assert list_toolchains(Path(f"{file}#desk")) == ()
+    assert list_toolchains(tmp_path / "other.yaml") == ()
+    for text in (SMALL, "[", "toolchains: 5"):
+        file.write_text(text, encoding="utf-8")
+        assert list_toolchains(file) == ()

@@ -1,0 +1,88 @@
+"""One comment of several toolchains."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.report import comment
+from megtrim.report.joint.comment import ToolchainReport, find_worst, render
+from megtrim.verdict.model import Verdict
+from unit.verdict.examples import failing, hostile, passing, unverified
+
+
+def report(name: str, verdict: Verdict | None, page: str = "its page") -> ToolchainReport:
+    """Return what a toolchain's run left."""
+    return ToolchainReport(name=name, verdict=verdict, page=page)
+
+
+def test_each_toolchain_has_a_row_and_its_page() -> None:
+    """The worst is in the title, and its page comes first."""
+    text = render(
+        "app",
+        "megtrim.yaml",
+        [report("arm64", passing(), "fine"), report("x86-64", failing(), "bad")],
+    )
+    lines = text.splitlines()
+
+    assert lines[0] == "## ❌ megtrim: fail for `app`: `x86-64`, the worst of 2 toolchains"
+    rows = [line for line in lines if line.startswith("| `")]
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| `arm64`", "✅ pass"],
+        ["| `x86-64`", "❌ fail"],
+    ]
+    assert "❌ fail: `" in rows[1]
+    assert text.index("bad") < text.index("fine")
+
+
+def test_all_that_pass_are_one_pass() -> None:
+    """Nothing is worse."""
+    text = render("app", "megtrim.yaml", [report("a", passing()), report("b", passing())])
+
+    assert text.splitlines()[0] == "## ✅ megtrim: pass for `app`"
+    elsewhere = render("app", "apps/megtrim.yaml", [report("a", passing())])
+    assert elsewhere.splitlines()[0] == "## ✅ megtrim: pass for `app` (`apps/megtrim.yaml`)"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worst"),
+    [
+        ((passing(), None), "b"),
+        ((unverified(), None), "b"),
+        ((None, failing()), "b"),
+        ((passing(), unverified()), "b"),
+        ((failing(), failing()), "a"),
+    ],
+)
+def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], worst: str) -> None:
+    """A run without a verdict is worse than all but a failure."""
+    found = [report(name, verdict) for name, verdict in zip("ab", verdicts, strict=True)]
+
+    assert find_worst(found).name == worst
+
+
+def test_a_run_without_a_verdict_says_so() -> None:
+    """Nothing is known of it, which is red."""
+    text = render("app", "megtrim.yaml", [report("arm64", None, "how it ended")])
+
+    assert text.startswith("## ❌ megtrim: no verdict for `app`")
+    assert "| `arm64` | ❌ no verdict |" in text
+    assert "how it ended" in text
+
+
+def test_it_fits_a_comment() -> None:
+    """What needs a person is there; what has no room is named."""
+    page = "x" * 30_000
+    found = [report(f"t{number}", passing(), page) for number in range(3)]
+    text = render("app", "megtrim.yaml", [*found, report("red", failing(), page)])
+
+    assert len(text.encode()) <= comment.LIMIT
+    assert text.index("<summary><code>red") < text.index("<summary><code>t0")
+    assert "*Left out, because a comment is bounded: `t1`, `t2`." in text
+
+
+def test_hostile_names_stay_text() -> None:
+    """As in the comment of one."""
+    text = render("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
+
+    assert "@a <b>`" in text.splitlines()[0]
+    assert "<script" not in text
