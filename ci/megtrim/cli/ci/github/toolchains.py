@@ -11,7 +11,8 @@ from megtrim.cli.ci.gate import read_ending, read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import REPORT_ARTIFACT
-from megtrim.cli.session.job_summary import COMMENT_FILE, name_project, read_page
+from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
+from megtrim.cli.session.origin import read_event_origin
 from megtrim.config_id import DEFAULT_CONFIG, choose, split, suffix_of
 from megtrim.errors import InputError, MegtrimError, worst_exit_code
 from megtrim.evidence import limits
@@ -60,7 +61,6 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
         msg = "--names: found nothing, expected names of toolchains"
         raise InputError(msg, hint="name them as the file does, separated by spaces")
     env = open_processes().env
-    repository = env.get("GITHUB_REPOSITORY", "")
     codes, found = [], []
     for name in names.split():
         chosen = choose(config, name)
@@ -68,12 +68,13 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
         report = _find_report(reports, artifact, chosen)
         code, verdict = _judge(report, chosen)
         links = Links(artifact=artifact)
-        page = read_page(report, config=chosen, links=links, repository=repository)
+        known = read_event_origin(env, chosen)
+        page = read_page(report, config=chosen, links=links, known=known)
         if verdict is not None:
-            verdict = name_project(verdict, config, repository)
+            verdict = confirm_origin(verdict, known)
         codes.append(code)
         found.append(ToolchainReport(name=name, verdict=verdict, page=page.text))
-    project = next((each.verdict.project for each in found if each.verdict), config)
+    project = next((each.verdict.origin.project for each in found if each.verdict), config)
     write_atomically(folder / COMMENT_FILE, render(project, config, found))
     worst = find_worst(found).verdict
     write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
