@@ -207,8 +207,12 @@ def test_every_key_of_the_configuration_is_in_it() -> None:
         ".".join(each for each in fact.name.split(".") if not each.isdigit()) for fact in CONFIG
     }
 
-    assert sorted({*leaves(Config)} - rows - TIES.keys()) == []
-    assert sorted((rows | TIES.keys()) - {*leaves(Config)} - rows.intersection(branches())) == []
+    keys = {*leaves(Config)}
+    # The reader puts the chosen toolchain in the place of `toolchain`: no stage sees the list.
+    chosen = {key for key in keys if "toolchains" in key.split(".")}
+
+    assert sorted(keys - chosen - rows - TIES.keys()) == []
+    assert sorted((rows | TIES.keys()) - keys - rows.intersection(branches())) == []
 
 
 def branches() -> set[str]:

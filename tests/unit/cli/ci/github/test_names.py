@@ -22,7 +22,7 @@ from unit.cli.ci.github.job import Job
         ),
         (
             "megtrim.yaml#arm64",
-            {"suffix": "._arm64", "infix": "._arm64."},
+            {"suffix": "._arm64", "infix": "._arm64.", "release": ""},
             "megtrim.yaml#arm64: _arm64",
         ),
     ],
