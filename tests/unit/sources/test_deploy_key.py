@@ -84,7 +84,7 @@ def test_a_server_without_its_host_key_gets_nothing(
     assert "engine-host-keys" in caught.value.hint
 
 
-def test_a_server_that_is_away_is_told_by_what_ssh_said(tmp_path: Path) -> None:
+def test_a_server_that_is_away_shows_what_ssh_said(tmp_path: Path) -> None:
     """Git's own last lines ask for access rights, and no one is at fault."""
     repository = SourceRepository(tmp_path / "project", PROCESSES)
     repository.make()
