@@ -703,6 +703,16 @@ def test_private_sources_are_in_no_log_that_is_kept() -> None:
     assert set(kept) == {"${{ !cancelled() && steps.sources.outputs.private != 'true' }}"}
 
 
+def test_no_base_is_built_if_sources_are_missing() -> None:
+    """Whether they are private is known only when all were fetched."""
+    steps = workflow("size-check").jobs["build"]["steps"]
+    (found,) = (step for step in steps if step.get("id") == "baseline")
+    (rebuilt,) = (step for step in steps if "baseline rebuild" in step.get("run", ""))
+
+    assert found["if"] == "steps.sources.outcome == 'success'"
+    assert rebuilt["if"] == "steps.baseline.outputs.rebuild != ''"
+
+
 def test_what_is_trusted_is_the_commit_that_the_change_enters() -> None:
     """And no more of it than says where submodules come from."""
     (trusted,) = (step for _, step in action("sources").steps() if "uses" in step)

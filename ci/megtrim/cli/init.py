@@ -19,7 +19,15 @@ from megtrim.cli.session.starter import write_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.workflow_templates import CALLED, Callers, Kit, Provision, name_check, workflows
+from megtrim.config.workflow_templates import (
+    CALLED,
+    RELEASE,
+    Callers,
+    Kit,
+    Provision,
+    name_check,
+    workflows,
+)
 from megtrim.config_id import DEFAULT_CONFIG, choose, split
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
@@ -117,10 +125,11 @@ def init(
     if release and callers.toolchains:
         msg = f"--release: {config} has several toolchains, and a release is of one"
         raise InputError(msg, hint="choose one: --config FILE#NAME")
-    for written in _write_callers(callers, top):
+    checked = _find_checked(callers, top)
+    for written in _write_callers(callers, top, checked):
         show(f"wrote {written}")
     given = "" if str(config) == DEFAULT_CONFIG else f" --config {config}"
-    required = name_check(callers.config)
+    required = name_check(checked)
     show(f'next: megtrim trim{given}, commit, and require the check "{required}"')
     return EXIT_PASS
 
@@ -177,24 +186,57 @@ def _provide(wanted: ToolchainConfig) -> Provision:
     )
 
 
-def _write_callers(callers: Callers, top: Path) -> Iterator[Path]:
+def _find_checked(callers: Callers, top: Path) -> str:
+    """Return the configuration whose callers check this one: itself, or the file that it is in.
+
+    The callers of all toolchains of a file check each of them, but none of them makes releases.
+    """
+    folder = (top / RELEASE).parent
+    if callers.releases and _find_caller(_as_leg(callers.config), folder, ()):
+        return split(callers.config)[0]
+    return callers.config
+
+
+def _write_callers(callers: Callers, top: Path, checked: str) -> Iterator[Path]:
     """Write the files that the repository needs, and yield their paths; nothing is overwritten."""
     texts = {top / path: text for path, text in workflows(callers).items()}
-    _expect_only_callers(callers.config, [*texts])
+    if checked == callers.config:
+        _expect_only_callers(callers.config, (top / RELEASE).parent, [*texts])
+    else:
+        own = Path(RELEASE).stem
+        texts = {path: text for path, text in texts.items() if path.name.startswith(own)}
     hint = "edit it, or remove it and run this again"
     for path, text in find_missing(texts, hint=hint).items():
         write_atomically(path, text)
         yield path
 
 
-def _expect_only_callers(config: str, own: Sequence[Path]) -> None:
-    """Refuse a second set of workflows for one configuration: both would write its comment."""
-    given = re.compile(rf"\bconfig: {re.escape(config)}[,}}\s]")
-    for path in sorted({*own[0].parent.glob("*.y*ml")} - {*own}):
+def _expect_only_callers(config: str, folder: Path, own: Sequence[Path]) -> None:
+    """Refuse a second set of workflows for one configuration.
+
+    Both would write its comment, and end each other's jobs.
+    """
+    alone = rf"{re.escape(config)}[,}}\s]"
+    path = _find_caller(rf"(?:{alone}|{_as_leg(config)})", folder, own)
+    if path is not None:
+        msg = f"{path} calls the kit for {config} already"
+        raise InputError(msg, hint="keep it, or remove it and run this again")
+
+
+def _as_leg(config: str) -> str:
+    """Return a pattern for how a caller of all toolchains of a file names one; of others none."""
+    file, toolchain = split(config)
+    return rf'"{re.escape(choose(file, ""))}\$' if toolchain else "(?!)"
+
+
+def _find_caller(config: str, folder: Path, own: Sequence[Path]) -> Path | None:
+    """Return a workflow, not one of our own, that calls the kit for what fits the pattern."""
+    given = re.compile(rf"\bconfig: {config}")
+    for path in sorted({*folder.glob("*.y*ml")} - {*own}):
         text = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
         if given.search(text) and any(f"/{name}@" in text for name in CALLED):
-            msg = f"{path} calls the kit for {config} already"
-            raise InputError(msg, hint="keep it, or remove it and run this again")
+            return path
+    return None
 
 
 def _in_image(toolchain: ToolchainConfig) -> bool:

@@ -48,22 +48,22 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.report.joint import table as joint_table
 from megtrim.store import Store, write_atomically
-from megtrim.verdict.model import parse_verdict
+from megtrim.verdict.model import Verdict, parse_verdict
 
 _HINT = "trim it again"
 
 
-def _summarize(folders: Mapping[str, Path]) -> str:
+def _summarize(folders: Mapping[str, Path | None]) -> str:
     """Return one table of all toolchains, by their folders of results."""
-    files = {name: out / FINAL_FOLDER / VERDICT_FILE for name, out in folders.items()}
-    return joint_table.render(
-        {
-            name: parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
-            if file.is_file()
-            else None
-            for name, file in files.items()
-        }
-    )
+    return joint_table.render({name: _read_final(out) for name, out in folders.items()})
+
+
+def _read_final(out: Path | None) -> Verdict | None:
+    """Return the verdict that a trim left; None if it ended before one."""
+    file = None if out is None else out / FINAL_FOLDER / VERDICT_FILE
+    if file is None or not file.is_file():
+        return None
+    return parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
 
 
 @click.command(

@@ -40,6 +40,7 @@ _PROPERTY_BYTES = 60
 """More than the tag of a property that says what a suite is of, without its value."""
 _LEAST_TIME_S = 0.001
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_UNKNOWN = Origin()
 
 _STAGES = {
     CheckKind.BUILD: "build",
@@ -93,7 +94,7 @@ def render(verdict: Verdict) -> str:
     return _document(cases, verdict.invocation.config, origin, numbers)
 
 
-def render_ending(ending: EarlyExit) -> str:
+def render_ending(ending: EarlyExit, origin: Origin = _UNKNOWN) -> str:
     """Return the document of a run that ended before a verdict: one case that did not pass."""
     message = one_line(ending.message) or _NO_VERDICT
     product = ending.exit == ProductFailure.exit_code
@@ -108,7 +109,7 @@ def render_ending(ending: EarlyExit) -> str:
         line=0,
         time_s=_LEAST_TIME_S,
     )
-    return _document([case], ending.config, _NOTHING)
+    return _document([case], ending.config, _origin_properties(origin))
 
 
 def _origin_properties(origin: Origin) -> Mapping[str, str]:

@@ -45,6 +45,12 @@ _REFUSALS = (
     *("Permission denied", _UNKNOWN_HOST),
 )
 """What git and its servers answer if there is no such repository or commit for us."""
+_ADVICE = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+"""What git adds to whatever ssh said, also where no one was asked for any rights."""
 _LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
 
 
@@ -180,9 +186,10 @@ class SourceRepository:
 def _make_failure(
     url: RepositoryUrl, commit: str, said: str, *, timed_out: bool, keyed: bool
 ) -> InputError | InfrastructureFailure:
-    lines = said.strip().splitlines() or ["no message"]
+    lines = [line for line in said.splitlines() if line.strip() and line not in _ADVICE]
     refused = (line for line in lines if any(word in line for word in _REFUSALS))
-    reason = "no answer in time" if timed_out else next(refused, lines[-1])
+    last = lines[-1] if lines else "no message"
+    reason = "no answer in time" if timed_out else next(refused, last)
     msg = f"{url} cannot be fetched at {commit[:12]}: {reason[:300]}"
     if timed_out or not any(word in said for word in _REFUSALS):
         return InfrastructureFailure(msg, hint="run the job again")

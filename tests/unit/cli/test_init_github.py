@@ -269,8 +269,8 @@ def test_a_tag_that_no_recipe_makes_is_refused(team: Shell) -> None:
     )
 
 
-def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None:
-    """What each needs is given to its leg; one that is chosen has callers of its own."""
+def write_several(team: Shell) -> None:
+    """Write a configuration with two toolchains."""
     assert team("init", "tiny-vgg.sample").status == 0
     file = team.folder / "megtrim.yaml"
     text = file.read_text(encoding="utf-8")
@@ -278,10 +278,13 @@ def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None
     assert "toolchain:\n  kind: auto\n" in text
     file.write_text(text.replace("toolchain:\n  kind: auto\n", several), encoding="utf-8")
 
-    answer = team("init", *KIT)
-    chosen = team("init", "-c", "megtrim.yaml#desk", *KIT)
 
-    assert (answer.status, chosen.status) == (0, 0), answer.err + chosen.err
+def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None:
+    """What each needs is given to its leg."""
+    write_several(team)
+    answer = team("init", *KIT)
+
+    assert answer.status == 0, answer.err
     assert answer.out.splitlines()[-1] == (
         'next: megtrim trim, commit, and require the check "size / verdict"'
     )
@@ -293,6 +296,14 @@ def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None
     refresh = given(team.folder, WRITTEN[1])
     assert refresh["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
     assert refresh["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
+
+
+def test_one_of_several_toolchains_may_have_callers_of_its_own(team: Shell) -> None:
+    """Where the others have none."""
+    write_several(team)
+    chosen = team("init", "-c", "megtrim.yaml#desk", *KIT)
+
+    assert chosen.status == 0, chosen.err
     own = given(team.folder, ".github/workflows/megtrim-refresh._desk.yml")
     assert own == {
         "config": "megtrim.yaml#desk",
@@ -301,3 +312,22 @@ def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None
         "size-check": "megtrim._desk.yml",
     }
     assert "size _desk / verdict" in chosen.out
+
+
+def test_a_toolchain_that_is_checked_with_all_others_gets_no_second_check(team: Shell) -> None:
+    """Jobs of one configuration end each other; releases are made by no other caller."""
+    write_several(team)
+    assert team("init", *KIT).status == 0
+    before = {*(team.folder / ".github/workflows").iterdir()}
+
+    refused = team("init", "-c", "megtrim.yaml#desk", *KIT)
+    release = team("init", "-c", "megtrim.yaml#desk", *KIT, "--release")
+
+    assert refused.status == 2
+    calls = "-night.yml calls the kit for megtrim.yaml#desk already"
+    assert refused.err.splitlines()[0].endswith(calls)
+    assert release.status == 0, release.err
+    assert release.out.splitlines()[-1].endswith('require the check "size / verdict"')
+    (name,) = {*(team.folder / ".github/workflows").iterdir()} - before
+    assert name.name == "megtrim-release._desk.yml"
+    assert team("init", *KIT).status == 0

@@ -17,7 +17,7 @@ from junitparser import JUnitXml
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report import junit
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.model import Check, Origin, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus, decide
 from unit.verdict.examples import (
     RESNET,
@@ -388,6 +388,15 @@ def test_an_ending_before_the_verdict_is_not_green(status: int, tag: str, kind: 
     (suite,) = JUnitXml.fromstring(text.encode())
     totals = (suite.tests, suite.failures, suite.errors)
     assert totals == (1, int(tag == "failure"), int(tag == "error"))
+
+
+def test_an_ending_says_what_it_is_of() -> None:
+    """As far as the job that reports it knows."""
+    origin = Origin(project="vision", commit="1" * 40, pull_request=17)
+    text = junit.render_ending(EarlyExit(exit=3, message="no phone", hint=""), origin)
+    found = {each.get("name"): each.get("value") for each in ET.fromstring(text).iter("property")}
+
+    assert found == {"project": "vision", "commit": "1" * 40, "pull_request": "17"}
 
 
 def test_an_ending_without_words_is_reported_all_the_same() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
+from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.process import ProcessRunner
 from megtrim.sources import deploy_key
 from megtrim.sources.deploy_key import KNOWN_HOSTS, by_ssh, check_host_keys, hold, is_deploy_key
@@ -82,6 +82,17 @@ def test_a_server_without_its_host_key_gets_nothing(
     with pytest.raises(InputError, match="Host key verification failed") as caught:
         fetch(tmp_path, sshd, private_key(sshd.folder / "user key"), wrong + port)
     assert "engine-host-keys" in caught.value.hint
+
+
+def test_a_server_that_is_away_shows_what_ssh_said(tmp_path: Path) -> None:
+    """Git's own last lines ask for access rights, and no one is at fault."""
+    repository = SourceRepository(tmp_path / "project", PROCESSES)
+    repository.make()
+    key = private_key(new_key(PROCESSES, tmp_path / "key"))
+    url = parse_project_url("https://127.0.0.1/acme/engine")
+
+    with pytest.raises(InfrastructureFailure, match=r": ssh: connect to host .* refused\n"):
+        repository.fetch(url, "1" * 40, key=key, host_keys="[127.0.0.1]:1 ssh-ed25519 AAAA\n")
 
 
 def test_a_key_with_a_passphrase_is_refused(tmp_path: Path) -> None:

@@ -105,7 +105,12 @@ def fetch(
         _fetch(request, config, submodules)
     except MegtrimError as error:
         if out is not None:
-            ending = EarlyExit(exit=error.exit_code, message=error.message, hint=error.hint)
+            ending = EarlyExit(
+                config=str(Path(config)),
+                exit=error.exit_code,
+                message=error.message,
+                hint=error.hint,
+            )
             with suppress(InfrastructureFailure):  # the error itself matters more
                 leave_ending(ending, out / FINAL_FOLDER)
         raise

@@ -22,6 +22,7 @@ from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.units import parse_duration
 from megtrim.config.yaml.problems import closest
+from megtrim.config_id import split
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
@@ -82,7 +83,8 @@ def tune_flags(
     --fitting. Who is surely slower leaves; who computes something else does not start. The winner
     meets the baseline, the recipes and that choice once more.
     """
-    session = open_session(Options(**options))
+    called = Options(**options)
+    session = open_session(called)
     chosen = choose_scenario(scenario, session)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
@@ -95,14 +97,16 @@ def tune_flags(
     if write:
         expect_free(loaded, field, name)
     result = _race(field, budget_s, session)
-    tuned = make_tuned(result.winner, field, own_flags(chosen, session), loaded, name)
+    own = own_flags(chosen, session)
+    _, toolchain = split(str(called.config))
+    tuned = make_tuned(result.winner, field, own, loaded, name, toolchain=toolchain)
     if as_json:
         show(json.dumps(list_facts(chosen.id, result, tuned), indent=1))
     else:
         show(describe_result(chosen.id, result, tuned))
     if write and result.winner.name != BASELINE:
         file, edited = add(loaded, tuned)
-        keep_winner(loaded.path, (file, edited), tuned, result)
+        keep_winner(called.config, (file, edited), tuned, result)
         session.services.console.say(f"added to {file}: trace and verify it with megtrim trim")
     return EXIT_PASS
 
@@ -139,7 +143,10 @@ def choose_scenario(text: str, session: Session) -> Scenario:
 def keep_winner(
     config: Path, edited: tuple[Path, bytes], tuned: TunedScenario, result: TuneResult
 ) -> None:
-    """Write the files, then the one that names them; a mistake leaves it as it was."""
+    """Write the files, then the one that names them; a mistake leaves it as it was.
+
+    ``config`` is as it was given, with the toolchain that was chosen.
+    """
     file, content = edited
     before = file.read_text(encoding="utf-8") if file.exists() else None
     made = ((tuned.dumped_model, result.dumped_model), (tuned.algo_cache, result.algo_cache))

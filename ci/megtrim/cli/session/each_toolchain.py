@@ -35,12 +35,13 @@ _OF_ONE = {
 
 
 def each_toolchain(
-    summarize: Callable[[Mapping[str, Path]], str] | None = None,
+    summarize: Callable[[Mapping[str, Path | None]], str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a command without a choice of a toolchain do its work for each; it ends with the worst.
 
     A mistake in the file is reported for all at once, before anything else. ``summarize`` takes the
-    folder of results of each toolchain, and returns what is printed last.
+    folder of results of each toolchain, None for one that an error ended, whose results are those
+    of an earlier run; it returns what is printed last.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,11 +54,14 @@ def each_toolchain(
             of_each = {name: _values_of(name, values) for name in names}
             console = Console(sys.stderr, quiet=values.get("quiet", False))
             codes = []
+            folders: dict[str, Path | None] = {}
             for number, (name, own) in enumerate(of_each.items(), 1):
                 console.say(f"toolchain  {name}, {number} of {len(names)}")
-                codes.append(_attempt(command, own))
+                code, ended = _attempt(command, own)
+                codes.append(code)
+                folders[name] = own.get("out") if ended else None
             if summarize is not None:
-                show(summarize({name: own["out"] for name, own in of_each.items()}))
+                show(summarize(folders))
             return worst_exit_code(codes)
 
         return work
@@ -93,16 +97,18 @@ def _values_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
     return values | own | folders
 
 
-def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> int:
-    """Return the exit status for one toolchain; what ends it does not end the others."""
+def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> tuple[int, bool]:
+    """Return the exit status for one toolchain, and whether the command came to its end.
+
+    What ends it does not end the others.
+    """
     above = click.get_current_context()
     try:
         # A context of its own: what the command leaves to its end, such as a heartbeat, ends here.
         with click.Context(above.command, info_name=above.info_name, parent=above):
-            status: int = command(**values)
-            return status
+            return command(**values), True
     except Interrupted:
         raise
     except MegtrimError as error:
         click.echo(f"megtrim: {error}", err=True)
-        return error.exit_code
+        return error.exit_code, False

@@ -54,11 +54,19 @@ def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Orig
         project=_name_project(processes.env, remote) or top.name,
         config=str(prefix / name),
         commit=commit,
-        committed_at=datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        committed_at=_show_time(seconds),
         changed=bool(ask(*status, "--", ".")),
         pull_request=_pull_request(processes.env),
         megtrim=alone.megtrim,
     )
+
+
+def _show_time(seconds: str) -> str:
+    """Return a commit's time; empty for one of no calendar: whoever commits may write anything."""
+    try:
+        return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (OSError, OverflowError, ValueError):
+        return ""
 
 
 def read_event_origin(env: Mapping[str, str], config: str) -> Origin:

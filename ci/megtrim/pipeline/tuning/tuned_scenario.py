@@ -26,8 +26,8 @@ from megtrim.perf.experiments.situation import choose_backend
 from megtrim.pipeline.tuning.field import Field
 
 FOLDER = PurePosixPath("megtrim/tuned")
-"""Of models and caches, next to the configuration."""
-_REPLACED = ("name", "args", "fast_run", "algo_cache")
+"""Of models and caches, next to the configuration; several toolchains have a folder each in it."""
+_REPLACED = ("name", "args", "fast_run", "algo_cache", "toolchains")
 _COUNTS = ("iter", "warmup_iter")
 
 
@@ -45,17 +45,28 @@ class TunedScenario:
 
 
 def make_tuned(
-    winner: Experiment, field: Field, own: tuple[Flag, ...], loaded: LoadedConfig, name: str
+    winner: Experiment,
+    field: Field,
+    own: tuple[Flag, ...],
+    loaded: LoadedConfig,
+    name: str,
+    *,
+    toolchain: str = "",
 ) -> TunedScenario:
-    """Return the entry for a winner; ``own``: the scenario's flags."""
+    """Return the entry for a winner; ``own``: the scenario's flags.
+
+    It is for the ``toolchain`` of the file that was raced, if there are several: what another one
+    compiles has other fastest flags.
+    """
     scenario = field.scenario
     before = _find(loaded, scenario.path)
     stem = f"{scenario.model.name}-{name}"
     measured = winner.measured
     dumped = measured.model is ModelFile.DUMPED
     cached = measured.cache is not CacheUse.NONE
-    model = FOLDER / f"{stem}{Path(scenario.model.file).suffix}" if dumped else None
-    cache = FOLDER / f"{stem}.algo.cache" if cached else None
+    folder = FOLDER / toolchain
+    model = folder / f"{stem}{Path(scenario.model.file).suffix}" if dumped else None
+    cache = folder / f"{stem}.algo.cache" if cached else None
     flags = list_flags(
         measured,
         field.situation.dialect,
@@ -71,6 +82,7 @@ def make_tuned(
         "args": list(render_flags((*flags, *field.kept, *counts), field.situation.dialect)),
         **({"fast_run": True, "algo_cache": str(cache)} if cache else {}),
         **{key: value for key, value in before.items() if key not in _REPLACED},
+        **({"toolchains": [toolchain]} if toolchain else {}),
     }
     if "threads" in item:  # there may be a list, of which this is one
         item["threads"] = scenario.settings.threads

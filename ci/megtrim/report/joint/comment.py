@@ -69,7 +69,8 @@ def render(project: str, config: str, reports: Sequence[ToolchainReport]) -> str
     worst = find_worst(reports)
     sign, _, word = worst.sign.partition(" ")
     of = f" ({code(config)})" if id_of(config) else ""
-    which = f": {code(worst.name)}, the worst of {len(reports)} toolchains" * (worst.rank < _BEST)
+    among = f", the worst of {len(reports)} toolchains" if len(reports) > 1 else ""
+    which = f": {code(worst.name)}{among}" if worst.rank < _BEST else ""
     title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
     parts = [title, bounded_table(_HEAD, [*_rows(reports)], tuple)]
     room = LIMIT - _NOTE_ROOM - sum(len(part.encode()) + 2 for part in parts)
@@ -104,7 +105,7 @@ def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
 
 def _first_to_look_at(verdict: Verdict | None) -> str:
     if verdict is None:
-        return "the run ended before a verdict"
+        return "its page below says why"
     urgent = list_urgent(verdict)
     if not urgent:
         return ""

@@ -127,7 +127,22 @@ def test_an_engine_elsewhere_is_refused(project: Project, source: str) -> None:
     assert refused.status == 2
     assert "project/trim/megtrim.yaml:2: engine.source: found" in refused.err
     ending = json.loads((project.shell.folder / "out/final/ending.json").read_text())
-    assert ending["exit"] == 2
+    assert (ending["exit"], ending["config"]) == (2, "trim/megtrim.yaml")
+
+
+def test_a_server_that_is_away_is_reported_as_that(project: Project) -> None:
+    """The verdict of any configuration says so, and calls it no mistake of the project's."""
+    links = {ENGINE: ("https://127.0.0.1:1/acme/MegEngine.git", project.engine)}
+    project.check_out("project", project.forge.commit("app", {"trim/megtrim.yaml": CONFIG}, links))
+    away = ("--repositories", "https://127.0.0.1:1/acme/", "--out", "out")
+    config = "./trim/megtrim.yaml#arm64"
+    assert project.fetch(*away, config=config).status == 3
+
+    join = ("ci", "evidence", "join", "--config", config, "--verdict", "out/final/verdict.json")
+    project.shell(*join, "--to", "report")
+    gate = project.shell("ci", "gate", "report")
+    assert gate.status == 3
+    assert "MegEngine.git cannot be fetched at " in gate.out
 
 
 def test_a_project_without_submodules_needs_none(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -38,6 +39,20 @@ def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
     keep_winner(file, (file, edited.encode()), TUNED, result)
     assert file.read_text("utf-8") == edited
     assert (tmp_path / CACHE).read_bytes() == b"found"
+
+
+def test_one_of_several_toolchains_keeps_its_winner(tmp_path: Path) -> None:
+    """The file is read again as it was given: without a choice it would be refused."""
+    make_field(tmp_path)
+    several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\nmodels:"
+    before = CONFIG.replace("models:", several)
+    file = tmp_path / "megtrim.yaml"
+    file.write_text(before, encoding="utf-8")
+    edited = f"{before}      - {{name: fast, args: [--cpu], toolchains: [desk]}}\n"
+    tuned = replace(TUNED, algo_cache=None)
+    chosen = tmp_path / "megtrim.yaml#desk"
+    keep_winner(chosen, (file, edited.encode()), tuned, make_result("nchw88"))
+    assert file.read_text("utf-8") == edited
 
 
 def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:

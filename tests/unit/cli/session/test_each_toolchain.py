@@ -91,6 +91,17 @@ def test_the_worst_is_the_exit_status(
     assert calls.closed == [1, 2]
 
 
+def test_what_an_earlier_run_left_is_not_summed_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A verdict that is there may be of another day; one that failed as a verdict is this one's."""
+    calls = Calls(1, InputError("there is no such model"))
+    assert calls.run(tmp_path, SEVERAL) == 2
+
+    folders = {"phone": Path("out/phone"), "desk": None}
+    assert capsys.readouterr().out == f"summary of {folders}\n"
+
+
 def test_who_interrupts_ends_all(tmp_path: Path) -> None:
     """Nothing else begins."""
     calls = Calls(Interrupted("stopped"), 0)

@@ -65,6 +65,20 @@ def test_git_knows_commit_and_date(forge: SourceForge) -> None:
     )
 
 
+def test_a_date_of_no_calendar_is_not_shown(forge: SourceForge, tmp_path: Path) -> None:
+    """Whoever commits may write any number: this one is in the year 33658."""
+    folder, _ = work_tree(forge)
+    tree = forge.git("-C", str(folder), "rev-parse", "HEAD^{tree}")
+    written = tmp_path / "commit"
+    who = "forge <forge@example.invalid> 999999999999 +0000"
+    written.write_text(f"tree {tree}\nauthor {who}\ncommitter {who}\n\nLate\n", encoding="utf-8")
+    sha = forge.git("-C", str(folder), "hash-object", "-t", "commit", "-w", str(written))
+    forge.git("-C", str(folder), "update-ref", "HEAD", sha)
+
+    found = read(folder / "megtrim.yaml")
+    assert (found.commit, found.committed_at) == (sha, "")
+
+
 def test_a_configuration_may_have_a_name_of_its_own(forge: SourceForge) -> None:
     """Its file says whether the commit holds it."""
     folder, commit = work_tree(forge)

@@ -33,9 +33,9 @@ def loaded(field: Field) -> LoadedConfig:
     return load_config(field.files.model.with_name("megtrim.yaml"))
 
 
-def make(field: Field, loaded: LoadedConfig, winner: str) -> TunedScenario:
+def make(field: Field, loaded: LoadedConfig, winner: str, toolchain: str = "") -> TunedScenario:
     (found,) = (each for each in list_candidates(X86) if each.name == winner)
-    return make_tuned(found, field, OWN, loaded, "fast")
+    return make_tuned(found, field, OWN, loaded, "fast", toolchain=toolchain)
 
 
 def read(edited: tuple[Path, bytes]) -> list[dict[str, object]]:
@@ -77,6 +77,18 @@ def test_a_dumped_model_is_a_model_of_its_own(field: Field, loaded: LoadedConfig
     assert first["name"] == "net"
     assert (second["name"], second["file"]) == ("net-fast", "megtrim/tuned/net-fast.mge")
     assert set(second) == {"name", "file", "scenarios"}
+
+
+def test_a_winner_is_for_the_toolchain_that_was_raced(field: Field, loaded: LoadedConfig) -> None:
+    """What another one compiles has other flags, and files of its own."""
+    scenario = make(field, loaded, "fuse-cache", "phone").item
+    assert scenario["toolchains"] == ["phone"]
+    assert scenario["algo_cache"] == "megtrim/tuned/phone/net-fast.algo.cache"
+
+    model = make(field, loaded, "layout-dumped-cache", "desk").item
+    assert model["file"] == "megtrim/tuned/desk/net-fast.mge"
+    (inner,) = cast("list[dict[str, object]]", model["scenarios"])
+    assert inner["toolchains"] == ["desk"]
 
 
 def test_a_recipe_is_kept_without_fake_first(field: Field, loaded: LoadedConfig) -> None:

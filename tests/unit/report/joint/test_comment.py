@@ -43,6 +43,13 @@ def test_all_that_pass_are_one_pass() -> None:
     assert elsewhere.splitlines()[0] == "## ✅ megtrim: pass for `app` (`apps/megtrim.yaml`)"
 
 
+def test_one_alone_is_the_worst_of_none() -> None:
+    """It is named, and compared with nothing."""
+    text = render("app", "megtrim.yaml", [report("arm64", failing())])
+
+    assert text.splitlines()[0] == "## ❌ megtrim: fail for `app`: `arm64`"
+
+
 @pytest.mark.parametrize(
     ("verdicts", "worst"),
     [

@@ -52,6 +52,7 @@ _ALL = (
     *(COMMENT_FILE, _REPORT_FILE, _JUNIT_FILE, _PAGE_FILE),
 )
 _HINT = "download the results of the build job again"
+_UNKNOWN = Origin()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,16 +250,16 @@ def _read_ending(left: Path, config: str) -> EarlyExit:
     )
 
 
-def leave_ending(ending: EarlyExit, to: Path) -> None:
+def leave_ending(ending: EarlyExit, to: Path, origin: Origin = _UNKNOWN) -> None:
     """Write what the gate and CI read of a run without a verdict."""
-    write_atomically(to / _JUNIT_FILE, junit.render_ending(ending))
+    write_atomically(to / _JUNIT_FILE, junit.render_ending(ending, origin))
     write_atomically(to / ENDING_FILE, dump_ending(ending))
 
 
 def _write_ending(order: JoinRequest, ending: EarlyExit, where: Links) -> None:
     """Write the report of a run without a verdict."""
     to = order.to
-    leave_ending(ending, to)
+    leave_ending(ending, to, order.origin)
     text = read_page(to, config=ending.config, links=where, known=order.origin).text
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)

@@ -20,6 +20,7 @@ from megtrim.evidence.configuration import expect_configuration
 from megtrim.github.runner import write_output
 from megtrim.report.comment import Links
 from megtrim.report.joint.comment import ToolchainReport, find_worst, render
+from megtrim.report.markup import block
 from megtrim.store import write_atomically
 from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import Verdict
@@ -66,15 +67,21 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
         chosen = choose(config, name)
         artifact = f"{REPORT_ARTIFACT}{suffix_of(chosen)}"
         report = _find_report(reports, artifact, chosen)
-        code, verdict = _judge(report, chosen)
-        links = Links(artifact=artifact)
         known = read_event_origin(env, chosen)
-        page = read_page(report, config=chosen, links=links, known=known)
+        try:
+            code, verdict = _judge(report, chosen)
+            page = read_page(report, config=chosen, links=Links(artifact=artifact), known=known)
+            text = page.text
+        except MegtrimError as error:
+            # The page of what was refused, such as another toolchain's, would speak for this one.
+            show(f"{name}: {limits.clean_line(str(error))}")
+            code, verdict, text = error.exit_code, None, block(str(error))
         if verdict is not None:
             verdict = confirm_origin(verdict, known)
         codes.append(code)
-        found.append(ToolchainReport(name=name, verdict=verdict, page=page.text))
-    project = next((each.verdict.origin.project for each in found if each.verdict), config)
+        found.append(ToolchainReport(name=name, verdict=verdict, page=text))
+    of_verdicts = (each.verdict.origin.project for each in found if each.verdict)
+    project = read_event_origin(env, config).project or next(of_verdicts, config)
     write_atomically(folder / COMMENT_FILE, render(project, config, found))
     worst = find_worst(found).verdict
     write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
@@ -96,17 +103,17 @@ def _config_of(report: Path) -> str:
 
 
 def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
-    """Return the exit status of a toolchain's gate, and its verdict if there is one."""
+    """Return the exit status of a toolchain's gate, and its verdict if there is one.
+
+    Raises MegtrimError for a report that is missing, or is not this toolchain's.
+    """
     _, name = split(chosen)
-    try:
-        verdict = read_verdict(report)
-        if verdict is not None:
-            expect_configuration("the verdict", verdict.invocation.config, chosen)
-            show(f"{name}: {verdict.verdict}: {limits.clean_line(verdict.headline)}")
-            return exit_code(verdict.verdict, verdict.unverified), verdict
-        ending = read_ending(report)
-    except MegtrimError as error:
-        show(f"{name}: {limits.clean_line(str(error))}")
-        return error.exit_code, None
+    verdict = read_verdict(report)
+    if verdict is not None:
+        expect_configuration("the verdict", verdict.invocation.config, chosen)
+        show(f"{name}: {verdict.verdict}: {limits.clean_line(verdict.headline)}")
+        return exit_code(verdict.verdict, verdict.unverified), verdict
+    ending = read_ending(report)
+    expect_configuration("the report", ending.config, chosen)
     show(f"{name}: {limits.clean_line(str(ending))}")
     return ending.exit, None

@@ -277,6 +277,17 @@ def test_a_build_that_left_nothing_is_shown(final_: Final) -> None:
     assert final_.shell("ci", "gate", "report").status == 3
 
 
+def test_a_run_without_a_verdict_says_what_it_is_of(
+    final_: Final, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishers of JUnit show no comment."""
+    monkeypatch.setenv("GITHUB_REPOSITORY", "acme/vision-app")
+    assert final_().status == 0
+
+    assert 'value="vision-app"' in final_.read("junit.xml")
+    assert "`vision-app`" in final_.read("comment.md")
+
+
 def test_the_verdict_may_be_named_by_its_folder(final_: Final) -> None:
     """With the ending looked for in it."""
     final_.verdict(to_json(passing()))

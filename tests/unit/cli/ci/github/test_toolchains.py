@@ -10,6 +10,7 @@ import pytest
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.verdict.model import Verdict, to_json
 from unit.cli.support import Answer, Shell
+from unit.github.events import environment
 from unit.verdict.examples import failing, passing, unverified
 
 
@@ -95,8 +96,38 @@ def test_a_verdict_of_another_configuration_is_refused(shell: Shell) -> None:
     leave(shell, "desk", passing(), config="megtrim.yaml#arm64")
     answer = join(shell)
 
+    refused = "is of the configuration megtrim.yaml#arm64, expected one of megtrim.yaml#desk"
     assert answer.status == 2
-    assert "is of the configuration megtrim.yaml#arm64, expected one of" in answer.out
+    assert refused in answer.out
+    _, page, _ = comment(shell.folder).split("<details><summary>")
+    assert page.startswith("<code>desk</code>: ❌ no verdict</summary>")
+    assert refused in page
+    assert "✅" not in page
+
+
+def test_an_ending_of_another_configuration_is_refused(shell: Shell) -> None:
+    """Why one run ended says nothing of the other."""
+    folder = shell.folder / "reports" / "megtrim-report._desk"
+    folder.mkdir(parents=True)
+    ending = EarlyExit(config="megtrim.yaml#arm64", exit=3, message="no phone", hint="")
+    (folder / "ending.json").write_text(dump_ending(ending), encoding="utf-8")
+    answer = join(shell, "desk")
+
+    assert answer.status == 2
+    assert "the report is of the configuration megtrim.yaml#arm64, expected" in answer.out
+    assert "no phone" not in comment(shell.folder)
+
+
+def test_a_job_names_its_project_without_any_verdict(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file's name is no name of a project."""
+    for name, value in environment(tmp_path, "pull_request").items():
+        monkeypatch.setenv(name, value)
+    assert join(shell, "desk").status == 3
+
+    title, *_ = comment(shell.folder).splitlines()
+    assert title == "## ❌ megtrim: no verdict for `phone`: `desk`"
 
 
 def test_no_names_are_no_pass(shell: Shell) -> None:
