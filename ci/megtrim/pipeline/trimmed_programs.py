@@ -13,6 +13,7 @@ from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.midout.header import LEFT_OUT
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building.variants import name_headers
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.results import (
     FunctionsKeepSetResult,
@@ -58,7 +59,12 @@ def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
     """Read the keep set that the program was made of."""
     digest = reduced.inputs.get(linking.KEEP_SET)
     if digest is None:
-        made = store.previous(Stage.HEADER, HeaderResult, task_name(HEADER))
+        made = store.previous(
+            Stage.HEADER,
+            HeaderResult,
+            task_name(HEADER),
+            fits=lambda folder: name_headers(folder).items() <= reduced.inputs.items(),
+        )
     else:
         made = store.previous(
             Stage.FUNCTIONS,

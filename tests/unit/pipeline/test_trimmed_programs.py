@@ -10,7 +10,7 @@ from megtrim.errors import InputError
 from megtrim.pipeline.trimmed_programs import read_newest
 from megtrim.store import Store
 from unit.crashes.made_programs import ID
-from unit.pipeline.made_trims import forget, trim_by_functions, trim_by_regions
+from unit.pipeline.made_trims import forget, leave_header, trim_by_functions, trim_by_regions
 
 
 @pytest.mark.parametrize("crash_ids", [False, True])
@@ -32,6 +32,15 @@ def test_a_trim_by_regions(tmp_path: Path) -> None:
 
     (program,) = made.programs
     assert (program.dropped, program.unfolded, program.trims_regions) == ((), None, True)
+
+
+def test_a_header_that_the_program_was_not_made_of(tmp_path: Path) -> None:
+    """It is newer, for a trim that has not ended."""
+    store = trim_by_regions(tmp_path)
+    before = read_newest(store).keep
+    leave_header(store)
+
+    assert read_newest(store).keep == before
 
 
 def test_without_the_unfolded_link(tmp_path: Path) -> None:
