@@ -146,7 +146,8 @@ def parse_report(data: bytes, *, source: str) -> CrashReport:
 def _lines(data: bytes) -> Iterator[str]:
     text = data[:MAX_REPORT_BYTES].decode("utf-8", "replace")
     for line in text.splitlines():
-        short = line[:_MAX_LINE]
+        # What a terminal obeys would be shown with the name of a file.
+        short = "".join(each if each.isprintable() else " " for each in line[:_MAX_LINE])
         prefix = _LOGCAT.match(short)
         yield (short[prefix.end() :] if prefix else short).strip()
 

@@ -176,6 +176,14 @@ def test_a_report_without_a_place(text: str, words: str) -> None:
         parse_report(text.encode(), source="t")
 
 
+def test_no_file_makes_a_terminal_obey() -> None:
+    """Codes of colours, of titles and of the direction of text are blanks."""
+    line = "signal 5\n#00 pc 0000000000001234  /lib/\x1b]0;a\x07b\u202ec.so (BuildId: 01234567)"
+
+    (frame,) = parse_report(line.encode(), source="t").frames
+    assert frame.file == "/lib/ ]0;a b c.so"
+
+
 def test_an_address() -> None:
     """In hexadecimal, as everything prints it."""
     assert parse_address(" 0x1A2b4 ").frames[0].pc == 0x1A2B4
