@@ -100,19 +100,19 @@ def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFin
     named, doubts = found
     findings = [_look_up_in(each, report, doubts) for each in named]
     guilty = [each for each in findings if each.cause is not CrashCause.NOT_TRIMMING]
-    told = guilty or findings
-    if len(told) == 1:
-        return told[0]
-    texts = (f"{each.program}: {each.text}" for each in told)
+    shown = guilty or findings
+    if len(shown) == 1:
+        return shown[0]
+    texts = (f"{each.program}: {each.text}" for each in shown)
     return CrashFinding(
         cause=CrashCause.CANDIDATES if guilty else CrashCause.NOT_TRIMMING,
         text="one of these was left out" if guilty else "; ".join(texts),
-        program=", ".join(each.program for each in told),
-        candidates=_unique(one for each in told for one in each.candidates),
+        program=", ".join(each.program for each in shown),
+        candidates=_unique(one for each in shown for one in each.candidates),
         why_several=tuple(
-            dict.fromkeys((_NO_FILE, *(why for each in told for why in each.why_several)))
+            dict.fromkeys((_NO_FILE, *(why for each in shown for why in each.why_several)))
         ),
-        stack=tuple(name for each in told for name in each.stack),
+        stack=tuple(name for each in shown for name in each.stack),
     )
 
 

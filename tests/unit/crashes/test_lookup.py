@@ -119,7 +119,7 @@ def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
     ],
 )
 def test_another_build_cannot_be_judged(file: str, what: str) -> None:
-    """What it lacks is not here: it may well be the fault of trimming."""
+    """What was left out of it is not known: it may well be the fault of trimming."""
     line = f"signal 5 (SIGTRAP)\n#00 pc {STUB_AT:x} {file} (BuildId: {'ff' * 20})"
     finding = look_up(parse_report(line.encode(), source="t"), [numbered()])
 
@@ -177,7 +177,7 @@ def test_an_address_may_be_of_any_program() -> None:
 
 
 def test_an_address_that_no_program_traps_at() -> None:
-    """All are told, because it is not known which one crashed."""
+    """All are named, because it is not known which one crashed."""
     finding = look_up(parse_address(hex(STAYS)), [numbered(), program(name="libapp.so")])
 
     kept = "it crashed in stays(), which was kept"
