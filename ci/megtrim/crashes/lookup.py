@@ -29,6 +29,11 @@ _TRAPS = (4, 5)
 _FOLDED = "a linker folds equal code: these share one instruction"
 _NO_BUILD_ID = "the report has no build id: it may be of another build"
 _NO_FILE = "the report does not name the file that it is of"
+_OTHER_RESULTS = "name the folder of results of that build with --out"
+_NO_SYMBOLS = (
+    "trim for arm64 or x86-64 with a toolchain that does not strip while it links, or with "
+    "trim.level: function"
+)
 _KEPT_ALIKE = "code that was kept is the same instruction, and may have trapped by itself"
 _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
@@ -56,7 +61,7 @@ class CrashCause(StrEnum):
     NOT_TRIMMING = "not trimming"
     """Nothing that was left out, unless there are doubts."""
     UNKNOWN = "unknown"
-    """It was in a build that is not here, which may lack something else."""
+    """It was in a build or program of which not enough is here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +88,17 @@ class CrashFinding:
     """Why the answer is not certain, or not only one; empty if it is."""
     stack: tuple[str, ...] = ()
     """Linkage names of remaining functions on the stack, innermost first."""
+    hint: str = ""
+    """What would make it known, if the cause is not."""
 
 
-def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFinding:
-    """Return what the crash was. ``programs`` are those of one trim, at least one."""
+def look_up(
+    report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str] = ()
+) -> CrashFinding:
+    """Return what the crash was. ``programs`` are those of one trim, at least one.
+
+    ``nameless`` are others of this trim, of which there are no symbols.
+    """
     if report.signal is not None and report.signal not in _TRAPS:
         name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
         what = f"signal {report.signal}{f' ({name})' if name else ''}"
@@ -94,7 +106,7 @@ def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFin
             f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL"
         )
     file, build_id = mapped_file(report.frames[0], report)
-    found = _choose(file, build_id, programs)
+    found = _choose(file, build_id, programs, nameless)
     if isinstance(found, CrashFinding):
         return found
     named, doubts = found
@@ -117,7 +129,7 @@ def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFin
 
 
 def _choose(
-    file: str, build_id: str, programs: Sequence[TrimmedProgram]
+    file: str, build_id: str, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
 ) -> CrashFinding | tuple[list[TrimmedProgram], tuple[str, ...]]:
     """Return the programs that the report may be of, with the doubts about that."""
     if build_id:
@@ -125,18 +137,21 @@ def _choose(
         if same:
             return same[:1], ()
     name = re.split(r"[/!]", file)[-1]
-    named = [each for each in programs if each.name == name] if file else list(programs)
-    if file.endswith(".apk"):
-        named = list(programs)
+    anywhere = not file or file.endswith(".apk")
+    named = list(programs) if anywhere else [each for each in programs if each.name == name]
+    if name in nameless:
+        text = f"{name} was trimmed, and there are no symbols of it that can be read"
+        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_NO_SYMBOLS)
     if not named:
         known = ", ".join(each.name for each in programs)
         return _innocent(f"it crashed in {name}, and what was trimmed is {known}")
     if build_id:
         known = ", ".join(each.build_id or "none" for each in named)
-        what = f"another build of {name}" if named[0].name == name else "another file or build"
+        what = "another file or build" if anywhere else f"another build of {name}"
         text = f"{what} crashed: its build id is {build_id}, here {known}"
-        return CrashFinding(cause=CrashCause.UNKNOWN, text=text)
-    return named, (_NO_BUILD_ID,)
+        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_OTHER_RESULTS)
+    others = f"it may be of {', '.join(nameless)}, of which there are no symbols that can be read"
+    return named, (_NO_BUILD_ID, others) if anywhere and nameless else (_NO_BUILD_ID,)
 
 
 def _look_up_in(

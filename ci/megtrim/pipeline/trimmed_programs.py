@@ -33,6 +33,8 @@ class FinishedTrim:
 
     programs: tuple[TrimmedProgram, ...]
     """Those whose twin with symbols is there, at least one."""
+    nameless: tuple[str, ...]
+    """The others."""
     keep: KeepSet
 
 
@@ -52,7 +54,8 @@ def read_newest(store: Store) -> FinishedTrim:
         msg = f"{reduced.path}: no program has a twin with symbols"
         hint = "this toolchain strips while it links: use another one, or trim.level: function"
         raise InputError(msg, hint=hint)
-    return FinishedTrim(programs=programs, keep=keep)
+    nameless = tuple(name for name, table in twins.items() if not table)
+    return FinishedTrim(programs=programs, nameless=nameless, keep=keep)
 
 
 def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:

@@ -127,6 +127,19 @@ def test_another_build_cannot_be_judged(file: str, what: str) -> None:
     assert finding.text == f"{what} crashed: its build id is {'ff' * 20}, here {ID}"
 
 
+def test_a_program_without_symbols_cannot_be_judged() -> None:
+    """It was trimmed as well; where the file is not known, it may be that one."""
+    said = parse_report(tombstone([(STUB_AT, "/lib/libbare.so")]), source="t")
+    finding = look_up(said, [numbered()], ["libbare.so"])
+    assert (finding.cause, finding.candidates) == (CrashCause.UNKNOWN, ())
+    assert finding.text.startswith("libbare.so was trimmed, and there are no symbols")
+    assert "strip while it links" in finding.hint
+
+    finding = look_up(parse_address(hex(STAYS)), [numbered()], ["libbare.so"])
+    assert finding.cause is CrashCause.NOT_TRIMMING
+    assert "it may be of libbare.so" in finding.why_several[1]
+
+
 def test_code_that_was_kept_in_a_build_that_may_be_another() -> None:
     """In the build that crashed, something else may be at this address."""
     for at in (STAYS + 4, STAYS + 8, 0x99990):

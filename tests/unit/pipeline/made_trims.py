@@ -42,8 +42,14 @@ def leave(
     return made.path
 
 
-def trim_by_functions(out: Path, *, crash_ids: bool = True, twin: bool = True) -> Store:
-    """Leave a trim by functions, in which three functions were left out."""
+def trim_by_functions(
+    out: Path,
+    *,
+    crash_ids: bool = True,
+    twin: bool = True,
+    more: Mapping[str, bytes] | None = None,
+) -> Store:
+    """Leave a trim by functions, in which three were left out; ``more``: further files of it."""
     store = Store(out)
     program = numbered().shipped if crash_ids else folded()
     keep = dump_keep_set(keep_set(1)).encode()
@@ -55,6 +61,7 @@ def trim_by_functions(out: Path, *, crash_ids: bool = True, twin: bool = True) -
         f"links/unfolded/{TARGET}": whole
     })  # fmt: skip
     files = {f"bin/{TARGET}": program, f"dropped-{TARGET}.txt": b"_Z5firstv\n_Z6secondi\n"}
+    files |= more or {}
     if twin:
         files[f"links/shipped/{TARGET}"] = program
     inputs = {linking.KEEP_SET: sha256_file(kept / KEEP_SET_FILE), f"link {TARGET}": LINK}

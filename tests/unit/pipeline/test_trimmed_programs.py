@@ -64,6 +64,14 @@ def test_no_trim(tmp_path: Path) -> None:
         read_newest(store)
 
 
+def test_a_program_without_symbols_among_others(tmp_path: Path) -> None:
+    """It is named, so that nobody takes it for one that was not trimmed."""
+    made = read_newest(trim_by_functions(tmp_path, more={"bin/libbare.so": b"stripped"}))
+
+    assert [each.name for each in made.programs] == ["app"]
+    assert made.nameless == ("libbare.so",)
+
+
 def test_no_twin(tmp_path: Path) -> None:
     """Without names, an address means nothing."""
     with pytest.raises(InputError, match="no program has a twin with symbols"):

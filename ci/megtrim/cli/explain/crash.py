@@ -25,7 +25,6 @@ _HEADLINES = {
     CrashCause.NOT_TRIMMING: "trimming is not at fault",
     CrashCause.UNKNOWN: "these results cannot tell",
 }
-_OTHER_RESULTS = "name the folder of results of that build with --out"
 _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
 
@@ -35,7 +34,7 @@ def explain_crash(
     """Return the facts about a crash: its report is a file, or one address. Raises InputError."""
     report = _read(crash, address)
     made = read_newest(Store(out.absolute()))
-    return render(look_up(report, made.programs), made, invocation)
+    return render(look_up(report, made.programs, made.nameless), made, invocation)
 
 
 def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) -> dict[str, Any]:
@@ -44,7 +43,7 @@ def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) ->
     if finding.program:
         facts["program"] = finding.program
     if finding.cause is CrashCause.UNKNOWN:
-        return facts | {"what to do": _OTHER_RESULTS}
+        return facts | {"what to do": finding.hint}
     facts["certain"] = finding.cause is not CrashCause.CANDIDATES and not finding.why_several
     doubts = {"why it is not certain": list(finding.why_several)} if finding.why_several else {}
     if finding.cause is CrashCause.NOT_TRIMMING:
