@@ -92,6 +92,11 @@ def _calls(program: TrimmedProgram) -> Iterator[tuple[int, int]]:
                 yield each.address + 4 * at, each.address + 4 * (at + words)
 
 
+def _number_at(address: int, program: TrimmedProgram) -> int:
+    """Return the number of a stub: that of its ``brk``, which begins at 0x400."""
+    return (int.from_bytes(program.word(address, 4), "little") >> 5 & 0xFFFF) - 0x400
+
+
 def _needs(plain: TrimmedProgram, numbered: TrimmedProgram) -> dict[int, str]:
     """Return what each call of the shared stub needs, by the call's address."""
     stub = next(each.address for each in plain.table.functions if each.name == STUB)
@@ -107,8 +112,7 @@ def _needs(plain: TrimmedProgram, numbered: TrimmedProgram) -> dict[int, str]:
             for twin in twins.get(caller.name, ()):
                 place = targets.get(twin.address + at - caller.address)
                 if twin.size_bytes == caller.size_bytes and place is not None:
-                    number = int.from_bytes(numbered.word(place, 4), "little") >> 5 & 0xFFFF
-                    found[at] = numbered.dropped[number]
+                    found[at] = numbered.dropped[_number_at(place, numbered)]
     return found
 
 
@@ -144,9 +148,9 @@ def test_with_crash_ids_each_stub_is_one_name(trims: tuple[Shipped, Shipped]) ->
     for each in stubs:
         finding = numbered.look_up(each.address)
         (candidate,) = finding.candidates
-        number = int.from_bytes(program.word(each.address, 4), "little") >> 5 & 0xFFFF
+        name = program.dropped[_number_at(each.address, program)]
         assert finding.cause is CrashCause.LEFT_OUT
-        assert candidate.linkage_name in ("", program.dropped[number])
+        assert candidate.linkage_name in ("", name)
 
 
 def test_real_crashes(trims: tuple[Shipped, Shipped], tmp_path: Path) -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.elf.symbol_table import Function
 from megtrim.functions.calls import Disassembly
 
 _CALL_MASK, _CALL = 0xFC000000, 0x94000000
+_INDIRECT_MASK, _INDIRECT = 0xFEFFF000, 0xD63F0000
+"""``blr``, with and without authentication of its pointer."""
 _DISTANCE = (1 << 26) - 1
 _X86_CALL, _X86_CALL_BYTES = 0xE8, 5
 _ADRP_MASK, _ADRP, _ADR = 0x9F000000, 0x90000000, 0x10000000
@@ -24,16 +26,23 @@ _LEA = re.compile(rb"(?=\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d](.{4}))", re.DOTAL
 _PAGE_BITS = 12
 
 
-def called_from(program: TrimmedProgram, site: int, returns: Iterable[int]) -> tuple[str, ...]:
+def called_from(program: TrimmedProgram, site: int, calls: Iterable[int]) -> tuple[str, ...]:
     """Return what the call that leads to ``site`` calls in the unfolded link, sorted.
 
-    ``returns`` may be addresses of calls, or those behind them. Empty if none of them is a direct
-    call of ``site``, or its function is not the same one there.
+    ``calls`` are the places where it may be. Empty if there is no direct call of ``site``, if one
+    of the others is a call, too, whose function may have jumped to ``site``, or if its function is
+    not the same one there.
     """
     if program.unfolded is None:
         return ()
     found: set[str] = set()
-    for call in _calls_near(program, site, returns):
+    for call in calls:
+        code = program.word(call, _X86_CALL_BYTES)
+        distance = _call_distance(code, program.is_aarch64)
+        if distance is None or call + distance != site:
+            if program.is_aarch64 and (distance is not None or _is_indirect_call(code)):
+                return ()
+            continue
         for caller in program.table.at(call):
             found.update(_targets(program.unfolded, caller, call - caller.address))
     return tuple(sorted(found & {*program.dropped}))
@@ -53,21 +62,6 @@ def reachable(program: TrimmedProgram) -> tuple[str, ...]:
     # An alias is reached by any of its names.
     named = {name.name for address in taken for name in code.table.at(address)}
     return tuple(sorted(dropped & (named | called))) or program.dropped
-
-
-def _calls_near(program: TrimmedProgram, site: int, returns: Iterable[int]) -> Iterator[int]:
-    for each in returns:
-        if program.is_aarch64:
-            candidates: Collection[int] = (each, each - 4)
-        else:
-            candidates = range(each - _X86_CALL_BYTES, each + 1)
-        wide = _X86_CALL_BYTES
-        targets = (
-            (at, _call_distance(program.word(at, wide), program.is_aarch64)) for at in candidates
-        )
-        yield from (
-            at for at, distance in targets if distance is not None and at + distance == site
-        )
 
 
 def _targets(unfolded: Disassembly, caller: Function, offset: int) -> Iterator[str]:
@@ -93,6 +87,10 @@ def _call_distance(code: bytes, aarch64: bool) -> int | None:
     if len(code) < _X86_CALL_BYTES or code[0] != _X86_CALL:
         return None
     return _X86_CALL_BYTES + int.from_bytes(code[1:], "little", signed=True)
+
+
+def _is_indirect_call(code: bytes) -> bool:
+    return int.from_bytes(code[:4], "little") & _INDIRECT_MASK == _INDIRECT
 
 
 def _taken_by(code: Disassembly, function: Function) -> Iterator[int]:

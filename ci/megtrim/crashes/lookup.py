@@ -2,7 +2,8 @@
 
 A name is certain only if the report is of exactly this program, by its build id, and its address
 belongs to one function or region that was left out. In all other cases the answer is a set that
-holds the truth, or that trimming is not at fault. Pure.
+holds the truth, that trimming is not at fault, or that the crash was of a build that is not here.
+Pure.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from megtrim.crashes.addresses import CrashSite, find_caller, find_site, mapped_file
+from megtrim.crashes.addresses import CrashSite, find_calls, find_site, mapped_file
 from megtrim.crashes.callers import called_from, reachable
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
 from megtrim.elf.symbol_names import readable
-from megtrim.elf.symbol_table import Function
 from megtrim.errors import InputError
 from megtrim.functions.linker_script import is_stub
 from megtrim.midout.grammar import GrammarError, parse_demangled
@@ -27,7 +27,14 @@ from megtrim.midout.region import Region
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and on Arm."""
 _FOLDED = "a linker folds equal code: these share one instruction"
+_NO_BUILD_ID = "the report has no build id: it may be of another build"
 _NO_FILE = "the report does not name the file that it is of"
+_OTHER_RESULTS = "name the folder of results of that build with --out"
+_NO_SYMBOLS = (
+    "trim for arm64 or x86-64 with a toolchain that does not strip while it links, or with "
+    "trim.level: function"
+)
+_KEPT_ALIKE = "code that was kept is the same instruction, and may have trapped by itself"
 _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
     "in a minimum-size build is a trap, too"
@@ -52,6 +59,9 @@ class CrashCause(StrEnum):
     CANDIDATES = "candidates"
     """One of the candidates was left out."""
     NOT_TRIMMING = "not trimming"
+    """Nothing that was left out, unless there are doubts."""
+    UNKNOWN = "unknown"
+    """It was in a build or program of which not enough is here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +85,20 @@ class CrashFinding:
     candidates: tuple[CrashCandidate, ...] = ()
     """Sorted; one if the cause is certain."""
     why_several: tuple[str, ...] = ()
-    """Why the answer is not certain, or not only one."""
+    """Why the answer is not certain, or not only one; empty if it is."""
     stack: tuple[str, ...] = ()
     """Linkage names of remaining functions on the stack, innermost first."""
+    hint: str = ""
+    """What would make it known, if the cause is not."""
 
 
-def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFinding:
-    """Return what the crash was. ``programs`` are those of one trim, at least one."""
+def look_up(
+    report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str] = ()
+) -> CrashFinding:
+    """Return what the crash was. ``programs`` are those of one trim, at least one.
+
+    ``nameless`` are others of this trim, of which there are no symbols.
+    """
     if report.signal is not None and report.signal not in _TRAPS:
         name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
         what = f"signal {report.signal}{f' ({name})' if name else ''}"
@@ -89,28 +106,30 @@ def look_up(report: CrashReport, programs: Sequence[TrimmedProgram]) -> CrashFin
             f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL"
         )
     file, build_id = mapped_file(report.frames[0], report)
-    found = _choose(file, build_id, programs)
+    found = _choose(file, build_id, programs, nameless)
     if isinstance(found, CrashFinding):
         return found
     named, doubts = found
     findings = [_look_up_in(each, report, doubts) for each in named]
     guilty = [each for each in findings if each.cause is not CrashCause.NOT_TRIMMING]
-    if len(guilty) < 2:
-        return (guilty or findings)[0]
+    shown = guilty or findings
+    if len(shown) == 1:
+        return shown[0]
+    texts = (f"{each.program}: {each.text}" for each in shown)
     return CrashFinding(
-        cause=CrashCause.CANDIDATES,
-        text="one of these was left out",
-        program=", ".join(each.program for each in guilty),
-        candidates=_unique(one for each in guilty for one in each.candidates),
+        cause=CrashCause.CANDIDATES if guilty else CrashCause.NOT_TRIMMING,
+        text="one of these was left out" if guilty else "; ".join(texts),
+        program=", ".join(each.program for each in shown),
+        candidates=_unique(one for each in shown for one in each.candidates),
         why_several=tuple(
-            dict.fromkeys((_NO_FILE, *(why for each in guilty for why in each.why_several)))
+            dict.fromkeys((_NO_FILE, *(why for each in shown for why in each.why_several)))
         ),
-        stack=tuple(name for each in guilty for name in each.stack),
+        stack=tuple(name for each in shown for name in each.stack),
     )
 
 
 def _choose(
-    file: str, build_id: str, programs: Sequence[TrimmedProgram]
+    file: str, build_id: str, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
 ) -> CrashFinding | tuple[list[TrimmedProgram], tuple[str, ...]]:
     """Return the programs that the report may be of, with the doubts about that."""
     if build_id:
@@ -118,17 +137,21 @@ def _choose(
         if same:
             return same[:1], ()
     name = re.split(r"[/!]", file)[-1]
-    named = [each for each in programs if each.name == name] if file else list(programs)
-    if file.endswith(".apk"):
-        named = list(programs)
+    anywhere = not file or file.endswith(".apk")
+    named = list(programs) if anywhere else [each for each in programs if each.name == name]
+    if name in nameless:
+        text = f"{name} was trimmed, and there are no symbols of it that can be read"
+        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_NO_SYMBOLS)
     if not named:
         known = ", ".join(each.name for each in programs)
         return _innocent(f"it crashed in {name}, and what was trimmed is {known}")
     if build_id:
         known = ", ".join(each.build_id or "none" for each in named)
-        text = f"another build of {name or 'it'} crashed: its build id is {build_id}, here {known}"
-        return _innocent(text)
-    return named, ("the report has no build id: it may be of another build",)
+        what = "another file or build" if anywhere else f"another build of {name}"
+        text = f"{what} crashed: its build id is {build_id}, here {known}"
+        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_OTHER_RESULTS)
+    others = f"it may be of {', '.join(nameless)}, of which there are no symbols that can be read"
+    return named, (_NO_BUILD_ID, others) if anywhere and nameless else (_NO_BUILD_ID,)
 
 
 def _look_up_in(
@@ -138,7 +161,7 @@ def _look_up_in(
     traps = tuple(each for each in site.addresses if program.is_trap(each))
     stack = _stack(report, program)
     if not traps:
-        return _innocent(_describe_place(site, program), program.name, stack)
+        return _innocent(_describe_place(site, program), program.name, stack, doubts)
     if site.why_several and len(site.addresses) > 1:
         doubts = (*doubts, site.why_several)
     candidates: list[CrashCandidate] = []
@@ -148,7 +171,7 @@ def _look_up_in(
         doubts = (*doubts, *why)
     if not candidates:
         text = f"{_describe_place(site, program)}: the program's own trap, such as an engine error"
-        return _innocent(text, program.name, stack)
+        return _innocent(text, program.name, stack, doubts)
     several = _unique(candidates)
     certain = len(several) == 1 and not doubts
     return CrashFinding(
@@ -165,23 +188,21 @@ def _left_out_at(
     address: int, report: CrashReport, program: TrimmedProgram
 ) -> tuple[list[CrashCandidate], tuple[str, ...]]:
     """Return what may have been left out at a trap, and why it is not only one."""
-    here = program.table.at(address)
+    here = [each.name for each in program.table.at(address)]
     dropped = {*program.dropped}
-    regions = [each for each in here if _region_of(each.name)]
-    gone = sorted({each.name for each in here} & dropped)
-    if any(is_stub(each.name) for each in here) and not gone:
+    gone = sorted({*here} & dropped)
+    regions = [name for name in here if name not in dropped and _region_of(name)]
+    if any(map(is_stub, here)) and not gone:
         gone = list(program.dropped)
     if len(gone) > 1 and not program.crash_ids:
         gone, why = _narrow(address, report, program, gone)
     else:
-        why = (_FOLDED,) if len(gone) > 1 else ()
-    found = [_function(name) for name in gone]
-    if not gone:
-        found += [_function(each.name) for each in regions]
-        if len(regions) > 1:
-            why = (_FOLDED,)
+        why = (_FOLDED,) if len(gone) + len(regions) > 1 else ()
+    found = [_function(name) for name in (*gone, *regions)]
+    if found and not all(is_stub(each) or each in dropped or each in regions for each in here):
+        why = (*why, _KEPT_ALIKE)
     if not found and program.trims_regions and not program.crash_ids:
-        found = [_within(each) for each in here]
+        found = [_within(name) for name in here]
         why = (_NO_REGION,)
     return found, why
 
@@ -191,7 +212,7 @@ def _narrow(
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return those that the caller calls, else those that anything refers to."""
     shared = "functions that were left out share one instruction"
-    called = [*called_from(program, address, find_caller(report, address, program))]
+    called = [*called_from(program, address, find_calls(report, address, program))]
     if called:
         return called, (f"{shared}: the call before it shows which",)
     reached = {*reachable(program)}
@@ -206,8 +227,7 @@ def _function(name: str) -> CrashCandidate:
     return CrashCandidate(kind=CandidateKind.FUNCTION, name=_readable(name), linkage_name=name)
 
 
-def _within(function: Function) -> CrashCandidate:
-    name = function.name
+def _within(name: str) -> CrashCandidate:
     return CrashCandidate(kind=CandidateKind.REGION_WITHIN, name=_readable(name), linkage_name=name)
 
 
@@ -245,8 +265,16 @@ def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
     return f"it crashed {where}"
 
 
-def _innocent(text: str, program: str = "", stack: tuple[str, ...] = ()) -> CrashFinding:
-    return CrashFinding(cause=CrashCause.NOT_TRIMMING, text=text, program=program, stack=stack)
+def _innocent(
+    text: str, program: str = "", stack: tuple[str, ...] = (), doubts: tuple[str, ...] = ()
+) -> CrashFinding:
+    return CrashFinding(
+        cause=CrashCause.NOT_TRIMMING,
+        text=text,
+        program=program,
+        why_several=tuple(dict.fromkeys(doubts)),
+        stack=stack,
+    )
 
 
 def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:

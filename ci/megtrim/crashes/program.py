@@ -121,8 +121,9 @@ def read_unfolded(data: bytes, *, source: str) -> tuple[Disassembly, frozenset[i
     if _PACKED in data:
         return code, None
     wanted = {each.address for each in table.functions}
-    loaded = (data[e.offset : e.offset + e.size_bytes] for e in segments(data) if e.kind == LOADED)
+    loaded = (e for e in segments(data) if e.kind == LOADED)
     # What a loader reads, relocations among it; the symbols of the link are not.
-    whole = (each[: len(each) & ~7] for each in loaded)
+    parts = (data[e.offset + -e.offset % 8 : e.offset + e.size_bytes] for e in loaded)
+    whole = (each[: len(each) & ~7] for each in parts)
     words = (word for each in whole for (word,) in struct.iter_unpack("<Q", each))
     return code, frozenset(wanted.intersection(words))

@@ -51,8 +51,9 @@ _LOGCAT = re.compile(
 _SIGNAL = re.compile(r"\b(?:target )?signal (\d{1,3})\b", re.ASCII)
 _SIGNAL_NAME = re.compile(r"\b(?:received|with) signal (SIG[A-Z0-9]{2,9})\b")
 _FAULT = re.compile(r"\bfault addr (?:0x)?([0-9a-f]{1,16})\b")
-_REGISTER = re.compile(r"\b(pc|lr|rip)\s+(?:0x)?([0-9a-f]{8,16})\b")
-_FRAME = re.compile(r"(?:#(\d{1,3})\s+)?\bpc\s+(?:0x)?([0-9a-f]{1,16})\s+(\S.*)", re.ASCII)
+_REGISTER = re.compile(r"\b(pc|lr|x30|sp|rip)\s+(?:0x)?([0-9a-f]{8,16})\b")
+_FRAME = re.compile(r"(?:#(\d{1,3})\s+)?\bpc\s+(?:0x)?([0-9a-f]{1,16})\s+(?!0x)(\S.*)", re.ASCII)
+"""A debugger prints the register's value a second time where a frame has its file."""
 _DEBUGGER = re.compile(
     r"(?:#(\d{1,3})\s+)?(?:=> )?0x([0-9a-f]{1,16}) in .{1,1000}?(?: from (\S{1,400}))?", re.ASCII
 )
@@ -145,7 +146,8 @@ def parse_report(data: bytes, *, source: str) -> CrashReport:
 def _lines(data: bytes) -> Iterator[str]:
     text = data[:MAX_REPORT_BYTES].decode("utf-8", "replace")
     for line in text.splitlines():
-        short = line[:_MAX_LINE]
+        # What a terminal obeys would be shown with the name of a file.
+        short = "".join(each if each.isprintable() else " " for each in line[:_MAX_LINE])
         prefix = _LOGCAT.match(short)
         yield (short[prefix.end() :] if prefix else short).strip()
 
@@ -189,7 +191,7 @@ class _Reader:
             frames=tuple(self._frames),
             mappings=tuple(self._mappings),
             pc=pc,
-            caller=self._registers.get("lr"),
+            caller=self._registers.get("lr", self._registers.get("x30")),
         )
 
     def _read_crash(self, line: str) -> None:
@@ -198,10 +200,12 @@ class _Reader:
         if self._fault is None and (fault := _FAULT.search(line)):
             self._fault = int(fault[1], 16)
         named = _REGISTER.findall(line)
-        if {"rip"} & {name for name, _ in named} or len(named) > 1:
+        alone = {name for name, _ in named} <= {"pc"}
+        # Older tombstones have `pc` next to `sp` alone; a frame has no other register.
+        if not alone or not _FRAME.search(line):
             for name, value in named:
                 self._registers.setdefault(name, int(value, 16))
-        elif (frame := self._read_frame(line)) is not None and len(self._frames) < _MAX_FRAMES:
+        if alone and len(self._frames) < _MAX_FRAMES and (frame := self._read_frame(line)):
             self._frames.append(frame)
 
     def _read_frame(self, line: str) -> CrashFrame | None:
@@ -249,7 +253,7 @@ def _file_frame(pc: int, rest: str) -> CrashFrame:
 
 def _file_name(text: str) -> str:
     """Return the path at the beginning of the rest of a line; paths may have blanks."""
-    return re.split(r"\s+\((?:offset|BuildId|load|deleted)?", text, maxsplit=1)[0].strip()
+    return re.split(r"(?:^|\s+)\((?:offset|BuildId|load|deleted)?", text, maxsplit=1)[0].strip()
 
 
 def _read_mapping(line: str) -> MappedFile | None:

@@ -13,6 +13,8 @@ from megtrim.elf.objects import AARCH64, Object, Section
 _AARCH64_TRAP = bytes.fromhex("200020d4")  # brk #1
 _X86_64_TRAP = bytes.fromhex("0f0b")  # ud2
 _AARCH64_BRK = 0xD4200000  # brk, with its number in bits 5 to 20
+_FIRST_BRK, _BRKS = 0x400, 0xFC00
+"""First number of ``brk``, and how many: compilers trap with 1 and 1000, which must not fold."""
 _X86_64_UD1 = bytes.fromhex("0fb980")  # ud1 eax, [rax + 4 bytes]
 _MESSAGE = "megtrim: function #{number} is not kept\n"
 
@@ -25,10 +27,10 @@ def trap(machine: int) -> bytes:
 def numbered_trap(machine: int, number: int) -> bytes:
     """Return a trap that no other number has: 4 bytes on aarch64, 7 on x86-64.
 
-    On aarch64 it has 16 bits: the numbers from 65,536 on share those of others.
+    On aarch64 it has 16 bits: the numbers from 64,512 on share those of others.
     """
     if machine == AARCH64:
-        return (_AARCH64_BRK | (number & 0xFFFF) << 5).to_bytes(4, "little")
+        return (_AARCH64_BRK | (_FIRST_BRK + number % _BRKS) << 5).to_bytes(4, "little")
     return _X86_64_UD1 + number.to_bytes(4, "little")
 
 

@@ -13,6 +13,7 @@ from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.midout.header import LEFT_OUT
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building.variants import name_headers
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.results import (
     FunctionsKeepSetResult,
@@ -32,6 +33,8 @@ class FinishedTrim:
 
     programs: tuple[TrimmedProgram, ...]
     """Those whose twin with symbols is there, at least one."""
+    nameless: tuple[str, ...]
+    """The others."""
     keep: KeepSet
 
 
@@ -51,14 +54,20 @@ def read_newest(store: Store) -> FinishedTrim:
         msg = f"{reduced.path}: no program has a twin with symbols"
         hint = "this toolchain strips while it links: use another one, or trim.level: function"
         raise InputError(msg, hint=hint)
-    return FinishedTrim(programs=programs, keep=keep)
+    nameless = tuple(name for name, table in twins.items() if not table)
+    return FinishedTrim(programs=programs, nameless=nameless, keep=keep)
 
 
 def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
     """Read the keep set that the program was made of."""
     digest = reduced.inputs.get(linking.KEEP_SET)
     if digest is None:
-        made = store.previous(Stage.HEADER, HeaderResult, task_name(HEADER))
+        made = store.previous(
+            Stage.HEADER,
+            HeaderResult,
+            task_name(HEADER),
+            fits=lambda folder: name_headers(folder).items() <= reduced.inputs.items(),
+        )
     else:
         made = store.previous(
             Stage.FUNCTIONS,

@@ -127,12 +127,13 @@ def _name_bytes(
         names = NameSources(twin=read_linked(twin), twin_source=str(twin))
         try:
             found = break_down(read_linked(path), names, source=str(path))
+            table = make_table(found.by_component(View.SYMBOL))
         except InputError as error:
             # A size that is within its budget does not depend on what its bytes are.
             console = session.services.console
             console.warn(f"what grew in {artifact} will not be known: {error.message}")
         else:
-            yield (artifact, variant), make_table(found.by_component(View.SYMBOL))
+            yield (artifact, variant), table
 
 
 def _weigh(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
-from megtrim.crashes.addresses import CrashSite, find_caller, find_site, mapped_file
+from megtrim.crashes.addresses import CrashSite, find_calls, find_site, mapped_file
 from megtrim.crashes.report import CrashFrame, CrashReport, MappedFile
-from unit.crashes.made_programs import STAYS, STUB_AT, program
+from unit.crashes.made_programs import STAYS, STUB_AT, folded, program
 
 BASE = 0x7B00000000
 
@@ -71,11 +73,28 @@ def test_an_address_of_the_file() -> None:
     assert find_site(new, report(new), program()) == CrashSite(addresses=(STUB_AT,))
 
 
-def test_the_caller() -> None:
-    """By the register, relative to the crash, and by the next frame."""
-    by_register = report(absolute(BASE + STUB_AT), pc=BASE + STUB_AT, caller=BASE + STAYS + 4)
-    assert find_caller(by_register, STUB_AT, program()) == (STAYS + 4,)
-    frames = (CrashFrame(pc=STUB_AT, file="app"), CrashFrame(pc=STAYS, file="app"))
-    assert find_caller(report(*frames), STUB_AT, program()) == (STAYS,)
+def test_the_call() -> None:
+    """By the register, or else by the next frame: before it, or on a phone also at it."""
+    frames = (CrashFrame(pc=STUB_AT, file="app"), CrashFrame(pc=STAYS + 8, file="app"))
+    said = report(*frames, pc=BASE + STUB_AT, caller=BASE + STAYS + 4)
+    assert find_calls(said, STUB_AT, program()) == (STAYS,)
+    assert find_calls(report(*frames), STUB_AT, program()) == (STAYS + 4, STAYS + 8)
+    debugger = report(absolute(BASE + STUB_AT), absolute(BASE + STAYS + 8))
+    assert find_calls(debugger, STUB_AT, program()) == (STAYS + 4,)
     elsewhere = (frames[0], CrashFrame(pc=STAYS, file="libc.so"))
-    assert find_caller(report(*elsewhere), STUB_AT, program()) == ()
+    assert find_calls(report(*elsewhere), STUB_AT, program()) == ()
+
+
+def test_a_mapping_begins_with_a_page_of_any_size() -> None:
+    """In an APK, of a file whose segments are aligned to larger pages than the smallest."""
+    data = bytearray(folded())
+    struct.pack_into("<2Q", data, 64 + 16, STAYS + 0x1000, STAYS + 0x1000)
+    struct.pack_into("<Q", data, 64 + 48, 0x4000)
+    made = program(shipped=bytes(data))
+    said = report(absolute(BASE + 0x1020), mappings=(MappedFile(
+        start=BASE, end=BASE + 0x2000, offset=0x5B000, file="/data/base.apk"
+    ),))  # fmt: skip
+
+    site = find_site(said.frames[0], said, made)
+    assert site.addresses == (STAYS + 0x1020, STAYS + 0x2020)
+    assert "which part of the file" in site.why_several

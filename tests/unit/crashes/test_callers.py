@@ -9,6 +9,7 @@ import pytest
 from megtrim.crashes.callers import called_from, reachable
 from megtrim.crashes.program import read_unfolded
 from unit.crashes.made_programs import (
+    BRK,
     FIRST,
     NOP,
     SECOND,
@@ -29,14 +30,24 @@ from unit.functions.made_links import CODE_AT, X86_64, linked
     [(0, (FIRST,)), (4, (FIRST, SECOND)), (8, (SECOND,)), (12, ()), (16, ())],
 )
 def test_the_call_shows_what_was_called(back: int, names: tuple[str, ...]) -> None:
-    """The address of a call, or that behind it: at 4 it may be either."""
-    assert called_from(program(), STUB_AT, [STAYS + back]) == names
+    """At one of two places that follow each other: at 4 it may be either."""
+    assert called_from(program(), STUB_AT, [STAYS + back - 4, STAYS + back]) == names
 
 
 def test_a_call_of_something_else_shows_nothing() -> None:
     """The stub was jumped to, or called by a pointer."""
-    assert called_from(program(), STAYS + 8, [STAYS + 4]) == ()
+    assert called_from(program(), STAYS + 8, [STAYS, STAYS + 4]) == ()
     assert called_from(program(unfolded=None), STUB_AT, [STAYS + 4]) == ()
+
+
+@pytest.mark.parametrize("other", [bl(0, 16), 0xD63F0100, 0xD73F0901])
+def test_a_call_of_another_function_may_have_led_there(other: int) -> None:
+    """It may have ended with a jump to the stub: the call behind it did not run."""
+    code = words(other, bl(4, 32), *[NOP] * 6, BRK)
+    made = program(shipped=linked((), code=code))
+
+    assert called_from(made, STUB_AT, [STAYS, STAYS + 4]) == ()
+    assert called_from(made, STUB_AT, [STAYS + 4]) == (SECOND,)
 
 
 def test_a_caller_that_is_another_there_shows_nothing() -> None:
@@ -79,5 +90,5 @@ def test_x86_64() -> None:
     code, _ = read_unfolded(whole, source="u")
     made = program(shipped=folded, unfolded=code)
 
-    assert called_from(made, STUB_AT, [STAYS + 5]) == (SECOND,)
+    assert called_from(made, STUB_AT, [STAYS, STAYS + 1]) == (SECOND,)
     assert reachable(made) == (SECOND, UNUSED)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from megtrim.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_address, parse_report
+from megtrim.elf.symbol_table import Function, FunctionTable
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, program
 from unit.crashes.reports import tombstone
 
@@ -17,6 +20,20 @@ def found(
     """Look up a tombstone with these frames; by default it has the right build id."""
     data = tombstone([(at, file) for at in frames], **({"build_id": ID} | said))  # type: ignore[arg-type]
     return look_up(parse_report(data, source="t"), [made])
+
+
+def replace_table(made: TrimmedProgram, functions: tuple[Function, ...]) -> TrimmedProgram:
+    """Return the program with other functions in its twin."""
+    table = FunctionTable(
+        machine="aarch64",
+        entry=0,
+        functions=functions,
+        imported=frozenset(),
+        exported=frozenset(),
+        registrations=0,
+        ifuncs=frozenset(),
+    )
+    return replace(made, table=table)
 
 
 def names(finding: CrashFinding) -> list[str]:
@@ -80,17 +97,81 @@ def test_a_trap_within_a_function_that_stays() -> None:
         (STUB_AT, {"signal": 6}, "signal 6 (SIGABRT)"),
         (STAYS + 4, {}, "it crashed in stays(), which was kept"),
         (0x99990, {}, "the address is not in the code of app"),
-        (STUB_AT, {"build_id": "ff" * 20}, f"its build id is {'ff' * 20}, here {ID}"),
         (STUB_AT, {"file": "/lib/libc.so", "build_id": "ff" * 20}, "it crashed in libc.so, and"),
         (STUB_AT, {"file": "/lib/libc.so", "build_id": ""}, "it crashed in libc.so, and"),
     ],
 )
 def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
-    """Another signal, code that stays, another build, another library: no candidate."""
+    """Another signal, code that stays, another library: no candidate, and no doubt."""
     finding = found(numbered(), at, **said)  # type: ignore[arg-type]
 
     assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
     assert text in finding.text
+    assert finding.why_several == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "what"),
+    [
+        ("/data/lib/app", "another build of app"),
+        ("/data/base.apk", "another file or build"),
+        ("", "another file or build"),
+    ],
+)
+def test_another_build_cannot_be_judged(file: str, what: str) -> None:
+    """What was left out of it is not known: it may well be the fault of trimming."""
+    line = f"signal 5 (SIGTRAP)\n#00 pc {STUB_AT:x} {file} (BuildId: {'ff' * 20})"
+    finding = look_up(parse_report(line.encode(), source="t"), [numbered()])
+
+    assert (finding.cause, finding.candidates) == (CrashCause.UNKNOWN, ())
+    assert finding.text == f"{what} crashed: its build id is {'ff' * 20}, here {ID}"
+
+
+def test_a_program_without_symbols_cannot_be_judged() -> None:
+    """It was trimmed as well; where the file is not known, it may be that one."""
+    said = parse_report(tombstone([(STUB_AT, "/lib/libbare.so")]), source="t")
+    finding = look_up(said, [numbered()], ["libbare.so"])
+    assert (finding.cause, finding.candidates) == (CrashCause.UNKNOWN, ())
+    assert finding.text.startswith("libbare.so was trimmed, and there are no symbols")
+    assert "strip while it links" in finding.hint
+
+    finding = look_up(parse_address(hex(STAYS)), [numbered()], ["libbare.so"])
+    assert finding.cause is CrashCause.NOT_TRIMMING
+    assert "it may be of libbare.so" in finding.why_several[1]
+
+
+def test_code_that_was_kept_in_a_build_that_may_be_another() -> None:
+    """In the build that crashed, something else may be at this address."""
+    for at in (STAYS + 4, STAYS + 8, 0x99990):
+        finding = found(numbered(), at, build_id="")
+        assert finding.cause is CrashCause.NOT_TRIMMING
+        assert finding.why_several == ("the report has no build id: it may be of another build",)
+
+
+def test_code_that_was_kept_may_be_the_same_instruction() -> None:
+    """A linker folds a function that only traps with a trap for what was left out."""
+    table = numbered().table
+    alike = replace(table.functions[-1], name="_Z5abortv")
+    for at in range(3):
+        functions = (*table.functions, replace(alike, address=STUB_AT + 4 * at))
+        ordered = tuple(sorted(functions, key=lambda each: (each.address, each.name)))
+        finding = found(replace_table(numbered(), ordered), STUB_AT + 4 * at)
+
+        assert (finding.cause, len(finding.candidates)) == (CrashCause.CANDIDATES, 1)
+        assert finding.why_several == (
+            "code that was kept is the same instruction, and may have trapped by itself",
+        )
+
+
+def test_a_region_and_a_function_at_one_place_are_both_candidates() -> None:
+    """Whatever a linker folds."""
+    table = numbered().table
+    region = replace(table.functions[-1], address=STUB_AT)
+    functions = sorted((*table.functions[:-1], region), key=lambda each: each.address)
+
+    finding = found(replace_table(numbered(), tuple(functions)), STUB_AT)
+    assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, ["first()", "kern<3>"])
+    assert "a linker folds equal code" in finding.why_several[0]
 
 
 def test_a_file_that_was_renamed_is_known_by_its_build_id() -> None:
@@ -105,6 +186,16 @@ def test_an_address_may_be_of_any_program() -> None:
     finding = look_up(parse_address(hex(STUB_AT)), programs)
     assert (finding.cause, finding.program) == (CrashCause.CANDIDATES, "app, libapp.so")
     assert names(finding) == ["first()", "second(int)"]
+    assert "does not name the file" in finding.why_several[0]
+
+
+def test_an_address_that_no_program_traps_at() -> None:
+    """All are named, because it is not known which one crashed."""
+    finding = look_up(parse_address(hex(STAYS)), [numbered(), program(name="libapp.so")])
+
+    kept = "it crashed in stays(), which was kept"
+    assert (finding.cause, finding.program) == (CrashCause.NOT_TRIMMING, "app, libapp.so")
+    assert finding.text == f"app: {kept}; libapp.so: {kept}"
     assert "does not name the file" in finding.why_several[0]
 
 

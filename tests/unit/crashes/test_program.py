@@ -48,6 +48,9 @@ def test_words_of_an_unfolded_link() -> None:
     assert read_unfolded(data, source="u")[1] == frozenset()
     assert read_unfolded(pointing, source="u")[1] == frozenset({STUB_AT})
     assert read_unfolded(pointing + b"APS2", source="u")[1] is None
+    later = bytearray(pointing)
+    struct.pack_into("<Q", later, 64 + 8, 0x1004)  # a segment may begin between two words
+    assert read_unfolded(bytes(later), source="u")[1] == frozenset({STUB_AT})
 
 
 def test_a_damaged_file_is_refused() -> None:

@@ -35,6 +35,29 @@ def test_a_tombstone(logcat: bool) -> None:
     assert (report.pc, report.caller) == (0x7B00001234, 0x7B00002348)
 
 
+def test_a_tombstone_of_older_phones() -> None:
+    """The registers are in other lines: `pc` next to `sp` alone, and `lr` by its number."""
+    text = f"""signal 5 (SIGTRAP), code 1 (TRAP_BRKPT), fault addr 0x7b00001234
+    x28  0000000000000000  x29  0000007fd8e6cb40  x30  0000007b00002348
+    sp   0000007fd8e6cb40  pc   0000007b00001234  pstate 0000000060000000
+backtrace:
+    #00 pc 0000000000001234  {LIBRARY}
+"""
+
+    report = parse_report(text.encode(), source="t")
+    assert report.frames == (CrashFrame(pc=0x1234, file=LIBRARY),)
+    assert (report.pc, report.caller) == (0x7B00001234, 0x7B00002348)
+
+
+def test_registers_of_a_debugger() -> None:
+    """It prints the value of `pc` twice; a thread that is listed later has another one."""
+    text = b"lr  0x5500002348  365072229192\npc  0x5500001234  0x5500001234 <run+4>\nsignal 5"
+
+    report = parse_report(text, source="t")
+    assert report.frames == (CrashFrame(pc=0x5500001234, file="", absolute=True),)
+    assert (report.pc, report.caller) == (0x5500001234, 0x5500002348)
+
+
 def test_a_shared_object_in_an_apk() -> None:
     """With the place of the object in it."""
     report = parse_report(
@@ -151,6 +174,14 @@ def test_a_report_without_a_place(text: str, words: str) -> None:
     """The fault address of another signal is data, and not where it crashed."""
     with pytest.raises(InputError, match=words):
         parse_report(text.encode(), source="t")
+
+
+def test_no_file_makes_a_terminal_obey() -> None:
+    """Codes of colours, of titles and of the direction of text are blanks."""
+    line = "signal 5\n#00 pc 0000000000001234  /lib/\x1b]0;a\x07b\u202ec.so (BuildId: 01234567)"
+
+    (frame,) = parse_report(line.encode(), source="t").frames
+    assert frame.file == "/lib/ ]0;a b c.so"
 
 
 def test_an_address() -> None:

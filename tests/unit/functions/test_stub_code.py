@@ -30,14 +30,15 @@ def test_a_trap_is_the_shortest_code_that_stops(machine: int, code: str, alignme
 @pytest.mark.parametrize(
     ("machine", "number", "code"),
     [
-        (AARCH64, 0, "000020d4"),
-        (AARCH64, 0x1234, "804622d4"),
-        (AARCH64, 0x1FFFF, "e0ff3fd4"),
+        (AARCH64, 0, "008020d4"),
+        (AARCH64, 0x1234, "80c622d4"),
+        (AARCH64, 0xFBFF, "e0ff3fd4"),
+        (AARCH64, 0xFC00, "008020d4"),
         (X86_64, 0x12345, "0fb98045230100"),
     ],
 )
 def test_a_trap_with_a_number(machine: int, number: int, code: str) -> None:
-    """``brk #NUMBER``, whose number has 16 bits, and ``ud1 eax, [rax + NUMBER]``."""
+    """``brk #0x400`` and on, whose number has 16 bits, and ``ud1 eax, [rax + NUMBER]``."""
     assert stub_code.numbered_trap(machine, number).hex() == code
 
 

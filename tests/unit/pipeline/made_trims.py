@@ -42,8 +42,14 @@ def leave(
     return made.path
 
 
-def trim_by_functions(out: Path, *, crash_ids: bool = True, twin: bool = True) -> Store:
-    """Leave a trim by functions, in which three functions were left out."""
+def trim_by_functions(
+    out: Path,
+    *,
+    crash_ids: bool = True,
+    twin: bool = True,
+    more: Mapping[str, bytes] | None = None,
+) -> Store:
+    """Leave a trim by functions, in which three were left out; ``more``: further files of it."""
     store = Store(out)
     program = numbered().shipped if crash_ids else folded()
     keep = dump_keep_set(keep_set(1)).encode()
@@ -55,6 +61,7 @@ def trim_by_functions(out: Path, *, crash_ids: bool = True, twin: bool = True) -
         f"links/unfolded/{TARGET}": whole
     })  # fmt: skip
     files = {f"bin/{TARGET}": program, f"dropped-{TARGET}.txt": b"_Z5firstv\n_Z6secondi\n"}
+    files |= more or {}
     if twin:
         files[f"links/shipped/{TARGET}"] = program
     inputs = {linking.KEEP_SET: sha256_file(kept / KEEP_SET_FILE), f"link {TARGET}": LINK}
@@ -65,13 +72,20 @@ def trim_by_functions(out: Path, *, crash_ids: bool = True, twin: bool = True) -
 def trim_by_regions(out: Path) -> Store:
     """Leave a trim by regions alone."""
     store = Store(out)
-    keep = dump_keep_set(keep_set(1)).encode()
-    header = HeaderResult(regions=1, operators=0, warnings=())
-    leave(store, "header/keepset", header, {KEEP_SET_FILE: keep})
+    inputs = leave_header(store, 1)
     program = folded()
     files = {f"bin/{TARGET}": program, f"links/shipped/{TARGET}": program}
-    leave(store, "reduce/reduced", ReduceResult(build=BUILD, functions={}), files)
+    leave(store, "reduce/reduced", ReduceResult(build=BUILD, functions={}), files, **inputs)
     return store
+
+
+def leave_header(store: Store, *regions: int) -> dict[str, str]:
+    """Leave a header for these regions; return it as an input of a build."""
+    keep = dump_keep_set(keep_set(*regions)).encode()
+    result = HeaderResult(regions=len(regions), operators=0, warnings=())
+    files = {KEEP_SET_FILE: keep, "include/midout.h": repr(regions).encode()}
+    made = leave(store, "header/keepset", result, files, made_of=repr(regions))
+    return {"header midout.h": sha256_file(made / "include/midout.h")}
 
 
 def forget(store: Store, stage: str) -> None:

@@ -10,7 +10,7 @@ from megtrim.errors import InputError
 from megtrim.pipeline.trimmed_programs import read_newest
 from megtrim.store import Store
 from unit.crashes.made_programs import ID
-from unit.pipeline.made_trims import forget, trim_by_functions, trim_by_regions
+from unit.pipeline.made_trims import forget, leave_header, trim_by_functions, trim_by_regions
 
 
 @pytest.mark.parametrize("crash_ids", [False, True])
@@ -34,6 +34,15 @@ def test_a_trim_by_regions(tmp_path: Path) -> None:
     assert (program.dropped, program.unfolded, program.trims_regions) == ((), None, True)
 
 
+def test_a_header_that_the_program_was_not_made_of(tmp_path: Path) -> None:
+    """It is newer, for a trim that has not ended."""
+    store = trim_by_regions(tmp_path)
+    before = read_newest(store).keep
+    leave_header(store)
+
+    assert read_newest(store).keep == before
+
+
 def test_without_the_unfolded_link(tmp_path: Path) -> None:
     """It only narrows down."""
     store = trim_by_functions(tmp_path)
@@ -53,6 +62,14 @@ def test_no_trim(tmp_path: Path) -> None:
     forget(store, "functions")
     with pytest.raises(InputError, match="there is no trimmed program in"):
         read_newest(store)
+
+
+def test_a_program_without_symbols_among_others(tmp_path: Path) -> None:
+    """It is named, so that nobody takes it for one that was not trimmed."""
+    made = read_newest(trim_by_functions(tmp_path, more={"bin/libbare.so": b"stripped"}))
+
+    assert [each.name for each in made.programs] == ["app"]
+    assert made.nameless == ("libbare.so",)
 
 
 def test_no_twin(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import cxxfilt
 import pytest
 
 from megtrim.config.load import load_config
+from megtrim.elf.symbol_names import readable
 from megtrim.errors import InputError
 from megtrim.pipeline.results import ReduceResult, SizeResult
 from megtrim.pipeline.session import Session
@@ -182,6 +184,24 @@ def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
     assert "what grew in load_and_run will not be known" in said.getvalue()
     left = now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8")
     assert "parts" not in json.loads(left)
+
+
+def test_a_machine_that_cannot_make_names_readable_weighs_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no C++ library, which demangles them."""
+
+    def demangle(name: str, *, external_only: bool) -> str:
+        msg = f"{name} {external_only}"
+        raise cxxfilt.LibraryNotFound(msg)
+
+    readable.cache_clear()
+    monkeypatch.setattr(cxxfilt, "demangle", demangle)
+    now, task, said = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "other", 1000)
+
+    assert weigh(now, task).exit_code == 0
+    assert "what grew in load_and_run will not be known" in said.getvalue()
 
 
 def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:

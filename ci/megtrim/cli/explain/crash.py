@@ -23,6 +23,7 @@ _HEADLINES = {
     CrashCause.LEFT_OUT: "trimming left it out",
     CrashCause.CANDIDATES: "trimming left out one of the candidates",
     CrashCause.NOT_TRIMMING: "trimming is not at fault",
+    CrashCause.UNKNOWN: "these results cannot tell",
 }
 _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
@@ -33,7 +34,7 @@ def explain_crash(
     """Return the facts about a crash: its report is a file, or one address. Raises InputError."""
     report = _read(crash, address)
     made = read_newest(Store(out.absolute()))
-    return render(look_up(report, made.programs), made, invocation)
+    return render(look_up(report, made.programs, made.nameless), made, invocation)
 
 
 def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) -> dict[str, Any]:
@@ -41,12 +42,14 @@ def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) ->
     facts: dict[str, Any] = {"crash": _HEADLINES[finding.cause], "why": finding.text}
     if finding.program:
         facts["program"] = finding.program
+    if finding.cause is CrashCause.UNKNOWN:
+        return facts | {"what to do": finding.hint}
+    facts["certain"] = finding.cause is not CrashCause.CANDIDATES and not finding.why_several
+    doubts = {"why it is not certain": list(finding.why_several)} if finding.why_several else {}
     if finding.cause is CrashCause.NOT_TRIMMING:
-        return facts
-    facts["certain"] = finding.cause is CrashCause.LEFT_OUT
+        return facts | doubts
     facts["candidates"] = [_describe(each) for each in finding.candidates]
-    if finding.why_several:
-        facts["why it is not certain"] = list(finding.why_several)
+    facts |= doubts
     record = nearest_scenario(finding, made.keep, made.programs)
     if record is not None:
         facts["nearest scenario"] = record.id

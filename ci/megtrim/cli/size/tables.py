@@ -11,6 +11,7 @@ import click
 from megtrim.functions.link_map import read_map
 from megtrim.input_files import read_bytes
 from megtrim.report.formatting import align_columns, group_digits
+from megtrim.report.text import one_line
 from megtrim.size.attribution import NameSources
 from megtrim.size.breakdown import Breakdown, FileSizes, break_down
 
@@ -78,7 +79,8 @@ def draw_table(
 
     ``totals`` returns the numbers of a row that stands for several.
     """
-    drawn = [tuple(draw(row)) for row in rows[:top]]
+    # Names are from files of others, and a terminal would obey what they hold.
+    drawn = [tuple(map(one_line, draw(row))) for row in rows[:top]]
     if others := rows[top:]:
         drawn.append(_summary(f"[{group_digits(len(others))} others]", head, totals(others)))
     drawn.append(_summary(whole, head, totals(rows)))

@@ -17,6 +17,7 @@ from megtrim.pipeline.results import BuildSummary, RebuildRecord
 from megtrim.pipeline.session import Services, Session, TaskResults
 from megtrim.plan import staleness
 from megtrim.plan.graph import HEADER
+from megtrim.store import StageFolder
 
 _INCLUDE = "include/"
 """Where the stage `header` leaves the generated files."""
@@ -112,9 +113,14 @@ def header_files(results: TaskResults) -> dict[str, str]:
 
 def header_inputs(results: TaskResults) -> dict[str, str]:
     """Name each generated file with its digest."""
+    return name_headers(results.done[HEADER])
+
+
+def name_headers(made: StageFolder) -> dict[str, str]:
+    """Name what the header stage generated, as the inputs of builds do."""
     return {
         f"header {name.removeprefix(_INCLUDE)}": digest
-        for name, digest in results.done[HEADER].files.items()
+        for name, digest in made.files.items()
         if name.startswith(_INCLUDE)
     }
 

@@ -72,6 +72,33 @@ def test_no_fault_of_trimming(project: Shell) -> None:
         "crash": "trimming is not at fault",
         "why": "it ended with signal 11 (SIGSEGV); what is left out ends with a trap, "
         "SIGTRAP or SIGILL",
+        "certain": True,
+    }
+
+
+def test_code_that_was_kept_is_not_certain_without_a_build_id(project: Shell) -> None:
+    """It says why, and adds nothing."""
+    answer = project("explain", "--address", hex(STAYS), "--json")
+
+    assert json.loads(answer.out) == {
+        "crash": "trimming is not at fault",
+        "why": "it crashed in stays(), which was kept",
+        "program": "app",
+        "certain": False,
+        "why it is not certain": ["the report has no build id: it may be of another build"],
+    }
+
+
+def test_another_build_is_not_judged(project: Shell) -> None:
+    """It says which results are needed."""
+    data = tombstone([(STUB_AT, "/data/lib/app")], build_id="ff" * 20)
+    (project.folder / "tombstone_04").write_bytes(data)
+    answer = project("explain", "--crash", "tombstone_04", "--json")
+
+    assert json.loads(answer.out) == {
+        "crash": "these results cannot tell",
+        "why": f"another build of app crashed: its build id is {'ff' * 20}, here {ID}",
+        "what to do": "name the folder of results of that build with --out",
     }
 
 
