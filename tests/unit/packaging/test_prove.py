@@ -128,6 +128,19 @@ def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:
         drafts.prove(replace(good, scenarios=other))
 
 
+@pytest.mark.parametrize("binding", [None, "c" * 64])
+def test_without_a_proof_there_is_no_release(binding: str | None, drafts: Drafts) -> None:
+    """It would not pass its own check."""
+    if binding is not None:
+        drafts.proofs.write_text(proofs_of(binding), encoding="utf-8")
+    said = drafts.folder / "said.json"
+    said.write_text(to_json(joined(CheckStatus.PASS)), encoding="utf-8")
+    proofs = None if binding is None else drafts.proofs
+
+    with pytest.raises(InputError, match=f"{RESNET}: there is no proof by these programs"):
+        prove_release(drafts.draft, said, proofs=proofs, again=None)
+
+
 def test_a_damaged_draft_is_refused(drafts: Drafts) -> None:
     """It may come from another job."""
     (drafts.draft / "bin/load_and_run").write_text("other", encoding="utf-8")
