@@ -16,7 +16,7 @@ from megtrim.packaging.check import (
     list_without_proof,
 )
 from megtrim.packaging.files import ReleaseFile, from_text
-from megtrim.release.contents import PROOFS_PATH, ReleaseContents, add_proofs
+from megtrim.release.contents import PROOFS_PATH, ReleaseContents, add_proofs, hide_machine
 from megtrim.release.documents import DOCUMENTS, seal
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.strict_json import LARGEST_DOCUMENT
@@ -59,10 +59,14 @@ def _list_payload(draft: Path, found: ReleaseCheck) -> Iterator[ReleaseFile]:
 
 
 def _without_times(proofs: EvidenceSet) -> EvidenceSet:
-    """Leave out what is another each time: a release that is proven again stays the same."""
+    """Leave out what is another each time, and whose machine it was.
+
+    A release that is proven again stays the same.
+    """
     entries = (
         replace(
             evidence,
+            device=hide_machine(evidence.device),
             results=tuple(
                 replace(each, time_s=0.0, conditions=None, log_tail="", crash="")
                 for each in evidence.results

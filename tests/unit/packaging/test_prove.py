@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,16 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.packaging.check import check_release
 from megtrim.packaging.files import write_folder
 from megtrim.packaging.prove import prove_release
-from megtrim.release.contents import PROOFS_PATH
+from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Check, CheckKind, CheckStatus, Verdict, to_json
+from megtrim.verdict.model import (
+    Check,
+    CheckKind,
+    CheckStatus,
+    DeviceIdentity,
+    Verdict,
+    to_json,
+)
 from megtrim.verdict.statuses import decide
 from unit.release.examples import (
     MODELS,
@@ -87,6 +96,27 @@ def test_a_proof_makes_it_a_release(drafts: Drafts) -> None:
     assert (release / "bin/load_and_run").read_bytes() == (
         drafts.draft / "bin/load_and_run"
     ).read_bytes()
+
+
+def test_no_one_learns_which_machine_it_was(drafts: Drafts) -> None:
+    """Its make and model, but neither a phone's serial number nor a host in the team's network."""
+    text = drafts.proofs.read_text(encoding="utf-8")
+    (facts,) = {json.dumps(each["device"]["facts"]) for each in json.loads(text)["entries"]}
+    found = json.loads(text)
+    for each in found["entries"]:
+        each["device"]["facts"] |= {"serial": "9A2B3C", "host": "lab-7.acme"}
+    drafts.proofs.write_text(json.dumps(found), encoding="utf-8")
+    verdict = joined(CheckStatus.PASS)
+    phone = DeviceIdentity(
+        name="pixel-6", kind="adb", facts={"model": "Pixel 6", "serial": "9A2B3C"}
+    )
+    release = drafts.prove(replace(verdict, devices=(phone,)))
+    contents_text = (release / RELEASE_FILE).read_text(encoding="utf-8")
+    proofs_text = (release / PROOFS_PATH).read_text(encoding="utf-8")
+
+    assert "Pixel 6" in contents_text
+    assert not {"9A2B3C", "lab-7.acme"} & {*re.findall(r"[\w.-]+", contents_text + proofs_text)}
+    assert json.loads(proofs_text)["entries"][0]["device"]["facts"] == json.loads(facts)
 
 
 def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
