@@ -98,7 +98,11 @@ def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
 
 def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return what SHA256SUMS names, and where the files in the folder differ from it."""
-    there, problems = _walk(folder)
+    try:
+        there, problems = _walk(folder)
+    except OSError as error:
+        msg = f"{error.filename or folder}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint="let yourself read all of the release") from None
     if CHECKSUMS_FILE not in there:
         return {}, [*problems, f"{CHECKSUMS_FILE} is missing"]
     try:

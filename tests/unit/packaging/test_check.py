@@ -380,6 +380,19 @@ def test_a_folder_that_is_none_is_a_mistake(tmp_path: Path) -> None:
         check_release(tmp_path / "none")
 
 
+def test_a_folder_that_cannot_be_read_is_a_mistake(
+    release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the release then."""
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied", "release/bin")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(InputError, match=r"^release/bin: cannot be read: Permission denied$"):
+        check_release(release)
+
+
 def test_there_are_many_damages() -> None:
     """The table is not cut short by accident."""
     renamed = sum(not path.startswith("include/") for path in LISTED)
