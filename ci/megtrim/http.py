@@ -7,6 +7,7 @@ is too large or too slow is abandoned. Retries are up to the caller.
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -24,7 +25,10 @@ _MOVED = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferLimits:
-    """Limits of one exchange; ``silence_s`` is how long a server may send nothing."""
+    """Limits of one exchange; ``silence_s`` is how long a server may send nothing.
+
+    ``connect_s`` is also how long it may take nothing of what is sent to it.
+    """
 
     connect_s: float = 10.0
     silence_s: float = 30.0
@@ -143,7 +147,8 @@ class HttpClient:
             response = self._session.request(
                 request.method,
                 url,
-                data=request.body,
+                # Sent in pieces: as a whole it would have to be gone in connect_s.
+                data=io.BytesIO(request.body) if request.body else None,
                 headers=_list_headers(request),
                 auth=_Token(self._token if self.is_home(url) else ""),
                 timeout=(self._limits.connect_s, self._limits.silence_s),

@@ -85,6 +85,7 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
     again = second.run("release verify", str(tmp_path / "one"), "--rebuild", "--device", "local")
     assert again.rc == 0, again.stderr
     assert "built again: 2 files have the same bytes" in again.stdout
+    assert [*(second.out / "rebuilt/reduce").iterdir()]  # not what the first build left
 
 
 def test_what_is_built_otherwise_is_named(make_project: MakeProject, tmp_path: Path) -> None:

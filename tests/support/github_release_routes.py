@@ -31,14 +31,6 @@ def list_releases(asked: Asked) -> Response:
     return paged(asked, [*asked.repository.releases.values()][::-1])
 
 
-def get_latest(asked: Asked) -> Response:
-    """Return the newest release that is no draft."""
-    seen = [each for each in asked.repository.releases.values() if not each["draft"]]
-    if not seen:
-        raise Refused(404, "Not Found")
-    return as_json(seen[-1])
-
-
 def create_release(asked: Asked) -> Response:
     """Make a release, or a draft of one, of which a tag may have several."""
     repository = asked.repository
@@ -114,7 +106,6 @@ ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "/git/ref/tags/<path:tag>", "contents", get_tag),
     ("GET", "/git/tags/<sha>", "contents", get_annotated),
     ("GET", "/releases", "contents", list_releases),
-    ("GET", "/releases/latest", "contents", get_latest),
     ("POST", "/releases", "contents", create_release),
     ("PATCH", "/releases/<int:number>", "contents", edit_release),
     ("DELETE", "/releases/<int:number>", "contents", delete_release),

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -104,6 +109,43 @@ def test_the_size_counts_after_decompression(httpserver: HTTPServer) -> None:
         client(url).exchange(request(url))
     assert caught.value.final
     assert not caught.value.untouched
+
+
+@contextmanager
+def slow_server(length: int) -> Iterator[str]:
+    """Serve one request with a body of that length, which is taken bit by bit."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
+        server.settimeout(20)
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += connection.recv(65536)
+                left = length - len(head.partition(b"\r\n\r\n")[2])
+                while left and (piece := connection.recv(65536)):
+                    left -= len(piece)
+                    time.sleep(0.004)
+                connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\ndone")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_a_long_upload_may_take_its_time() -> None:
+    """As long as the server takes some of it: a large file needs longer than a connection."""
+    data = bytes(16 * 1024 * 1024)
+    limits = replace(LIMITS, connect_s=0.5)
+    with slow_server(len(data)) as url:
+        wire = HttpClient(url, TOKEN, headers={}, clock=lambda: 0.0, limits=limits)
+        answer = wire.exchange(replace(request(url), method="POST", body=data))
+
+    assert (answer.status, answer.body) == (201, b"done")
 
 
 def test_a_circle_of_redirects_ends(httpserver: HTTPServer) -> None:

@@ -112,7 +112,7 @@ def test_events_of_a_release() -> None:
     events = caller(RELEASE).events
 
     assert sorted(events) == ["push", "workflow_dispatch"]
-    assert events["push"] == {"tags": ["v*"]}
+    assert events["push"] == {"tags": ["v[0-9]*"]}
 
 
 def test_the_required_check_is_the_documented_one() -> None:
@@ -138,7 +138,7 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     second = parse(workflows(android)[own], name=own)
     (one,), (other,) = first.jobs.values(), second.jobs.values()
 
-    tags = {**first.events, "push": {"tags": ["android-v*"]}}
+    tags = {**first.events, "push": {"tags": ["android-v[0-9]*"]}}
     assert second.events == (tags if path == RELEASE else first.events)
     assert (other["uses"], other["permissions"]) == (one["uses"], one["permissions"])
     assert other["name"] == f"{one['name']} android"

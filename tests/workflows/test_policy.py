@@ -745,6 +745,18 @@ def test_a_release_is_built_without_caches() -> None:
     assert "--reuse" not in workflow("release").text
 
 
+@pytest.mark.parametrize("name", ["build", "rebuild"])
+def test_a_run_for_a_branch_ends_before_it_builds(name: str) -> None:
+    """It could not be published: an hour of building and a turn of the devices would be lost."""
+    steps = workflow("release").jobs[name]["steps"]
+    (at,) = (number for number, step in enumerate(steps) if step["name"] == "Require a tag")
+
+    assert steps[at]["run"] == 'test -n "$RELEASE"'
+    assert steps[at]["env"] == {"RELEASE": "${{ steps.set-up.outputs.release }}"}
+    assert steps[at - 1]["id"] == "set-up"
+    assert not any("megtrim" in step.get("run", "") for step in steps[:at])
+
+
 def test_a_release_is_published_after_all_that_could_refuse_it() -> None:
     """A job that is left out counts as a success to GitHub, so each result is asked for."""
     jobs = workflow("release").jobs

@@ -166,7 +166,8 @@ def workflows(callers: Callers) -> dict[str, str]:
     own = {path: path.replace(".yml", end) for path in texts}
     started = own[SIZE_CHECK].rpartition("/")[2]
     values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
-    values["tags"] = f"{id_}-v*" if (id_ := id_of(callers.config)) else "v*"
+    # With any letter after the v, a tag such as vision-v1 would be one of two configurations.
+    values["tags"] = f"{id_}-v[0-9]*" if (id_ := id_of(callers.config)) else "v[0-9]*"
     values |= dict.fromkeys(("leg", "strategy", "quiet"), "")
     if callers.toolchains:
         values |= _legs(callers)

@@ -8,14 +8,15 @@ already is never touched: it is the same, or it is refused.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
-from megtrim.github.api import Api, NotFound
+from megtrim.github.api import Api
 from megtrim.github.log_text import one_line
 from megtrim.github.responses import text_at
 
@@ -78,16 +79,19 @@ class ReleasePublisher:
         shown = self._api.send("PATCH", self._at(made), {"draft": False})
         return text_at(shown, "html_url")
 
-    def find_latest(self, *, but: str) -> FoundRelease | None:
-        """Return the newest release that is published, unless its tag is ``but``."""
-        try:
-            found = self._api.get(f"{self._path}/releases/latest")
-        except NotFound:
-            return None
-        if text_at(found, "tag_name") == but:
-            return None
-        assets = {text_at(each, "name"): _read_id(each) for each in _list_assets(found)}
-        return FoundRelease(tag=text_at(found, "tag_name"), assets=assets)
+    def find_last(self, tag: str, *, holding: Collection[str]) -> FoundRelease | None:
+        """Return the newest other release that is published, of the same series of tags.
+
+        One without the files that it is to be ``holding`` is someone else's, and passed over.
+        """
+        for each in self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES):
+            other = text_at(each, "tag_name")
+            if each.get("draft") is True or other == tag or _series_of(other) != _series_of(tag):
+                continue
+            assets = {text_at(asset, "name"): _read_id(asset) for asset in _list_assets(each)}
+            if assets.keys() >= {*holding}:
+                return FoundRelease(tag=other, assets=assets)
+        return None
 
     def download(self, asset: int) -> bytes:
         """Return a document of a release."""
@@ -144,6 +148,12 @@ class ReleasePublisher:
 
     def _at(self, release: Mapping[str, Any]) -> str:
         return f"{self._path}/releases/{_read_id(release)}"
+
+
+def _series_of(tag: str) -> str:
+    """Return what stands before a tag's version: each configuration has tags of its own."""
+    found = re.match(r"(.*-|)v[0-9]", tag)
+    return found[1] if found else ""
 
 
 def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:

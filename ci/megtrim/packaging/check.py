@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InputError, ProductFailure
-from megtrim.evidence.evidence import load_proofs
+from megtrim.evidence.evidence import Evidence, load_proofs
 from megtrim.input_files import read_text
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.packaging.archive import FETCH_AGAIN
@@ -34,7 +34,7 @@ from megtrim.release.documents import list_licences
 from megtrim.release.statement import (
     STATEMENT_FILE,
     ProvenanceStatement,
-    list_dependencies,
+    make_statement,
     parse_statement,
 )
 from megtrim.store import sha256_file
@@ -98,7 +98,11 @@ def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
 
 def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return what SHA256SUMS names, and where the files in the folder differ from it."""
-    there, problems = _walk(folder)
+    try:
+        there, problems = _walk(folder)
+    except OSError as error:
+        msg = f"{error.filename or folder}: cannot be read: {error.strerror}"
+        raise InputError(msg, hint="let yourself read all of the release") from None
     if CHECKSUMS_FILE not in there:
         return {}, [*problems, f"{CHECKSUMS_FILE} is missing"]
     try:
@@ -174,10 +178,16 @@ def _list_unproven(
         yield f"{RELEASE_FILE}: the verdict is {contents.verdict}"
     yield from (f"{each} is not proven" for each in contents.unproven)
     found = load_proofs(folder / PROOFS_PATH).entries if PROOFS_PATH in named else ()
-    proofs = {each.scenario: each.binding for of in found for each in of.results}
+    for each in list_without_proof(contents, found):
+        yield f"{PROOFS_PATH} has no proof of {each} by these programs"
+
+
+def list_without_proof(contents: ReleaseContents, proofs: Iterable[Evidence]) -> Iterator[str]:
+    """Yield the id of each scenario that devices are said to have run, and no proof says so."""
+    proven = {(each.scenario, each.binding) for of in proofs for each in of.results}
     for scenario in contents.scenarios:
-        if scenario.on_devices and proofs.get(scenario.id) != scenario.binding:
-            yield f"{PROOFS_PATH} has no proof of {scenario.id} by these programs"
+        if scenario.on_devices and (scenario.id, scenario.binding) not in proven:
+            yield scenario.id
 
 
 def _compare_statement(
@@ -189,7 +199,8 @@ def _compare_statement(
     for path in sorted(stated.keys() | expected.keys()):
         if stated.get(path) != expected.get(path):
             yield f"{STATEMENT_FILE} is of another release: {path} has another sha256 there"
-    if statement.predicate.definition.resolved_dependencies != list_dependencies(contents):
+    again = make_statement(contents, stated, statement.stages, megtrim=statement.megtrim)
+    if statement.predicate != again.predicate:
         yield f"{STATEMENT_FILE} names other sources than {RELEASE_FILE}"
     bill = render_bill(contents, licences=list_licences(named), megtrim=statement.megtrim)
     if named.get(BILL_FILE) != hashlib.sha256(bill.encode()).hexdigest():

@@ -42,6 +42,10 @@ from megtrim.store import StageFolder, sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
+_SOURCE_SUFFIXES = _HEADER_SUFFIXES | {
+    *(".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".cmake", ".go", ".java", ".js", ".py", ".rs"),
+    *(".s", ".sh", ".ts"),
+}
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
 _BUILT = "bin/"
 _SHARED_SUFFIX = ".so"
@@ -178,7 +182,10 @@ def _collect_licences(session: Session) -> Iterator[ReleaseFile]:
     """Yield the licences of the engine and of its third parties, as the checkout has them."""
     checkout = session.services.engine.checkout
     for name in sorted(checkout.files):
-        if PurePosixPath(name).name.upper().startswith(_LICENCE_NAMES):
+        path = PurePosixPath(name)
+        named_so = path.name.upper().startswith(_LICENCE_NAMES)
+        # Code that handles licences is none: a private engine's must not be published.
+        if named_so and path.suffix.lower() not in _SOURCE_SUFFIXES:
             yield from _from_checkout(f"{LICENCES}/{name}", checkout, name)
 
 

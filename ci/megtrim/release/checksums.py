@@ -41,8 +41,10 @@ def parse_checksums(text: str, *, source: str) -> dict[str, str]:
 
 def is_inside(path: str) -> bool:
     """Tell whether a path is relative, plain, and within the folder that it is relative to."""
-    parts = PurePosixPath(path).parts
-    return bool(parts) and str(PurePosixPath(path)) == path and not {"..", "/"} & {*parts}
+    plain = PurePosixPath(path)
+    # One that begins with two slashes is a root of its own.
+    leaves = plain.is_absolute() or ".." in plain.parts
+    return bool(plain.parts) and str(plain) == path and not leaves
 
 
 def _make_error(source: str, line: int, found: str, expected: str) -> InputError:

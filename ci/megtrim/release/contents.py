@@ -14,6 +14,7 @@ from megtrim.build_spec import EngineIdentity, Variant
 from megtrim.errors import InputError
 from megtrim.strict_json import dump, load
 from megtrim.verdict.model import (
+    MACHINE_FACTS,
     CheckKind,
     CheckStatus,
     DeviceIdentity,
@@ -161,7 +162,7 @@ def make_contents(
         regions_held=verdict.regions.held,
         regions_kept=verdict.regions.kept,
         functions=verdict.functions,
-        devices=verdict.devices,
+        devices=tuple(map(hide_machine, verdict.devices)),
         keep_set_sha256=keep_set_sha256,
         configuration_sha256=configuration_sha256,
         artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
@@ -183,9 +184,15 @@ def add_proofs(contents: ReleaseContents, verdict: Verdict, *, source: str) -> R
         contents,
         draft=False,
         verdict=verdict.verdict,
-        devices=verdict.devices,
+        devices=tuple(map(hide_machine, verdict.devices)),
         scenarios=tuple(_list_scenarios(verdict, contents.models)),
     )
+
+
+def hide_machine(device: DeviceIdentity) -> DeviceIdentity:
+    """Leave out serial numbers and hosts: releases are for people outside of the team."""
+    facts = {name: value for name, value in device.facts.items() if name not in MACHINE_FACTS}
+    return replace(device, facts=facts)
 
 
 def _list_scenarios(verdict: Verdict, models: Mapping[str, str]) -> Iterator[ReleaseScenario]:

@@ -75,9 +75,12 @@ def _show_scenarios(contents: ReleaseContents) -> Iterator[str]:
 
 def _describe_scenario(scenario: ReleaseScenario) -> str:
     arguments = " ".join(scenario.arguments)
+    result = str(scenario.status)
+    if scenario.on_devices is not None:
+        result = f"{result}; on devices: {scenario.on_devices}"
     cells = (
         *(f"`{scenario.id}`", f"`{scenario.model_sha256}`", f"`{arguments}`"),
-        *(scenario.status, scenario.device),
+        *(result, scenario.device),
     )
     return f"| {' | '.join(each.replace('|', '/') for each in cells)} |"
 

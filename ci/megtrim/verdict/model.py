@@ -48,6 +48,7 @@ from megtrim.verdict.statuses import (
 from megtrim.verdict.trim_summary import FunctionsUse, Rebuild, SwitchSize, TrimChoice
 
 __all__ = [
+    "MACHINE_FACTS",
     "ArtifactSizes",
     "BudgetRow",
     "BudgetStatus",
@@ -89,6 +90,8 @@ __all__ = [
 ]
 
 VERSION = 2
+MACHINE_FACTS = ("serial", "host")
+"""Facts of a device that tell one machine from all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

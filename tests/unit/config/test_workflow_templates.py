@@ -71,8 +71,8 @@ def test_releases_are_made_where_they_are_asked_for() -> None:
     android = workflows(replace(CALLERS, config="android/megtrim.yaml", releases=True))
 
     assert list(default)[-1] == RELEASE == ".github/workflows/megtrim-release.yml"
-    assert 'tags: ["v*"]' in default[RELEASE]
-    assert 'tags: ["android-v*"]' in android[".github/workflows/megtrim-release.android.yml"]
+    assert 'tags: ["v[0-9]*"]' in default[RELEASE]
+    assert 'tags: ["android-v[0-9]*"]' in android[".github/workflows/megtrim-release.android.yml"]
 
 
 def test_two_configurations_share_no_file() -> None:

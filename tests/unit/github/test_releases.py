@@ -214,12 +214,41 @@ def test_a_token_without_the_right_is_an_error_of_its_own(
     assert "permissions: contents: write" in caught.value.hint
 
 
-def test_the_last_release_is_found(publisher: ReleasePublisher, repository: Repository) -> None:
+def test_the_last_release_is_found(publisher: ReleasePublisher) -> None:
     """With its documents; that of the tag itself is none."""
-    assert publisher.find_latest(but="v2") is None
+    assert publisher.find_last("v2", holding=ASSETS) is None
     publisher.publish(WANTED)
-    found = publisher.find_latest(but="v2")
+    found = publisher.find_last("v2", holding=ASSETS)
 
     assert found is not None
     assert (found.tag, publisher.download(found.assets["SHA256SUMS"])) == ("v1", b"sums\n")
-    assert publisher.find_latest(but="v1") is None
+    assert publisher.find_last("v1", holding=ASSETS) is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "last"),
+    [
+        ("v3.0-rev2", "v2.0"),
+        ("yolov5-v2", "yolov5-v1"),
+        ("yolov8-v2", None),
+        ("big-phone-v1", None),
+    ],
+)
+def test_the_last_release_is_of_the_same_series(
+    tag: str, last: str | None, publisher: ReleasePublisher, repository: Repository
+) -> None:
+    """Not of another configuration, no draft, and nothing that the team released by hand."""
+    for number, (name, assets, draft) in enumerate(
+        (
+            *(("v1.0", ASSETS, False), ("v2.0", ASSETS, False), ("yolov5-v1", ASSETS, False)),
+            *(("phone-v1", ASSETS, False), ("v2.1", {"app.apk": b""}, False)),
+            *(("v2.2", ASSETS, True), ("yolov5-v1.1", ASSETS, True)),
+        ),
+        start=1,
+    ):
+        listed = [{"id": 100 + at, "name": each} for at, each in enumerate(assets)]
+        about = {"id": number, "tag_name": name, "draft": draft, "assets": listed}
+        repository.releases[number] = about
+    found = publisher.find_last(tag, holding=ASSETS)
+
+    assert (found.tag if found else None) == last

@@ -101,7 +101,7 @@ def flip(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-GOOD = member("r/bin/a", b"a" * 2000)
+GOOD = member("r/bin/a", b"a" * 2000, mode=0o755)
 DAMAGES: dict[str, tuple[bytes, str]] = {
     "bit": (flip(packed(member("r/a", bytes(range(256)) * 20))), "damaged, or cut off"),
     "cut": (packed(GOOD)[:-12], "damaged, or cut off"),
@@ -122,12 +122,59 @@ DAMAGES: dict[str, tuple[bytes, str]] = {
         "is no plain file",
     ),
     "huge": (gzip.compress(member("r/x", size=2**60)[0].tobuf(tarfile.GNU_FORMAT)), "more than"),
+    "negative": (
+        gzip.compress(member("r/x", size=-1)[0].tobuf(tarfile.GNU_FORMAT)),
+        "has a size below zero",
+    ),
+    "two folders": (
+        packed(GOOD, member("s/a", b"a")),
+        "'s/a' is in another folder than 'r'",
+    ),
+    "set user id": (packed(member("r/bin/a", b"a", mode=0o4755)), "'r/bin/a' has the mode 4755"),
+    "below a file": (packed(GOOD, member("r/bin/a/b", b"b", mode=0o755)), "of a file and of a"),
+    "deep below a file": (
+        packed(GOOD, member("r/bin/a/b/c", b"c", mode=0o755)),
+        "of a file and of a folder",
+    ),
     "twice": (packed(GOOD, GOOD), "'bin/a' is in it twice"),
     "more": (
         gzip.compress(gzip.decompress(packed(GOOD)) + b"more" * 128),
         "something follows its last file",
     ),
 }
+
+
+def test_names_do_not_depend_on_the_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one would write other bytes, which no one could read."""
+    monkeypatch.setattr(tarfile.TarFile, "encoding", "iso8859-9")
+    write_archive([from_text("share/öğün.yaml", "x\n")], tmp_path / "a.tar.gz")
+
+    with open_release(tmp_path / "a.tar.gz") as folder:
+        assert (folder / "share/öğün.yaml").read_text(encoding="utf-8") == "x\n"
+
+
+def test_a_path_that_does_not_fit_is_a_mistake(tmp_path: Path) -> None:
+    """A folder has room for it."""
+    with pytest.raises(InputError, match="is a path too long for an archive"):
+        write_archive([from_text(f"share/{'x' * 101}", "x\n")], tmp_path / "a.tar.gz")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_one_that_cannot_be_read_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk that it would be unpacked to is not to blame."""
+    write_archive(FILES, tmp_path / "a.tar.gz")
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("megtrim.input_files.os.open", refuse)
+    with (
+        pytest.raises(InputError, match=r"a\.tar\.gz: cannot be read: Permission denied"),
+        open_release(tmp_path / "a.tar.gz"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("name", DAMAGES)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InputError, ProductFailure
+from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.packaging.check import check_release, expect_whole
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.checksums import CHECKSUMS_FILE
@@ -32,6 +33,7 @@ from unit.release.examples import (
 from unit.verdict.examples import RESNET, facts, passing, scenario
 
 WHOLE = documents()
+CONFIGURATION = contents().configuration_sha256
 PATHS = sorted(WHOLE)
 LISTED = [path for path in PATHS if path != CHECKSUMS_FILE]
 Damage = Callable[[Path], None]
@@ -213,6 +215,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         _forge(WHOLE | {RELEASE_FILE: dump_contents(for_other_engine())}),
         "provenance.intoto.json names other sources than release.json",
     ),
+    "other configuration": (
+        _forge(WHOLE | {STATEMENT_FILE: WHOLE[STATEMENT_FILE].replace(CONFIGURATION, "d" * 64)}),
+        "provenance.intoto.json names other sources than release.json",
+    ),
+    "other toolchain": (
+        _forge(WHOLE | {STATEMENT_FILE: WHOLE[STATEMENT_FILE].replace("clang 14", "clang 15")}),
+        "provenance.intoto.json names other sources than release.json",
+    ),
     "no provenance": (
         _forge({path: text for path, text in WHOLE.items() if path != STATEMENT_FILE}),
         "provenance.intoto.json: cannot be read: No such file",
@@ -287,6 +297,16 @@ def test_devices_may_prove_it(tmp_path: Path) -> None:
     assert problems(write(tmp_path / "release", texts)) == ""
 
 
+def test_a_proof_of_other_programs_may_be_next_to_it(tmp_path: Path) -> None:
+    """Such as an earlier one, which a join hands on; in any order."""
+    own, earlier = (parse_set(proofs_of(each * 64), source="p").entries for each in "bc")
+    for number, entries in enumerate((own + earlier, earlier + own)):
+        more = {PROOFS_PATH: dump_set(EvidenceSet(entries=entries))}
+        texts = documents(described=DEVICE_PROVEN, more=more)
+
+        assert problems(write(tmp_path / f"release-{number}", texts)) == ""
+
+
 def test_a_draft_need_not_be_proven(tmp_path: Path) -> None:
     """But whole."""
     pending = replace(contents().scenarios[0], status=ScenarioStatus.UNVERIFIED, outputs=())
@@ -358,6 +378,19 @@ def test_a_folder_that_is_none_is_a_mistake(tmp_path: Path) -> None:
     """Of whoever names it, not of a release."""
     with pytest.raises(InputError, match="is no folder with a release"):
         check_release(tmp_path / "none")
+
+
+def test_a_folder_that_cannot_be_read_is_a_mistake(
+    release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the release then."""
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied", "release/bin")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(InputError, match=r"^release/bin: cannot be read: Permission denied$"):
+        check_release(release)
 
 
 def test_there_are_many_damages() -> None:

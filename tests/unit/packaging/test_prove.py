@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,16 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.packaging.check import check_release
 from megtrim.packaging.files import write_folder
 from megtrim.packaging.prove import prove_release
-from megtrim.release.contents import PROOFS_PATH
+from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Check, CheckKind, CheckStatus, Verdict, to_json
+from megtrim.verdict.model import (
+    Check,
+    CheckKind,
+    CheckStatus,
+    DeviceIdentity,
+    Verdict,
+    to_json,
+)
 from megtrim.verdict.statuses import decide
 from unit.release.examples import (
     MODELS,
@@ -89,6 +98,27 @@ def test_a_proof_makes_it_a_release(drafts: Drafts) -> None:
     ).read_bytes()
 
 
+def test_no_one_learns_which_machine_it_was(drafts: Drafts) -> None:
+    """Its make and model, but neither a phone's serial number nor a host in the team's network."""
+    text = drafts.proofs.read_text(encoding="utf-8")
+    (facts,) = {json.dumps(each["device"]["facts"]) for each in json.loads(text)["entries"]}
+    found = json.loads(text)
+    for each in found["entries"]:
+        each["device"]["facts"] |= {"serial": "9A2B3C", "host": "lab-7.acme"}
+    drafts.proofs.write_text(json.dumps(found), encoding="utf-8")
+    verdict = joined(CheckStatus.PASS)
+    phone = DeviceIdentity(
+        name="pixel-6", kind="adb", facts={"model": "Pixel 6", "serial": "9A2B3C"}
+    )
+    release = drafts.prove(replace(verdict, devices=(phone,)))
+    contents_text = (release / RELEASE_FILE).read_text(encoding="utf-8")
+    proofs_text = (release / PROOFS_PATH).read_text(encoding="utf-8")
+
+    assert "Pixel 6" in contents_text
+    assert not {"9A2B3C", "lab-7.acme"} & {*re.findall(r"[\w.-]+", contents_text + proofs_text)}
+    assert json.loads(proofs_text)["entries"][0]["device"]["facts"] == json.loads(facts)
+
+
 def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
     """However long the device took this time."""
     first = check_release(drafts.prove(joined(CheckStatus.PASS))).sha256
@@ -126,6 +156,19 @@ def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:
 
     with pytest.raises(InputError, match="is of another build than the draft"):
         drafts.prove(replace(good, scenarios=other))
+
+
+@pytest.mark.parametrize("binding", [None, "c" * 64])
+def test_without_a_proof_there_is_no_release(binding: str | None, drafts: Drafts) -> None:
+    """It would not pass its own check."""
+    if binding is not None:
+        drafts.proofs.write_text(proofs_of(binding), encoding="utf-8")
+    said = drafts.folder / "said.json"
+    said.write_text(to_json(joined(CheckStatus.PASS)), encoding="utf-8")
+    proofs = None if binding is None else drafts.proofs
+
+    with pytest.raises(InputError, match=f"{RESNET}: there is no proof by these programs"):
+        prove_release(drafts.draft, said, proofs=proofs, again=None)
 
 
 def test_a_damaged_draft_is_refused(drafts: Drafts) -> None:

@@ -47,6 +47,7 @@ def test_any_other_text_is_an_error_of_its_own(text: str) -> None:
         (f"{A}  a\n\n", "S:2: found ''"),
         (f"{A}  a\r\n", "S:1: found"),
         (f"{A}  /etc/passwd\n", "S:1: found"),
+        (f"{A}  //etc/passwd\n", "S:1: found"),
         (f"{A}  ../a\n", "S:1: found"),
         (f"{A}  a/../b\n", "S:1: found"),
         (f"{A}  ./a\n", "S:1: found"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from megtrim.release.contents import ArtifactKind
 from megtrim.release.readme import render
+from megtrim.verdict.model import CheckStatus, ScenarioStatus
 from unit.release.examples import contents
 from unit.verdict.examples import RESNET
 
@@ -18,6 +19,17 @@ def test_it_says_what_it_can_run() -> None:
     assert "| `bin/load_and_run` | program | 12 B | 37.5 MiB |" in page
     assert "MegEngineTrimmed::shared" in page
     assert "`licences`" in page
+
+
+def test_it_says_what_devices_proved() -> None:
+    """Where it was built, an emulator stood for them, or nothing did."""
+    said = contents()
+    first = replace(
+        said.scenarios[0], status=ScenarioStatus.UNVERIFIED, on_devices=CheckStatus.PASS
+    )
+    page = render(replace(said, scenarios=(first,)), has_licences=True)
+
+    assert "| unverified; on devices: pass |" in page
 
 
 def test_it_says_what_it_cannot_run() -> None:

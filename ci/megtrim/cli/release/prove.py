@@ -15,7 +15,7 @@ _PATH = click.Path(path_type=Path)
 @click.command(
     epilog="""\b
 Examples:
-  megtrim release prove draft camera-1.4 --verdict report/verdict.json
+  megtrim release prove draft camera-1.4 --verdict report/verdict.json --proofs report/evidence.json
   megtrim release prove draft camera-1.4.tar.gz --verdict report/verdict.json --again other-draft
 """
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,20 @@ from megtrim.packaging.check import check_release, expect_whole
 from megtrim.packaging.rebuild import compare_rebuild
 from megtrim.plan.graph import Stage
 from megtrim.release.contents import ReleaseContents
+from megtrim.store import cannot_write
+
+_REBUILT = "rebuilt"
+"""Folder in that of results: what was built again, which nothing else is taken for."""
+
+
+def _read_digest(_context: click.Context, _option: click.Parameter, given: str | None) -> str:
+    """Return the digest in small letters. An empty one, as of an unset variable, is a mistake."""
+    if given is None:
+        return ""
+    if not re.fullmatch(r"[0-9a-f]{64}", digest := given.lower()):
+        msg = f"found {given!r:.80}, expected the 64 hex digits of a sha256"
+        raise click.BadParameter(msg)
+    return digest
 
 
 @click.command(
@@ -32,7 +49,7 @@ Examples:
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option(
     "--sha256",
-    default="",
+    callback=_read_digest,
     metavar="DIGEST",
     help="The sha256 of its SHA256SUMS, as the one who released it states it.",
 )
@@ -53,12 +70,16 @@ def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **opti
     What is damaged, missing, added, renamed or of another release is named. Without --sha256, a
     release that someone wrote newly from end to end looks like any other.
 
-    With --rebuild it is built again and compared byte for byte; with --device as well, that device
-    then runs every scenario on exactly these bytes. The other options are for that build.
+    With --rebuild it is built again from nothing, in the folder rebuilt of the results, and
+    compared byte for byte; with --device as well, that device then runs every scenario on exactly
+    these bytes. The other options are for that build.
     """
     chosen = Options(**options, committed=True)
     if chosen.device is not None and not rebuild:
         msg = "--device proves what was built again: it needs --rebuild"
+        raise click.UsageError(msg)
+    if chosen.reuse is not None and rebuild:
+        msg = "--reuse takes what was built before: it does not go with --rebuild"
         raise click.UsageError(msg)
     with open_release(release) as folder:
         found = check_release(folder, expected=sha256, model=model)
@@ -72,7 +93,9 @@ def _rebuild(contents: ReleaseContents, release: Path, chosen: Options) -> int:
     """Build it again and compare; on a device, prove it again, too."""
     proves = chosen.device is not None
     stage = Stage.VERIFY if proves else Stage.REDUCE
-    session, codes = run_chain(chosen, stage, as_json=False, accept=False, again=proves)
+    fresh = replace(chosen, out=chosen.out / _REBUILT, recompile=True)
+    _clear(fresh.out)
+    session, codes = run_chain(fresh, stage, as_json=False, accept=False)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
         return status
@@ -85,3 +108,13 @@ def _rebuild(contents: ReleaseContents, release: Path, chosen: Options) -> int:
     if proves:
         show(f"proven again: {len(contents.scenarios)} scenarios on {chosen.device}")
     return EXIT_PASS
+
+
+def _clear(folder: Path) -> None:
+    """Remove what was built again before: results that are there would only be read."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_write(folder, error) from None

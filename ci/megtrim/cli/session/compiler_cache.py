@@ -27,10 +27,13 @@ _NAMES = {
 """The name that people know each variable by; the first that is set wins."""
 
 
-def open_compiler_cache(env: Mapping[str, str], warn: Callable[[str], None]) -> CompilerCache:
+def open_compiler_cache(
+    env: Mapping[str, str], warn: Callable[[str], None], *, recompile: bool = False
+) -> CompilerCache:
     """Return the cache that this run's variables ask for; ``env`` holds the others.
 
-    Raises InputError for a URL that ccache could not use, and for a password in an input.
+    ``recompile``: nothing is taken from it. Raises InputError for a URL that ccache could not use,
+    and for a password in an input.
     """
     given = read_cache_variables()
     name = next((each for each in _NAMES if each in given), "")
@@ -40,6 +43,8 @@ def open_compiler_cache(env: Mapping[str, str], warn: Callable[[str], None]) -> 
         hint = "change that password, and give the URL as the secret cache-remote"
         raise InputError(msg, hint=hint)
     passed = {each: env[each] for each in PASSED_ON if env.get(each)}
+    if recompile:
+        passed["CCACHE_RECACHE"] = "1"
     return CompilerCache(storages, writes=_may_write(env), passed=passed, warn=warn)
 
 

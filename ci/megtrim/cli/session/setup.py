@@ -94,6 +94,8 @@ class Options:
     """Folder of results of an earlier run; those that fit are taken from there."""
     no_docker: bool = False
     """Use this machine's toolchain, whatever image is configured."""
+    recompile: bool = False
+    """Compile everything, whatever a compiler cache holds."""
 
     @property
     def results(self) -> Path:
@@ -287,7 +289,7 @@ def open_session(options: Options, *, accept: bool = False, writes: bool = True)
             toolchain,
             place,
             jobs=jobs,
-            cache=open_compiler_cache(processes.env, console.warn),
+            cache=open_compiler_cache(processes.env, console.warn, recompile=options.recompile),
         ),
         durations=open_durations(processes.env, setting),
         devices=_devices(loaded, toolchain, (processes, place), options, console),

@@ -24,7 +24,7 @@ from megtrim.perf.history import (
 from megtrim.perf.series import Series, make_series
 from megtrim.perf.time_stage import TimeStage
 from megtrim.report.text import one_line
-from megtrim.verdict.model import DeviceIdentity, Verdict
+from megtrim.verdict.model import MACHINE_FACTS, DeviceIdentity, Verdict
 from megtrim.verdict.performance import (
     ChangePoint,
     HistoryPoint,
@@ -38,8 +38,6 @@ from megtrim.verdict.performance import (
 _LONGEST_LINE = 250
 _MOST_LEFT_OUT = 20
 _DAY = 10
-_SAME_MACHINE = ("serial", "host")
-"""Facts that stay the same while it is the same machine."""
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _STATUSES: Mapping[PerformanceStatus, RowStatus] = {
     PerformanceStatus.MEASURED: RowStatus.MEASURED,
@@ -188,7 +186,7 @@ def _show(series: Series, cpu_class: str) -> HistorySeries:
 
 def _identify(name: str, machine: DeviceIdentity | None) -> str:
     facts = machine.facts if machine else {}
-    parts = [name, *(facts.get(each, "") for each in _SAME_MACHINE)]
+    parts = [name, *(facts.get(each, "") for each in MACHINE_FACTS)]
     return _sha256("\0".join(parts))[:16]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,24 +57,30 @@ def rebuild(
 ) -> tuple[Answer, list[Any]]:
     """Verify with ``--rebuild``; return the answer, and what the chain was asked for."""
     asked: list[Any] = []
+    left: list[tuple[Path, bool, bool]] = []
 
-    def chain(options: Options, stage: Stage, **more: Any) -> Any:
-        asked.append((options.committed, options.device, stage, more["again"]))
+    def chain(options: Options, stage: Stage, **_more: Any) -> Any:
+        asked.append((options.committed, options.device, stage))
+        left.append((options.out, options.out.exists(), options.recompile))
         return open_session(shell.folder)[0], [0]
 
     write(shell.folder / "camera-1.4")
     monkeypatch.setattr("megtrim.cli.release.verify.run_chain", chain)
     monkeypatch.setattr("megtrim.cli.release.verify.compare_rebuild", lambda *_: differ)
-    return shell("release", "verify", "camera-1.4", "--rebuild", *given), asked
+    # Results of an earlier run would be read in place of a build.
+    (shell.folder / "megtrim-out/rebuilt/reduce").mkdir(parents=True)
+    answer = shell("release", "verify", "camera-1.4", "--rebuild", *given)
+    assert left == [(Path("megtrim-out/rebuilt"), False, True)]
+    return answer, asked
 
 
 def test_it_is_built_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the committed keep set, and no device runs anything."""
+    """From nothing, by the committed keep set, and no device runs anything."""
     answer, asked = rebuild(shell, monkeypatch)
 
     assert answer.status == 0
     assert answer.out.endswith("built again: 2 files have the same bytes\n")
-    assert asked == [(True, None, Stage.REDUCE, False)]
+    assert asked == [(True, None, Stage.REDUCE)]
 
 
 def test_a_device_proves_it_again(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +88,7 @@ def test_a_device_proves_it_again(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     answer, asked = rebuild(shell, monkeypatch, "--device", "qemu")
 
     assert answer.out.endswith("proven again: 3 scenarios on qemu\n")
-    assert asked == [(True, "qemu", Stage.VERIFY, True)]
+    assert asked == [(True, "qemu", Stage.VERIFY)]
 
 
 def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +104,33 @@ def test_a_device_alone_has_nothing_to_run(shell: Shell) -> None:
     write(shell.folder / "camera-1.4")
 
     assert shell("release", "verify", "camera-1.4", "--device", "qemu").status == 2
+
+
+def test_what_was_built_before_is_not_taken(shell: Shell) -> None:
+    """It would be compared with itself."""
+    write(shell.folder / "camera-1.4")
+    answer = shell("release", "verify", "camera-1.4", "--rebuild", "--reuse", "megtrim-out")
+
+    assert answer.status == 2
+    assert "--reuse takes what was built before" in answer.err
+
+
+@pytest.mark.parametrize("given", ["", "abc", "g" * 64, f"{'a' * 64} "])
+def test_a_digest_that_is_none_is_a_mistake(given: str, shell: Shell) -> None:
+    """An empty one, too: a script whose variable is not set would verify anything."""
+    write(shell.folder / "camera-1.4")
+    answer = shell("release", "verify", "camera-1.4", "--sha256", given)
+
+    assert answer.status == 2
+    assert "expected the 64 hex digits of a sha256" in answer.err
+
+
+def test_a_digest_may_be_in_capitals(shell: Shell) -> None:
+    """As other tools print it."""
+    write(shell.folder / "camera-1.4")
+    digest = sha(documents()["SHA256SUMS"]).upper()
+
+    assert shell("release", "verify", "camera-1.4", "--sha256", digest).status == 0
 
 
 def test_no_release_is_a_mistake(shell: Shell) -> None:

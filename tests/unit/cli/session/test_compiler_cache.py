@@ -65,6 +65,13 @@ def test_nothing_is_asked_for(tmp_path: Path) -> None:
     assert machine.commands == []
 
 
+def test_what_is_compiled_again_is_not_taken(tmp_path: Path) -> None:
+    """A cache would give what it is to be compared with."""
+    cache = open_compiler_cache({}, pytest.fail, recompile=True)
+
+    assert dict(cache.variables(Machine(), ("/usr/bin/c++",), tmp_path)) == {"CCACHE_RECACHE": "1"}
+
+
 @pytest.mark.parametrize("name", [VARIABLE, "CCACHE_SECONDARY_STORAGE", "MEGTRIM_CACHE_REMOTE"])
 def test_whoever_trims_by_hand_writes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str

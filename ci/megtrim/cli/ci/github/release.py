@@ -84,9 +84,9 @@ def _read_tag(event: Event) -> str:
 
 
 def _find_before(publisher: ReleasePublisher, tag: str) -> DescribedRelease | None:
-    """Return the last release; None without one, or if it is not megtrim's."""
-    found = publisher.find_latest(but=tag)
-    if found is None or not {RELEASE_FILE, _KEEP_SET_FILE} <= found.assets.keys():
+    """Return the last release of this configuration; None without one."""
+    found = publisher.find_last(tag, holding=(RELEASE_FILE, _KEEP_SET_FILE))
+    if found is None:
         return None
     contents, keep = (
         publisher.download(found.assets[name]) for name in (RELEASE_FILE, _KEEP_SET_FILE)
