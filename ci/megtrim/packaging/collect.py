@@ -38,6 +38,7 @@ from megtrim.release.contents import (
     make_contents,
 )
 from megtrim.release.documents import describe, seal
+from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.store import StageFolder, sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict
 
@@ -150,7 +151,7 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     yield from_text(cmake_package.CONFIG_PATH, package)
     kept = session.results.done[keep_task(session.request.config)]
     yield _from_stage(KEEP_SET_PATH, kept, KEEP_SET_FILE)
-    yield _from_stage(f"share/{SIZES_FILE}", session.results.done[SIZE], SIZES_FILE)
+    yield _collect_sizes(session.results.done[SIZE])
     yield from _collect_configuration(session)
     yield from _collect_caches(session)
     yield from _collect_licences(session)
@@ -158,6 +159,14 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
 
 def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:
     return ReleaseFile(path=path, source=folder.file(name), sha256=folder.files[name])
+
+
+def _collect_sizes(folder: StageFolder) -> ReleaseFile:
+    """Return the sizes without what they are of: a release is the same in each checkout."""
+    path = folder.file(SIZES_FILE)
+    found = parse_sizes(path.read_text(encoding="utf-8"), source=str(path))
+    text = dump_sizes(found.sizes, parts=found.parts, made_from=found.made_from, quick=found.quick)
+    return from_text(f"share/{SIZES_FILE}", text)
 
 
 def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary | None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import EngineLibrary, Linkage
+from megtrim.build_spec import EngineLibrary, Linkage, Origin
 from megtrim.engines import checkout
 from megtrim.errors import InputError
 from megtrim.packaging.check import check_release
@@ -18,6 +18,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.process import ProcessRunner
 from megtrim.release.contents import parse_contents
+from megtrim.size.baseline import dump_sizes
 from megtrim.store import sha256_file
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ScenarioStatus, Verdict, to_json
@@ -69,7 +70,8 @@ def make_session(folder: Path, verdict: Verdict, *, bins: dict[str, str] = BUILT
               (("resnet18-s", "m.mge"), ("mobilenet-s", "d.npy"))}  # fmt: skip
     finish(made, HEADER, {"keepset.json": keep_set(verdict, models=models)})
     finish(made, REDUCED, bins)
-    finish(made, SIZE, {"sizes.json": "{}"})
+    sizes = dump_sizes({("load_and_run", "reduced"): 7}, origin=Origin(project=str(folder)))
+    finish(made, SIZE, {"sizes.json": sizes})
     finish(made, VERDICT, {"verdict.json": to_json(verdict)})
     finish(made, REPORT, {"index.html": "<p>took 3 s", "report.md": "took 3 s"})
     return made
