@@ -389,7 +389,7 @@ def test_a_folder_that_cannot_be_read_is_a_mistake(
         raise PermissionError(13, "Permission denied", "release/bin")
 
     monkeypatch.setattr(Path, "iterdir", refuse)
-    with pytest.raises(InputError, match=r"^release/bin: cannot be read: Permission denied$"):
+    with pytest.raises(InputError, match=r"^release/bin: cannot be read: Permission denied"):
         check_release(release)
 
 
