@@ -64,7 +64,7 @@ def _typed(name: str, text: str) -> Iterator[str]:
 
 def _refusal(line: str) -> str:
     """Say why the command line would refuse a command; nothing is run."""
-    said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0]
+    said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0].replace(" DIGEST", f" {'0' * 64}")
     program, *words = shlex.split(said, comments=True)
     command = _PROGRAMS[program]
     context = click.Context(command, info_name=program)

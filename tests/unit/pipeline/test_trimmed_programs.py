@@ -65,7 +65,7 @@ def test_no_trim(tmp_path: Path) -> None:
 
 
 def test_a_program_without_symbols_among_others(tmp_path: Path) -> None:
-    """It is named, so that nobody takes it for one that was not trimmed."""
+    """It is named, so that it is not taken for one that was not trimmed."""
     made = read_newest(trim_by_functions(tmp_path, more={"bin/libbare.so": b"stripped"}))
 
     assert [each.name for each in made.programs] == ["app"]
