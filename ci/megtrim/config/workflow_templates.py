@@ -190,10 +190,11 @@ def _legs(callers: Callers) -> dict[str, str]:
         for key, value in asdict(provision).items():
             _expect_plain(key, value)
         entries.append(
-            f'\n          - {{toolchain: {name}, packages: "{provision.packages}", '
+            f'\n          - {{toolchain: "{name}", packages: "{provision.packages}", '
             f'recipe: "{provision.recipe}"}}'
         )
     leg = "${{ matrix.toolchain }}"
+    names = " ".join(callers.toolchains)
     return {
         "leg": f" {leg}",
         "strategy": "\n    strategy:\n      fail-fast: false\n      matrix:\n        include:"
@@ -202,7 +203,7 @@ def _legs(callers: Callers) -> dict[str, str]:
         ', image-recipe: "${{ matrix.recipe }}"',
         "keep_set": f'"{callers.keep_set}/{leg}"',
         "quiet": ", comment: false",
-        "summarised": f"config: {callers.config}, toolchains: {' '.join(callers.toolchains)}",
+        "summarised": f'config: {callers.config}, toolchains: "{names}"',
     }
 
 

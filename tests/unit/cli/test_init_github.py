@@ -298,6 +298,18 @@ def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None
     assert refresh["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
 
+def test_a_toolchain_named_like_a_number_is_a_name(team: Shell) -> None:
+    """Whoever reads the caller must not see 123 or 1e5 as a number."""
+    write_several(team)
+    file = team.folder / "megtrim.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("name: phone", 'name: "123"'))
+
+    assert team("init", *KIT).status == 0
+    data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
+    assert data["jobs"]["size"]["strategy"]["matrix"]["include"][0]["toolchain"] == "123"
+    assert data["jobs"]["summary"]["with"]["toolchains"] == "123 desk"
+
+
 def test_one_of_several_toolchains_may_have_callers_of_its_own(team: Shell) -> None:
     """Where the others have none."""
     write_several(team)

@@ -27,6 +27,7 @@ _OF_ONE = {
     "baseline": "--baseline",
     "form": "--format",
     "github_matrix": "--github-matrix",
+    "image": "--image",
     "proofs": "--proofs",
     "scenario": "--scenario",
     "traces": "--traces",

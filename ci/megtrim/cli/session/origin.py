@@ -37,10 +37,13 @@ def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Orig
     if processes.which("git") is None:
         return alone
 
-    def ask(*arguments: str) -> str:
+    def answer(*arguments: str) -> str | None:
         argv = ("git", *_SETTINGS, "-C", str(folder), *arguments)
         outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
-        return outcome.stdout if outcome.ok else ""
+        return outcome.stdout if outcome.ok else None
+
+    def ask(*arguments: str) -> str:
+        return answer(*arguments) or ""
 
     shown = ask("log", "-1", "--format=%H %ct").split()
     if len(shown) != 2 or not ask("cat-file", "-s", f"HEAD:./{file.name}"):
@@ -50,12 +53,15 @@ def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Orig
     prefix = PurePosixPath(ask("rev-parse", "--show-prefix").rstrip("\n"))
     status = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
     remote = ask("config", "--get", "remote.origin.url").strip()
+    changes = answer(*status, "--", ".")
+    if changes is None:  # a commit that may not be what is here is not named
+        commit, seconds = "", ""
     return Origin(
         project=_name_project(processes.env, remote) or top.name,
         config=str(prefix / name),
         commit=commit,
         committed_at=_show_time(seconds),
-        changed=bool(ask(*status, "--", ".")),
+        changed=bool(changes),
         pull_request=_pull_request(processes.env),
         megtrim=alone.megtrim,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from megtrim.config.model import ANY_CLASS
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
-from megtrim.config.yaml.sections import items, sections
+from megtrim.config.yaml.sections import class_names, items, scenario_names
 from megtrim.perf.experiments.table import EXPERIMENTS
 
 _EXPERIMENTS_EXPECTED = "an experiment that `megtrim perf list` prints"
@@ -21,17 +21,13 @@ def performance_problems(document: Document) -> Iterator[Problem]:
     perf = document.data.get("perf")
     if not isinstance(perf, dict):
         return
-    scenarios = [
-        f"{model.get('name')}/{scenario.get('name')}"
-        for path, model in sections(document.data, "models")
-        for _, scenario in sections(model, "scenarios", path)
-    ]
-    classes = [each.get("name") for _, each in sections(document.data, "classes")]
+    scenarios = scenario_names(document.data)
+    classes = class_names(document.data) or [ANY_CLASS.name]
     known = {
         "experiments": ([each.name for each in EXPERIMENTS], _EXPERIMENTS_EXPECTED),
         "recipes": ((), ""),
         "scenarios": (scenarios, listing(scenarios) if scenarios else ""),
-        "classes": (names := [str(each) for each in classes] or [ANY_CLASS.name], listing(names)),
+        "classes": (classes, listing(classes)),
     }
     for key, (choices, expected) in known.items():
         yield from _check_names(document, items(perf, key, ("perf",)), choices, expected)

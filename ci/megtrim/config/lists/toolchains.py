@@ -14,7 +14,7 @@ from megtrim.config.checks.references import LIMITED
 from megtrim.config.model import Config, NamedToolchain, ToolchainConfig
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import ConfigError, KeyPath, closest, listing, show
-from megtrim.config.yaml.sections import Section, sections
+from megtrim.config.yaml.sections import Section, class_names, scenario_names, sections
 from megtrim.config_id import choose
 
 _KEY = "toolchains"
@@ -59,9 +59,31 @@ def _keep_own(document: Document, chosen: str) -> Document:
     left = _filter(document, [((key,), document.data.get(key)) for key in LIMITED], chosen)
     models = [((*at, "scenarios"), each) for at, each in sections(left.data, "models")]
     left = _filter(left, [(at, each.get("scenarios")) for at, each in models], chosen)
+    left = _drop_references(document.data, left)
     # As if they had been left out, but for models, which a configuration needs.
     emptied = {key for key in given - {"models"} if left.data[key] == []}
     return replace(left, data={k: value for k, value in left.data.items() if k not in emptied})
+
+
+def _drop_references(whole: Section, left: Document) -> Document:
+    """Return the document without the names in ``perf`` of what is for other toolchains.
+
+    A list of such names alone is as if it had been left out, too.
+    """
+    perf = left.data.get("perf")
+    if not isinstance(perf, dict):
+        return left
+    found: dict[KeyPath, list[tuple[int, Any]]] = {}
+    for key, names in (("scenarios", scenario_names), ("classes", class_names)):
+        others = {*names(whole)} - {*names(left.data)}
+        value = perf.get(key)
+        listed = [*enumerate(value)] if isinstance(value, list) else []
+        own = [(index, item) for index, item in listed if item not in others]
+        if own != listed:
+            found["perf", key] = own
+    own_perf = {key: value for key, value in perf.items() if found.get(("perf", key)) != []}
+    left = replace(left, data=left.data | {"perf": own_perf})
+    return left.with_items({at: own for at, own in found.items() if own})
 
 
 def _filter(document: Document, lists: list[tuple[KeyPath, Any]], chosen: str) -> Document:

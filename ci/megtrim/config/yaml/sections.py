@@ -22,3 +22,17 @@ def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyP
     for item_path, item in items(data, key, path):
         if isinstance(item, dict):
             yield item_path, item
+
+
+def scenario_names(data: Section) -> list[str]:
+    """Return the names of all scenarios as ``MODEL/SCENARIO``."""
+    return [
+        f"{model.get('name')}/{scenario.get('name')}"
+        for path, model in sections(data, "models")
+        for _, scenario in sections(model, "scenarios", path)
+    ]
+
+
+def class_names(data: Section) -> list[str]:
+    """Return the names of the CPU classes that a document lists."""
+    return [str(each.get("name")) for _, each in sections(data, "classes")]

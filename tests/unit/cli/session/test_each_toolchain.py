@@ -111,11 +111,16 @@ def test_who_interrupts_ends_all(tmp_path: Path) -> None:
     assert len(calls) == 1
 
 
-def test_what_is_of_one_toolchain_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "option"), [({"as_json": True}, "--json"), ({"image": "android-arm64"}, "--image")]
+)
+def test_what_is_of_one_toolchain_is_refused(
+    tmp_path: Path, given: dict[str, Any], option: str
+) -> None:
     """With the name to choose it by."""
     calls = Calls()
-    with pytest.raises(InputError, match="--json is for one toolchain, and ") as caught:
-        calls.run(tmp_path, SEVERAL, as_json=True)
+    with pytest.raises(InputError, match=f"{option} is for one toolchain, and ") as caught:
+        calls.run(tmp_path, SEVERAL, **given)
 
     assert caught.value.hint == f"choose one: --config {tmp_path}/megtrim.yaml#phone"
     assert calls == []

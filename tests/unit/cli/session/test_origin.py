@@ -65,6 +65,16 @@ def test_git_knows_commit_and_date(forge: SourceForge) -> None:
     )
 
 
+def test_a_commit_is_not_named_where_changes_are_unknown(forge: SourceForge) -> None:
+    """With an index that git cannot read, what is here may be anything."""
+    folder, _ = work_tree(forge)
+    (folder / ".git" / "index").write_bytes(b"damaged")
+
+    found = read(folder / "android" / "megtrim.yaml")
+    assert (found.config, found.commit, found.committed_at) == ("android/megtrim.yaml", "", "")
+    assert not found.changed
+
+
 def test_a_date_of_no_calendar_is_not_shown(forge: SourceForge, tmp_path: Path) -> None:
     """Whoever commits may write any number: this one is in the year 33658."""
     folder, _ = work_tree(forge)

@@ -65,6 +65,25 @@ def test_each_toolchain_has_what_is_for_it(tmp_path: Path) -> None:
     assert str(phone.keep_set) == "megtrim/keepset/phone"
 
 
+def test_times_are_of_what_is_for_a_toolchain(tmp_path: Path) -> None:
+    """A name of the other one is no mistake; a list of such names alone counts as left out."""
+    perf = "perf: {classes: [a55, any], scenarios: [small/s, m/many-threads-4]}\n"
+    phone = load(tmp_path, WHOLE + perf, "phone").config.perf
+    desk = load(tmp_path, WHOLE + perf, "desk").config.perf
+
+    assert (phone.classes, phone.scenarios) == (("a55",), ("small/s", "m/many-threads-4"))
+    assert (desk.classes, desk.scenarios) == (("any",), ("m/many-threads-4",))
+    alone = load(tmp_path, WHOLE + "perf: {classes: [a55], threshold: 2%}\n", "desk").config.perf
+    assert (alone.classes, alone.threshold) == ((), 0.02)
+
+
+def test_times_of_what_is_nowhere_are_a_mistake(tmp_path: Path) -> None:
+    """It has the line of the file, although names before it were left out."""
+    perf = "perf:\n  classes:\n    - a55\n    - ani\n"
+    with pytest.raises(ConfigError, match=r"perf.classes\[1\]: found 'ani'"):
+        load(tmp_path, WHOLE + perf, "desk")
+
+
 def test_it_is_as_in_a_file_of_its_own(tmp_path: Path) -> None:
     """What a digest is made of has no trace of the others."""
     one = load(tmp_path, SMALL + "toolchain: {kind: zig}\nkeep_set: megtrim/keepset/b\n")

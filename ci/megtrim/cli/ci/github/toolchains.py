@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import click
 
@@ -62,6 +62,7 @@ def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
         msg = "--names: found nothing, expected names of toolchains"
         raise InputError(msg, hint="name them as the file does, separated by spaces")
     env = open_processes().env
+    config = str(PurePosixPath(config))  # as reports name it, without a leading ./
     codes, found = [], []
     for name in names.split():
         chosen = choose(config, name)

@@ -52,6 +52,14 @@ def test_the_worst_is_the_gate(shell: Shell, desk: Verdict, status: int, word: s
     assert table.count("\n| `") == 2
 
 
+def test_a_path_may_begin_with_the_folder(shell: Shell) -> None:
+    """Reports name their configuration without it."""
+    leave(shell, "arm64", passing())
+    joined = ("--names", "arm64", "--to", "report", "--config", "./megtrim.yaml")
+
+    assert shell("ci", "github", "toolchains", "reports", *joined).status == 0
+
+
 def test_what_is_missing_is_no_pass(shell: Shell) -> None:
     """Nothing is known of it, and that is said where all others are."""
     leave(shell, "arm64", passing())
