@@ -1,4 +1,4 @@
-"""Stage `report`: the verdict as JUnit, Markdown, HTML, and as GitLab reads it."""
+"""Stage `report`: the verdict as JUnit, Markdown, HTML, SARIF, and as GitLab reads it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from megtrim.pipeline.results import ReportResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import VERDICT, Task
 from megtrim.report import comment, html, junit
-from megtrim.report.gitlab import code_quality, metrics
+from megtrim.report.exchange import gitlab_code_quality, gitlab_metrics, sarif
 from megtrim.verdict.model import parse_verdict
 
 _WRITERS = (
     ("junit.xml", junit.render),
     ("report.md", partial(comment.render, measured=True)),
     ("index.html", html.render),
-    ("gitlab-code-quality.json", code_quality.render),
-    ("gitlab-metrics.txt", metrics.render),
+    ("megtrim.sarif", sarif.render),
+    ("gitlab-code-quality.json", gitlab_code_quality.render),
+    ("gitlab-metrics.txt", gitlab_metrics.render),
 )
 
 

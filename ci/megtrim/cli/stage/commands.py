@@ -25,6 +25,7 @@ FORMS = {
     "junit": "junit.xml",
     "markdown": "report.md",
     "html": "index.html",
+    "sarif": "megtrim.sarif",
     "gitlab-code-quality": "gitlab-code-quality.json",
     "gitlab-metrics": "gitlab-metrics.txt",
 }
@@ -85,9 +86,8 @@ verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verd
 
 @click.command(
     "report",
-    help="Write the verdict as JUnit, Markdown and HTML, and as GitLab reads it.",
-    epilog=EXAMPLE.format(verb="report")
-    + "  megtrim report --format gitlab-metrics > metrics.txt\n",
+    help="Write the verdict as JUnit, Markdown, HTML and SARIF, and as GitLab reads it.",
+    epilog=EXAMPLE.format(verb="report") + "  megtrim report --format sarif > megtrim.sarif\n",
 )
 @each_toolchain()
 @trimming

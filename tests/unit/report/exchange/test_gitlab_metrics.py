@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
-from megtrim.report.gitlab import metrics
+from megtrim.report.exchange import gitlab_metrics
 from megtrim.verdict.model import Verdict
 from unit.verdict import examples
 
@@ -18,7 +18,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 def read(verdict: Verdict) -> Samples:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in parse(metrics.render(verdict))  # type: ignore[no-untyped-call]
+        for family in parse(gitlab_metrics.render(verdict))  # type: ignore[no-untyped-call]
         for sample in family.samples
     }
 

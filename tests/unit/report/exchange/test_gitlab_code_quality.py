@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from megtrim.report.gitlab import code_quality
+from megtrim.report.exchange import gitlab_code_quality
 from megtrim.verdict.model import Verdict
 from unit.verdict import examples
 
@@ -40,7 +40,7 @@ REPORT = Draft202012Validator({"type": "array", "items": FINDING})
 
 
 def read(verdict: Verdict) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(code_quality.render(verdict))
+    found: list[dict[str, Any]] = json.loads(gitlab_code_quality.render(verdict))
     return found
 
 
@@ -72,32 +72,3 @@ def test_a_pass_has_nothing_to_say_but_its_warnings() -> None:
         ("info", "near the limit")
     ]
     assert read(replace(verdict, warnings=())) == []
-
-
-def test_a_finding_keeps_its_name_while_its_text_changes() -> None:
-    """Else each run would report it as new and as fixed."""
-    verdict = examples.failing()
-    other = replace(
-        verdict, checks=tuple(replace(each, text=f"{each.text}!") for each in verdict.checks)
-    )
-
-    assert [a["fingerprint"] for a in read(verdict)] == [b["fingerprint"] for b in read(other)]
-
-
-@pytest.mark.parametrize(
-    ("config", "path"),
-    [
-        ("megtrim.yaml", "megtrim.yaml"),
-        ("ci/android/megtrim.yaml", "ci/android/megtrim.yaml"),
-        ("/builds/team/megtrim.yaml", "megtrim.yaml"),
-        ("../megtrim.yaml", "megtrim.yaml"),
-    ],
-)
-def test_a_path_is_from_the_top_of_the_checkout(config: str, path: str) -> None:
-    """A configuration below it included."""
-    verdict = examples.failing()
-    invocation = replace(verdict.invocation, config=config)
-    checks = tuple(replace(each, file="megtrim.yaml") for each in verdict.checks)
-
-    found = read(replace(verdict, invocation=invocation, checks=checks, warnings=()))
-    assert {each["location"]["path"] for each in found} == {path}
