@@ -30,6 +30,8 @@ from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.references.dominators import find_dominators
+from megtrim.size.references.linked_file import read_graph
 from megtrim.verdict.model import parse_verdict, to_json
 from unit.crashes.reports import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
@@ -49,6 +51,7 @@ from unit.evidence.support import (
 from unit.functions.made_links import GNU, LLD
 from unit.release.examples import documents
 from unit.size.made_files import LINKED, OBJECT
+from unit.size.references.made_programs import PROGRAM
 from unit.verdict.examples import failing, passing
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +96,11 @@ def _read_record(text: str) -> None:
 def _break_down(data: bytes) -> None:
     found = break_down(data, NameSources(), source="b")
     assert found.rows.total() == len(data)
+
+
+def _read_references(data: bytes) -> None:
+    found = read_graph(data, None, source="r").graph
+    find_dominators(found, found.roots)
 
 
 def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, ...]:
@@ -157,6 +165,7 @@ READERS = (
         _text(lambda text: parse_sizes(text, source="s")),
     ),
     FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),
+    FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(
         "bytes of an archive",
         (archive({"/": b"index", "//": b"a_long_name.o/\n", "/0": OBJECT, "b.o/": LINKED}),),

@@ -21,6 +21,7 @@ ALLOCATED, EXECUTED, WRITTEN = 0x2, 0x4, 0x1
 SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 2, 3, 8, 11, 18
 LOADED = 1
 _RELOCATABLE, _LINKED = 1, (2, 3)
+_WIDE = 2
 _INDEX = struct.Struct("<I")
 _MOST_SECTIONS = 1_000_000
 _MOST_SYMBOLS = 8_000_000
@@ -46,6 +47,8 @@ class PlacedSection(NamedTuple):
     """Size in memory."""
     link: int
     alignment: int
+    info: int = 0
+    """Of relocations: the number of the section that they fill in."""
 
     @property
     def file_bytes(self) -> int:
@@ -120,7 +123,10 @@ class ElfLayout:
         self._data = data
         self._words = words = _WIDTHS[data[4]]
         fields = words.header.unpack_from(data)
-        kind, self.machine, _, _, segments, sections, _, _, _, many, width, count, names = fields
+        kind, self.machine, _, self.entry, segments, sections, *rest = fields
+        _, _, _, many, width, count, names = rest
+        self.is_wide = data[4] == _WIDE
+        """Whether its addresses have 64 bits."""
         self.relocatable = kind == _RELOCATABLE
         if not self.relocatable and kind not in _LINKED:
             msg = "neither linked nor an object"
@@ -160,9 +166,24 @@ class ElfLayout:
                 yield from self._iter_symbols(table)
                 return
 
+    def dynamic_symbols(self) -> Iterator[PlacedSymbol]:
+        """Yield the names that other files can use."""
+        table = next((each for each in self.sections if each.kind == DYNAMIC_SYMBOLS), None)
+        if table is not None:
+            yield from self._iter_symbols(table)
+
     def content(self, section: PlacedSection) -> bytes:
         """Return a section's bytes in the file."""
         return self._part(section.offset, section.file_bytes)
+
+    def at_address(self, address: int, size_bytes: int) -> bytes:
+        """Return the bytes that the file has for an address; fewer if it does not have them."""
+        for each in self.sections:
+            start = address - each.address
+            if each.in_memory and 0 <= start < each.file_bytes:
+                at = each.offset + start
+                return self._data[at : at + min(size_bytes, each.file_bytes - start)]
+        return b""
 
     def _iter_symbols(self, table: PlacedSection) -> Iterator[PlacedSymbol]:
         if table.size_bytes > _MOST_SYMBOLS * self._words.symbol.size:
@@ -203,8 +224,10 @@ class ElfLayout:
         return list(section.iter_unpack(self._part(start, count * section.size)))
 
     def _place(self, raw: tuple[int, ...], names: _Names) -> PlacedSection:
-        name, kind, flags, address, offset, size, link, _, alignment, _ = raw
-        each = PlacedSection(names.at(name), kind, flags, address, offset, size, link, alignment)
+        name, kind, flags, address, offset, size, link, info, alignment, _ = raw
+        each = PlacedSection(
+            names.at(name), kind, flags, address, offset, size, link, alignment, info
+        )
         if each.file_bytes and offset + size > len(self._data):
             msg = "a section ends after the end of the file"
             raise ValueError(msg)

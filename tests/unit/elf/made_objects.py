@@ -28,6 +28,8 @@ class Part:
     flags: int = ALLOC | EXECUTE
     relocations: tuple[tuple[int, int, str, int], ...] = ()
     kind: int = PROGBITS
+    address: int = 0
+    """Of a part of a linked file; the places of its relocations are addresses then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +50,14 @@ def object_file(
     machine: int = AARCH64,
     extended: bool = False,
     kind: int = 1,
+    entry: int = 0,
 ) -> bytes:
-    """Return an object; ``extended`` has symbols name their sections in a table of their own."""
+    """Return an object, or a linked file if ``kind`` is 2.
+
+    ``extended`` has symbols name their sections in a table of their own.
+    """
     index = {part.name: at for at, part in enumerate(parts, 1)}
+    addresses = {part.name: part.address for part in parts}
     numbers = {name: at for at, name in enumerate(index, 1)}
     numbers |= {each.name: at for at, each in enumerate(symbols, len(parts) + 1)}
     names, entries, indices = b"\0", struct.pack("<IBBHQQ", *(0,) * 6), [0]
@@ -58,40 +65,49 @@ def object_file(
     for each in (*of_sections, *symbols):
         place = 0xFFFF if extended else index[each.part]
         start = len(names) if each.name else 0
-        entries += struct.pack("<IBBHQQ", start, each.kind, 0, place, each.at, each.size)
+        entries += struct.pack(
+            "<IBBHQQ", start, each.kind, 0, place, addresses[each.part] + each.at, each.size
+        )
         names += each.name.encode() + b"\0" if each.name else b""
         indices.append(index[each.part])
     filled = [part for part in parts if part.relocations]
     symtab = 1 + len(parts) + len(filled)
-    rows = [(part.name, part.kind, part.flags, part.content, 0, 0) for part in parts]
+    rows = [(part.name, part.kind, part.flags, part.content, 0, 0, part.address) for part in parts]
     for part in filled:
         content = b"".join(
             struct.pack("<QIIq", at, kind, numbers[target], addend)
             for at, kind, target, addend in part.relocations
         )
-        rows.append((f".rela{part.name}", RELA, 0, content, symtab, index[part.name]))
-    rows += [(".symtab", SYMTAB, 0, entries, symtab + 1, 1), (".strtab", STRTAB, 0, names, 0, 0)]
+        rows.append((f".rela{part.name}", RELA, 0, content, symtab, index[part.name], 0))
+    rows += [
+        (".symtab", SYMTAB, 0, entries, symtab + 1, 1, 0),
+        (".strtab", STRTAB, 0, names, 0, 0, 0),
+    ]
     if extended:
         table = struct.pack(f"<{len(indices)}I", *indices)
-        rows.append((".symtab_shndx", SYMTAB_SHNDX, 0, table, symtab, 0))
-    return _elf(rows, machine, kind)
+        rows.append((".symtab_shndx", SYMTAB_SHNDX, 0, table, symtab, 0, 0))
+    return _elf(rows, machine, kind, entry)
 
 
-def _elf(rows: list[tuple[str, int, int, bytes, int, int]], machine: int, kind: int) -> bytes:
-    rows = [("", 0, 0, b"", 0, 0), *rows, (".shstrtab", STRTAB, 0, b"", 0, 0)]
+_Row = tuple[str, int, int, bytes, int, int, int]
+"""Name, kind, flags, content, link, info and address of a section."""
+
+
+def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
+    rows = [("", 0, 0, b"", 0, 0, 0), *rows, (".shstrtab", STRTAB, 0, b"", 0, 0, 0)]
     names = b"".join(row[0].encode() + b"\0" for row in rows)
-    rows[-1] = (*rows[-1][:3], names, 0, 0)
+    rows[-1] = (*rows[-1][:3], names, 0, 0, 0)
     body, table, start = b"", b"", 0
-    for name, section, flags, content, link, info in rows:
+    for name, section, flags, content, link, info, address in rows:
         body += bytes(-len(body) % 8)
         width = {SYMTAB: 24, RELA: 24}.get(section, 0)
-        table += struct.pack("<IIQQQQIIQQ", start, section, flags, 0, 64 + len(body),
+        table += struct.pack("<IIQQQQIIQQ", start, section, flags, address, 64 + len(body),
                              len(content), link, info, 16, width)  # fmt: skip
         body += content
         start += len(name) + 1
     body += bytes(-len(body) % 8)
     head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack(
-        *("<HHIQQQIHHHHHH", kind, machine, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64),
+        *("<HHIQQQIHHHHHH", kind, machine, 1, entry, 0, 64 + len(body), 0, 64, 0, 0, 64),
         *(len(rows), len(rows) - 1),
     )  # fmt: skip
     return head + body + table

@@ -94,3 +94,19 @@ def test_names_that_share_their_ends_do_not_fill_the_memory() -> None:
     assert table.name == ".symtab"
     with pytest.raises(ValueError, match="too long names"):
         list(ElfLayout(bytes(data)).symbols())
+
+
+def test_content_is_found_by_address() -> None:
+    """Up to the end of its section; other addresses have none."""
+    part = Part(name=".rodata", content=b"some text", flags=2, address=0x2000)
+    layout = ElfLayout(object_file((part,), (), kind=2, entry=0x2005))
+
+    assert layout.at_address(0x2005, 4) == b"text"
+    assert layout.at_address(0x2005, 40) == b"text"
+    assert layout.at_address(0x3000, 4) == b""
+    assert (layout.entry, layout.is_wide) == (0x2005, True)
+
+
+def test_a_file_without_dynamic_symbols_exports_nothing() -> None:
+    """Those of its symbol table are for debuggers."""
+    assert list(ElfLayout(OBJECT).dynamic_symbols()) == []

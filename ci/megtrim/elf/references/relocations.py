@@ -1,0 +1,175 @@
+"""Which place of a linked file refers to which address, by the relocations that are in it.
+
+A linker that is called with ``--emit-relocs`` leaves every relocation that it applied in the file.
+Without it, only those are there that the loader applies. There are millions of them, so arrays hold
+them. Pure: bytes in, addresses out. Whatever is outside of the bytes raises ValueError or
+IndexError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from megtrim.elf.layout import DYNAMIC_SYMBOLS, SYMBOL_TABLE, ElfLayout, PlacedSection
+
+Addresses = NDArray[np.int64]
+
+RELOCATIONS_WITH_ADDENDS, RELOCATIONS = 4, 9
+THREAD_LOCAL = 0x400
+_ENTRIES_64 = np.dtype([("place", "<u8"), ("info", "<u8"), ("addend", "<i8")])
+_ENTRIES_32 = np.dtype([("place", "<u4"), ("info", "<u4"), ("addend", "<i4")])
+_BARE_64 = np.dtype([("place", "<u8"), ("info", "<u8")])
+_BARE_32 = np.dtype([("place", "<u4"), ("info", "<u4")])
+_SYMBOLS_64 = np.dtype(
+    [
+        *(("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2")),
+        *(("value", "<u8"), ("size", "<u8")),
+    ]
+)
+_SYMBOLS_32 = np.dtype(
+    [
+        *(("name", "<u4"), ("value", "<u4"), ("size", "<u4")),
+        *(("info", "u1"), ("other", "u1"), ("section", "<u2")),
+    ]
+)
+_SECTION, _THREAD_LOCAL_SYMBOL, _FUNCTION = 3, 6, 2
+_UNDEFINED, _FIRST_RESERVED, _EXTENDED = 0, 0xFF00, 0xFFFF
+_X86_64, _ARM = 62, 40
+_BEHIND_THE_PLACE = (2, 4, 9, 41, 42)
+"""x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
+_RELATIVE = {_X86_64: 8, 183: 1027, _ARM: 23, 3: 8}
+"""By machine: the relocation that adds the address at which the file was loaded."""
+_WORDS = (2, 38)
+"""Arm's relocations whose place holds the address itself."""
+
+
+class References(NamedTuple):
+    """Pairs of addresses, in the order of the file."""
+
+    places: Addresses
+    targets: Addresses
+
+
+def read_emitted(layout: ElfLayout) -> References | None:
+    """Return the references that the linker left in the file; None if it left none."""
+    tables = [each for each in _list_tables(layout) if not each.in_memory and each.info]
+    parts = [_read_table(layout, each) for each in tables]
+    return _concatenate(parts) if parts else None
+
+
+def read_dynamic(layout: ElfLayout) -> References:
+    """Return the references that the loader fills in: pointers in data."""
+    tables = [each for each in _list_tables(layout) if each.in_memory]
+    return _concatenate([_read_table(layout, each) for each in tables])
+
+
+def iter_dynamic_places(layout: ElfLayout) -> Iterator[tuple[PlacedSection, int, Addresses]]:
+    """Yield each table for the loader, the bytes of an entry, and the places it fills in."""
+    for table in _list_tables(layout):
+        if table.in_memory:
+            entries = _read_entries(layout, table)
+            yield table, entries.dtype.itemsize, entries["place"].astype(np.int64)
+
+
+def _list_tables(layout: ElfLayout) -> Iterator[PlacedSection]:
+    for each in layout.sections:
+        if each.kind in {RELOCATIONS_WITH_ADDENDS, RELOCATIONS}:
+            yield each
+
+
+def _concatenate(parts: list[References]) -> References:
+    if not parts:
+        nothing = np.zeros(0, dtype=np.int64)
+        return References(nothing, nothing)
+    return References(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _read_entries(layout: ElfLayout, table: PlacedSection) -> NDArray[np.void]:
+    with_addends = table.kind == RELOCATIONS_WITH_ADDENDS
+    if layout.is_wide:
+        kind = _ENTRIES_64 if with_addends else _BARE_64
+    else:
+        kind = _ENTRIES_32 if with_addends else _BARE_32
+    content = layout.content(table)
+    return np.frombuffer(content[: len(content) // kind.itemsize * kind.itemsize], kind)
+
+
+def _read_table(layout: ElfLayout, table: PlacedSection) -> References:
+    entries = _read_entries(layout, table)
+    places = entries["place"].astype(np.int64)
+    info = entries["info"].astype(np.int64)
+    shift = 32 if layout.is_wide else 8
+    indices, kinds = info >> shift, info & ((1 << shift) - 1)
+    symbols = _read_symbols(layout, table)
+    if len(indices) and int(indices.max()) >= max(len(symbols), 1):
+        msg = "a relocation of a symbol that is not there"
+        raise ValueError(msg)
+    addends, known = _find_addends(layout, table, entries, kinds)
+    relative = kinds == _RELATIVE.get(layout.machine, -1)
+    if not len(symbols):
+        targets, usable = addends, relative & known
+        return References(places[usable], targets[usable])
+    chosen = symbols[indices]
+    values = _find_values(layout, chosen)
+    form = chosen["info"] & 15
+    near = chosen["section"].astype(np.int64)
+    placed = (near != _UNDEFINED) & ((near < _FIRST_RESERVED) | (near == _EXTENDED))
+    behind = np.isin(kinds, _BEHIND_THE_PLACE) if layout.machine == _X86_64 else kinds < 0
+    whole_section = form == _SECTION
+    targets = values + np.where(whole_section, addends + np.where(behind, 4, 0), 0)
+    targets = np.where(relative, addends, targets)
+    usable = (placed & (~whole_section | known)) | (relative & known)
+    return References(places[usable], targets[usable])
+
+
+def _find_values(layout: ElfLayout, symbols: NDArray[np.void]) -> Addresses:
+    """Return the address of each symbol; that of what each thread has is in its template."""
+    values: Addresses = symbols["value"].astype(np.int64)
+    form = symbols["info"] & 15
+    if layout.machine == _ARM:
+        values = np.where(form == _FUNCTION, values & ~1, values)
+    first = min((e.address for e in layout.sections if e.flags & THREAD_LOCAL), default=0)
+    return np.where(form == _THREAD_LOCAL_SYMBOL, values + first, values)
+
+
+def _find_addends(
+    layout: ElfLayout,
+    table: PlacedSection,
+    entries: NDArray[np.void],
+    kinds: NDArray[np.int64],
+) -> tuple[Addresses, NDArray[np.bool_]]:
+    """Return the addends, and which of them are known.
+
+    Without a field of its own, an addend is where the relocation fills something in. That is what
+    the linker filled in by now: an address as a whole, in data, is known.
+    """
+    if table.kind == RELOCATIONS_WITH_ADDENDS:
+        return entries["addend"].astype(np.int64), np.ones(len(entries), dtype=bool)
+    words = np.zeros(len(entries), dtype=np.int64)
+    wanted = np.isin(kinds, (*_WORDS, _RELATIVE.get(layout.machine, -1)))
+    width = 8 if layout.is_wide else 4
+    for at in np.flatnonzero(wanted).tolist():
+        content = layout.at_address(int(entries["place"][at]), width)
+        words[at] = int.from_bytes(content, "little")
+        wanted[at] = len(content) == width
+    if layout.machine == _ARM and not table.in_memory:
+        # The whole address is there, not a distance from the section's first byte.
+        symbols = _read_symbols(layout, table)
+        shift = 32 if layout.is_wide else 8
+        words -= symbols[entries["info"].astype(np.int64) >> shift]["value"].astype(np.int64)
+    return words, wanted
+
+
+def _read_symbols(layout: ElfLayout, table: PlacedSection) -> NDArray[np.void]:
+    kind = _SYMBOLS_64 if layout.is_wide else _SYMBOLS_32
+    if not 0 < table.link < len(layout.sections):
+        return np.zeros(0, dtype=kind)
+    found = layout.sections[table.link]
+    if found.kind not in {SYMBOL_TABLE, DYNAMIC_SYMBOLS}:
+        return np.zeros(0, dtype=kind)
+    content = layout.content(found)
+    return np.frombuffer(content[: len(content) // kind.itemsize * kind.itemsize], kind)

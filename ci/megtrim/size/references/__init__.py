@@ -1,0 +1,1 @@
+"""Who refers to what in a linked file: why bytes are there, and what would go with them."""

@@ -1,0 +1,173 @@
+"""What a linked file holds, and what refers to what: reachability, chains, dominators.
+
+A part is what a linker keeps or drops as one: a section of an object or, without a link map, a
+symbol. References are edges between parts, by number. Numbers fit into arrays, so a program with
+some hundred thousand functions takes seconds. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order
+
+Mask = NDArray[np.bool_]
+"""Whether each part is meant, by its number."""
+Numbers = NDArray[np.int64]
+_NONE = -9999
+"""What the search returns instead of a predecessor."""
+
+
+class Part(NamedTuple):
+    """What is kept or dropped as one."""
+
+    names: tuple[str, ...]
+    """Linkage names of what it holds, the largest first; empty if nothing names it."""
+    section: str
+    """Section of the linked file."""
+    source: str
+    """Object, or archive and member as in the link map; empty if it is not known."""
+    size_bytes: int
+    """In the file, with what only serves it: its unwind entry, and relocations for the loader."""
+
+    @property
+    def name(self) -> str:
+        """Return its first name; in brackets if it has none."""
+        return self.names[0] if self.names else f"[unnamed in {self.section}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceGraph:
+    """All parts of a linked file."""
+
+    parts: tuple[Part, ...]
+    """By address."""
+    origins: Numbers
+    """Which part each reference is in."""
+    targets: Numbers
+    """Which part it is to. Sorted by origin and target, each pair once, none to itself."""
+    roots: Mapping[int, str]
+    """Parts that nothing must refer to, and why each stays: ``entry point``."""
+    by_name: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    """The part of each name; of several parts with one name, the first."""
+    sizes: Numbers = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the lookup of names."""
+        found: dict[str, int] = {}
+        for number, part in enumerate(self.parts):
+            for name in part.names:
+                found.setdefault(name, number)
+        object.__setattr__(self, "by_name", found)
+        sizes = np.fromiter((each.size_bytes for each in self.parts), np.int64)
+        object.__setattr__(self, "sizes", sizes)
+
+    def select(self, numbers: Iterable[int]) -> Mask:
+        """Return the mask of these parts."""
+        mask = np.zeros(len(self.parts), dtype=bool)
+        mask[list(numbers)] = True
+        return mask
+
+    def find(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the parts with these names; names that it does not have are left out."""
+        return frozenset(self.by_name[name] for name in names if name in self.by_name)
+
+    def referrers(self, number: int) -> tuple[int, ...]:
+        """Return the parts that refer to this one."""
+        return tuple(int(each) for each in self.origins[self.targets == number])
+
+    def references(self, number: int) -> tuple[int, ...]:
+        """Return the parts that this one refers to."""
+        first, last = np.searchsorted(self.origins, [number, number + 1])
+        return tuple(int(each) for each in self.targets[first:last])
+
+    def reach(self, starts: Iterable[int], *, emptied: Mask | None = None) -> Mask:
+        """Return the parts that ``starts`` reach by any number of references, and themselves.
+
+        What is ``emptied`` refers to nothing: its code is replaced by a trap. It is reached.
+        """
+        return self._search(starts, emptied)[0]
+
+    def count_bytes(self, mask: Mask) -> int:
+        """Return how many bytes these parts have."""
+        return int(self.sizes[mask].sum())
+
+    def chains(self, starts: Iterable[int], *, emptied: Mask | None = None) -> Chains:
+        """Return the shortest chain of references from one of ``starts`` to each part."""
+        _, order, before = self._search(starts, emptied)
+        return Chains(order=order, before=before)
+
+    def without(
+        self, gone: Collection[int], starts: Iterable[int], *, emptied: Mask | None = None
+    ) -> Mask:
+        """Return what would go if the parts ``gone`` left: they, and what only they reach."""
+        starts = tuple(starts)
+        cut = self.select(gone) if emptied is None else self.select(gone) | emptied
+        left = self.reach((each for each in starts if each not in gone), emptied=cut)
+        left[list(gone)] = False
+        return self.reach(starts, emptied=emptied) & ~left
+
+    def _search(
+        self, starts: Iterable[int], emptied: Mask | None
+    ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int32]]:
+        """Search from a part of its own that refers to all ``starts``."""
+        above = len(self.parts)
+        first = np.array(sorted({*starts}), dtype=np.int64)
+        origins, targets = self.origins, self.targets
+        if emptied is not None and emptied.any():
+            stays = ~emptied[origins]
+            origins, targets = origins[stays], targets[stays]
+        origins = np.concatenate((origins, np.full(len(first), above)))
+        targets = np.concatenate((targets, first))
+        weights = np.ones(len(origins), dtype=np.int8)
+        shape = (above + 1, above + 1)
+        matrix: Any = csr_matrix((weights, (origins, targets)), shape=shape)
+        order, before = breadth_first_order(matrix, above, return_predecessors=True)
+        mask = np.zeros(above + 1, dtype=bool)
+        mask[order] = True
+        return mask[:above], order, before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chains:
+    """The shortest chains of references from some parts."""
+
+    order: NDArray[np.int32]
+    before: NDArray[np.int32]
+    """Which part refers to each part in its chain."""
+
+    def to(self, number: int) -> tuple[int, ...]:
+        """Return the chain's parts, from its start to this one; empty if nothing reaches it."""
+        above = len(self.before) - 1
+        chain = []
+        while number not in (above, _NONE):
+            chain.append(number)
+            number = int(self.before[number])
+        return tuple(reversed(chain)) if number == above else ()
+
+
+def make_graph(
+    parts: Iterable[Part], references: Iterable[tuple[int, int]], roots: Mapping[int, str]
+) -> ReferenceGraph:
+    """Return the graph of parts and pairs of them, the one with the reference first."""
+    pairs = np.array(sorted({*references}), dtype=np.int64).reshape(-1, 2)
+    return join(tuple(parts), pairs[:, 0], pairs[:, 1], roots)
+
+
+def join(
+    parts: tuple[Part, ...], origins: Numbers, targets: Numbers, roots: Mapping[int, str]
+) -> ReferenceGraph:
+    """Return the graph of references in any order, which may repeat."""
+    others = origins != targets
+    keys = np.unique(origins[others] * len(parts) + targets[others])
+    return ReferenceGraph(
+        parts=parts,
+        origins=keys // max(len(parts), 1),
+        targets=keys % max(len(parts), 1),
+        roots=roots,
+    )

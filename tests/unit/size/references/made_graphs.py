@@ -1,0 +1,28 @@
+"""A small graph whose answers are known.
+
+``start`` refers to ``run`` and ``log``; ``run`` to ``mul`` and ``log``; ``mul`` to ``table``. Only
+``old`` refers to ``relic``.
+"""
+
+from __future__ import annotations
+
+from megtrim.size.references.graph import Part, ReferenceGraph, make_graph
+from megtrim.size.references.roots import ENTRY
+
+NAMES = ("start", "run", "mul", "table", "log", "old", "relic")
+SIZES = (10, 20, 40, 80, 160, 320, 640)
+START, RUN, MUL, TABLE, LOG, OLD, RELIC = range(len(NAMES))
+
+
+def made_part(name: str, size_bytes: int, source: str = "") -> Part:
+    """Return a part of code with one name."""
+    return Part(names=(name,), section=".text", source=source, size_bytes=size_bytes)
+
+
+def made_graph(*more: tuple[int, int]) -> ReferenceGraph:
+    """Return the graph, with more references."""
+    return make_graph(
+        map(made_part, NAMES, SIZES),
+        ((START, RUN), (START, LOG), (RUN, MUL), (RUN, LOG), (MUL, TABLE), (OLD, RELIC), *more),
+        {START: ENTRY},
+    )
