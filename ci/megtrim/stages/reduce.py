@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
-from megtrim.elf import build_id
-from megtrim.elf.symbol_table import FunctionTable, read_registrations, read_table
-from megtrim.errors import InputError
-from megtrim.functions import link_map, link_proof, linker_script
-from megtrim.functions.calls import Disassembly
-from megtrim.functions.keep_patterns import KeepPattern, keep_always
-from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.elf.symbol_table import read_registrations, read_table
+from megtrim.functions import link_proof, linker_script
 from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.building import generated_headers, size_options, variants
+from megtrim.pipeline.building import generated_headers, shipped_links, size_options, variants
 from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building.shipped_links import TrimmedProgram
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import (
@@ -36,7 +32,6 @@ from megtrim.plan import staleness
 from megtrim.plan.graph import (
     FUNCTIONS,
     HEADER,
-    LINKED,
     NAMED,
     REDUCED,
     Task,
@@ -92,23 +87,10 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
     return task.id in (REDUCED, NAMED) and trims_functions(request.config)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Program:
-    """A program that is linked again."""
-
-    target: str
-    before: FunctionTable
-    """Of its unfolded link."""
-    kept: frozenset[str]
-    dropped: tuple[str, ...]
-    code: Disassembly
-    """Of its unfolded link: who calls whom."""
-
-
 def _link(session: Session, folder: Path) -> ReduceResult:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
-    programs = _programs(session)
-    specs = tuple(_specify_shipped_link(each, session) for each in programs)
+    programs = shipped_links.find_programs(session)
+    specs = tuple(shipped_links.specify_link(each, session) for each in programs)
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
         _prove(program, session, folder)
@@ -127,7 +109,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     """Link the same so that a function that is not kept says its number."""
-    programs = _programs(session)
+    programs = shipped_links.find_programs(session)
     specs = tuple(_specify_named_link(each, session) for each in programs)
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
@@ -135,7 +117,7 @@ def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     return SymbolizingLinkResult()
 
 
-def _list(program: _Program, folder: Path) -> None:
+def _list(program: TrimmedProgram, folder: Path) -> None:
     names = "".join(f"{name}\n" for name in program.dropped)
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
 
@@ -161,61 +143,9 @@ def _collect(
     return sizes
 
 
-def _programs(session: Session) -> list[_Program]:
-    keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
-    links = linking.identities(session.results)
-    return [_program(target, links[target], keep, session) for target in links]
-
-
-def _program(target: str, identity: str, keep: KeepSet, session: Session) -> _Program:
-    records = [record for record in keep.scenarios if record.link_sha256 == identity]
-    ran = frozenset(name for record in records for name in record.functions)
-    if not ran:
-        msg = f"{target}: no scenario lists functions of this link, so nothing of it would stay"
-        raise InputError(msg, hint="record them", command=("trim",))
-    unfolded = linking.read_unfolded(target, session.results)
-    table, code = unfolded.table, unfolded.code
-    listed = linking.locate_unstripped(Link.UNFOLDED, f"{target}.map")
-    origins = link_map.read_map(session.results.done[LINKED].file(listed))
-    wanted = _list_keep_patterns(session)
-    always = keep_always(wanted, ran=ran, unseen=unfolded.unseen, code=code, origins=origins)
-    dropped = linker_script.droppable(table, {*ran, *always}, unfolded.observables)
-    return _Program(target=target, before=table, kept=ran, dropped=dropped, code=code)
-
-
-def _list_keep_patterns(session: Session) -> list[KeepPattern]:
-    """Return the patterns of what stays whatever ran: the engine's, and the team's own.
-
-    Of several programs one may well not have what another has: that is no mistake.
-    """
-    loaded = session.request.loaded
-    alone = len(linking.identities(session.results)) == 1
-    own = (
-        KeepPattern(text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" * alone)
-        for at, text in enumerate(loaded.config.trim.keep)
-    )
-    return [*(KeepPattern(text=text) for text in session.services.engine.kept), *own]
-
-
-def _specify_shipped_link(program: _Program, session: Session) -> LinkSpec:
-    numbered = session.request.config.trim.crash_ids
-    count = len(program.dropped)
-    script = linker_script.named_script if numbered else linker_script.script
-    return LinkSpec(
-        target=program.target,
-        label=Link.SHIPPED,
-        flags=(*size_options.relink_flags(session), *((build_id.WANTED,) if numbered else ())),
-        sources=linker_script.numbered_sources(count) if numbered else linker_script.SOURCES,
-        script=script(program.dropped),
-        emptied=program.dropped,
-        form=StubForm.NUMBERED if numbered else StubForm.SHARED,
-        unwind_tables=size_options.keeps_unwind_tables(program.target, session),
-    )
-
-
-def _specify_named_link(program: _Program, session: Session) -> LinkSpec:
+def _specify_named_link(program: TrimmedProgram, session: Session) -> LinkSpec:
     return replace(
-        _specify_shipped_link(program, session),
+        shipped_links.specify_link(program, session),
         label=Link.NAMED,
         unfolded=True,
         flags=(*size_options.relink_flags(session), *size_options.unfolded_flags(session)),
@@ -226,7 +156,7 @@ def _specify_named_link(program: _Program, session: Session) -> LinkSpec:
     )
 
 
-def _prove(program: _Program, session: Session, folder: Path) -> None:
+def _prove(program: TrimmedProgram, session: Session, folder: Path) -> None:
     link_proof.expect_known(program.before, program.kept, source=program.target)
     after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
     inlines = size_options.inlines_at_link(session)
