@@ -17,7 +17,7 @@ from megtrim.functions import link_proof, linker_script
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import generated_headers, shipped_links, size_options, variants
 from megtrim.pipeline.building import links as linking
-from megtrim.pipeline.building.shipped_links import TrimmedProgram
+from megtrim.pipeline.building.shipped_links import RelinkedProgram
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import (
@@ -117,7 +117,7 @@ def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     return SymbolizingLinkResult()
 
 
-def _list(program: TrimmedProgram, folder: Path) -> None:
+def _list(program: RelinkedProgram, folder: Path) -> None:
     names = "".join(f"{name}\n" for name in program.dropped)
     (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
 
@@ -143,7 +143,7 @@ def _collect(
     return sizes
 
 
-def _specify_named_link(program: TrimmedProgram, session: Session) -> LinkSpec:
+def _specify_named_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     return replace(
         shipped_links.specify_link(program, session),
         label=Link.NAMED,
@@ -156,7 +156,7 @@ def _specify_named_link(program: TrimmedProgram, session: Session) -> LinkSpec:
     )
 
 
-def _prove(program: TrimmedProgram, session: Session, folder: Path) -> None:
+def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
     link_proof.expect_known(program.before, program.kept, source=program.target)
     after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
     inlines = size_options.inlines_at_link(session)

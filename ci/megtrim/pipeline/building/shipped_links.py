@@ -22,7 +22,7 @@ from megtrim.plan.graph import FUNCTIONS, LINKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrimmedProgram:
+class RelinkedProgram:
     """A program that is linked again."""
 
     target: str
@@ -46,7 +46,7 @@ class UntrimmedProgram:
     patterns: tuple[KeepPattern, ...]
     """What stays whatever ran."""
 
-    def trim(self, keep: KeepSet) -> TrimmedProgram:
+    def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Return the program with what a keep set needs. Raises InputError if that is nothing."""
         records = [each for each in keep.scenarios if each.link_sha256 == self.identity]
         ran = frozenset(name for record in records for name in record.functions)
@@ -56,7 +56,7 @@ class UntrimmedProgram:
                 "so nothing of it would stay"
             )
             raise InputError(msg, hint="record them", command=("trim",))
-        return TrimmedProgram(
+        return RelinkedProgram(
             target=self.target,
             before=self.unfolded.table,
             kept=ran,
@@ -78,7 +78,7 @@ class UntrimmedProgram:
         )
 
 
-def find_programs(session: Session) -> list[TrimmedProgram]:
+def find_programs(session: Session) -> list[RelinkedProgram]:
     """Return every program that is linked again, with what this trim's keep set needs of it."""
     keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
     return [read_program(target, session).trim(keep) for target in identities(session)]
@@ -115,7 +115,7 @@ def _iter_keep_patterns(session: Session) -> Iterator[KeepPattern]:
         yield KeepPattern(text=text, where=where)
 
 
-def specify_link(program: TrimmedProgram, session: Session) -> LinkSpec:
+def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     """Return the link of a program that ships."""
     numbered = session.request.config.trim.crash_ids
     count = len(program.dropped)
