@@ -7,6 +7,7 @@ for another architecture and untrusted.
 from __future__ import annotations
 
 import errno
+import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -106,6 +107,15 @@ def read_needs(
     return Needs(loader=links.loader, files=tuple(sorted(found.items())))
 
 
+def parse_needed_names(data: bytes, *, source: str) -> tuple[str, ...]:
+    """Return the libraries that a linked file itself names; none if it is not an ELF file.
+
+    Raises InputError naming ``source`` for a damaged file.
+    """
+    links = _parse(io.BytesIO(data), source)
+    return () if links is None else links.needed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
     program: Path
@@ -186,21 +196,25 @@ def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
 def _read(path: Path) -> _Links | None:
     """Return the loader and libraries that a file names; None if it is not an ELF file."""
     with _open_binary(path) as stream:
-        if stream.read(len(_MAGIC)) != _MAGIC:
-            return None
-        try:
-            return _links(ELFFile(stream))
-        except (
-            *(OSError, ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
-            *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
-        ) as error:
-            # The library trusts its input: its exceptions depend on what is damaged. An
-            # impossible offset is an invalid argument (EINVAL) to the system.
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:
-                raise
-            why = f": {error}" if type(error) is ValueError else ""
-            msg = f"{path}: a damaged ELF file{why}"
-            raise InputError(msg, hint="build or fetch the file again") from None
+        return _parse(stream, str(path))
+
+
+def _parse(stream: IO[bytes], source: str) -> _Links | None:
+    if stream.read(len(_MAGIC)) != _MAGIC:
+        return None
+    try:
+        return _links(ELFFile(stream))
+    except (
+        *(OSError, ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
+        *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
+    ) as error:
+        # The library trusts its input: its exceptions depend on what is damaged. An
+        # impossible offset is an invalid argument (EINVAL) to the system.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        why = f": {error}" if type(error) is ValueError else ""
+        msg = f"{source}: a damaged ELF file{why}"
+        raise InputError(msg, hint="build or fetch the file again") from None
 
 
 @contextmanager

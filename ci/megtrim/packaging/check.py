@@ -19,7 +19,9 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import Evidence, load_proofs
 from megtrim.input_files import read_text
 from megtrim.midout.keepset import parse_keep_set
+from megtrim.packaging.aar import collect_aar
 from megtrim.packaging.archive import FETCH_AGAIN
+from megtrim.packaging.files import ReleaseFile
 from megtrim.release.bill_of_materials import BILL_FILE, render_bill
 from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, parse_checksums
 from megtrim.release.contents import (
@@ -31,6 +33,7 @@ from megtrim.release.contents import (
     parse_contents,
 )
 from megtrim.release.documents import list_licences
+from megtrim.release.prefab import AAR_PATH
 from megtrim.release.statement import (
     STATEMENT_FILE,
     ProvenanceStatement,
@@ -163,9 +166,25 @@ def _compare(folder: Path, named: Mapping[str, str], contents: ReleaseContents) 
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
     traced = {each.id: each.model_sha256 for each in keep.scenarios}
+    yield from _compare_aar(folder, named, contents)
     for scenario in contents.scenarios:
         if traced.get(scenario.id) != scenario.model_sha256:
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
+
+
+def _compare_aar(
+    folder: Path, named: Mapping[str, str], contents: ReleaseContents
+) -> Iterator[str]:
+    """Say whether the AAR is not what the other files make; what came is not opened."""
+    if AAR_PATH not in named:
+        return
+    files = [
+        ReleaseFile(path=path, source=folder / path, sha256=sha256)
+        for path, sha256 in named.items()
+    ]
+    again = collect_aar(contents, files)
+    if again is None or again.sha256 != named[AAR_PATH]:
+        yield f"{AAR_PATH} is not made of this release's library, headers and licences"
 
 
 def _list_unproven(

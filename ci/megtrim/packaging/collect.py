@@ -10,6 +10,7 @@ from megtrim.build_spec import EngineLibrary, Linkage
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
+from megtrim.packaging.aar import collect_aar, explain_missing
 from megtrim.packaging.files import ReleaseFile, from_path, from_text
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
@@ -57,7 +58,7 @@ _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, S
 def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
     """Return what people use: programs, libraries, headers, and all that describes them."""
     contents = _read_contents(session)
-    payload = tuple(_collect_payload(session, contents))
+    payload = _complete(session, contents, _collect_payload(session, contents))
     texts = describe(contents, [each.path for each in payload])
     documents = (from_text(path, text) for path, text in texts.items())
     report = session.results.done[REPORT]
@@ -77,7 +78,8 @@ def collect_release(
     if contents.unproven and not draft:
         msg = f"{contents.unproven[0]} is not proven, so there is nothing to release"
         raise InputError(msg, hint="verify it on a device", command=("verify",))
-    payload = (*_collect_payload(session, contents), *_collect_symbols(session, contents))
+    symbols = _collect_symbols(session, contents)
+    payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
     digests = {each.path: each.sha256 for each in payload}
     texts = seal(contents, digests, stages=list_stage_keys(session), megtrim=megtrim)
     return (*payload, *(from_text(path, text) for path, text in texts.items()))
@@ -155,6 +157,17 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     yield from _collect_configuration(session)
     yield from _collect_caches(session)
     yield from _collect_licences(session)
+
+
+def _complete(
+    session: Session, contents: ReleaseContents, files: Iterator[ReleaseFile]
+) -> tuple[ReleaseFile, ...]:
+    """Add to the files of a release what is made of them: for Android an AAR."""
+    payload = tuple(files)
+    if missing := explain_missing(contents, payload):
+        session.services.console.warn(missing)
+    archive = collect_aar(contents, payload)
+    return payload if archive is None else (*payload, archive)
 
 
 def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:

@@ -18,6 +18,7 @@ from megtrim.release.contents import (
     ReleaseContents,
     dump_contents,
 )
+from megtrim.release.prefab import AAR_PATH
 from megtrim.release.statement import STATEMENT_FILE, dump_statement, make_statement
 
 DOCUMENTS = frozenset({README_FILE, RELEASE_FILE, BILL_FILE, STATEMENT_FILE, CHECKSUMS_FILE})
@@ -30,9 +31,11 @@ def list_licences(paths: Iterable[str]) -> list[str]:
 
 def describe(contents: ReleaseContents, paths: Iterable[str]) -> dict[str, str]:
     """Return the text of each document that an export has; ``paths``: of its other files."""
-    has_licences = bool(list_licences(paths))
+    every = frozenset(paths)
     return {
-        README_FILE: readme.render(contents, has_licences=has_licences),
+        README_FILE: readme.render(
+            contents, has_licences=bool(list_licences(every)), has_aar=AAR_PATH in every
+        ),
         RELEASE_FILE: dump_contents(contents),
     }
 

@@ -13,6 +13,7 @@ from megtrim.release.contents import (
     ReleaseContents,
     ReleaseScenario,
 )
+from megtrim.release.prefab import AAR_PATH
 
 _LIMITS = {
     "region": "Kernels that none of these runs are compiled out",
@@ -20,14 +21,14 @@ _LIMITS = {
 }
 
 
-def render(contents: ReleaseContents, *, has_licences: bool) -> str:
+def render(contents: ReleaseContents, *, has_licences: bool, has_aar: bool = False) -> str:
     """Return the page; ``has_licences``: whether the engine's checkout has any."""
     return "\n".join(
         (
             *_introduce(contents),
             *_show_artifacts(contents),
             *_show_scenarios(contents),
-            *_show_use(contents),
+            *_show_use(contents, has_aar=has_aar),
             *_show_licences(has_licences=has_licences),
         )
     )
@@ -85,7 +86,7 @@ def _describe_scenario(scenario: ReleaseScenario) -> str:
     return f"| {' | '.join(each.replace('|', '/') for each in cells)} |"
 
 
-def _show_use(contents: ReleaseContents) -> Iterator[str]:
+def _show_use(contents: ReleaseContents, *, has_aar: bool) -> Iterator[str]:
     yield "## Use it\n"
     if any(each.kind is ArtifactKind.SHARED for each in contents.artifacts):
         yield "```cmake"
@@ -94,6 +95,13 @@ def _show_use(contents: ReleaseContents) -> Iterator[str]:
         yield "```"
     else:
         yield "There is no library in it: name the shared one under `artifacts` of megtrim.yaml."
+    if has_aar:
+        yield f"\nIn an Android app, with `{AAR_PATH}` in its folder `libs`, the same two lines of"
+        yield "CMake without `PATHS`, and:\n"
+        yield "```kotlin"
+        yield "android { buildFeatures { prefab = true } }"
+        yield f'dependencies {{ implementation(files("libs/{PACKAGE}.aar")) }}'
+        yield "```"
     yield ""
 
 

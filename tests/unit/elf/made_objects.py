@@ -10,7 +10,7 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-PROGBITS, SYMTAB, STRTAB, RELA, SYMTAB_SHNDX = 1, 2, 3, 4, 18
+PROGBITS, SYMTAB, STRTAB, RELA, DYNSYM, SYMTAB_SHNDX = 1, 2, 3, 4, 11, 18
 WRITE, ALLOC, EXECUTE = 1, 2, 4
 NO_TYPE, DATA, FUNCTION, SECTION, IFUNC = 0, 1, 2, 3, 10
 AARCH64, X86_64 = 183, 62
@@ -93,6 +93,21 @@ _Row = tuple[str, int, int, bytes, int, int, int]
 """Name, kind, flags, content, link, info and address of a section."""
 
 
+def shared_library(*exported: str, symbols: Sequence[str] = ()) -> bytes:
+    """Return a library that exports functions; ``symbols``: those of its own, exported or not."""
+    rows: list[_Row] = [(".text", PROGBITS, ALLOC | EXECUTE, bytes(16), 0, 0, 0)]
+    for name, kind, listed in ((".dynsym", DYNSYM, exported), (".symtab", SYMTAB, symbols)):
+        if not listed and kind == SYMTAB:
+            continue
+        names, entries = b"\0", struct.pack("<IBBHQQ", *(0,) * 6)
+        for each in listed:
+            entries += struct.pack("<IBBHQQ", len(names), 1 << 4 | FUNCTION, 0, 1, 0, 4)
+            names += each.encode() + b"\0"
+        rows += [(name, kind, ALLOC, entries, len(rows) + 2, 1, 0)]
+        rows += [(f"{name}.str", STRTAB, ALLOC, names, 0, 0, 0)]
+    return _elf(rows, AARCH64, 3, 0)
+
+
 def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
     rows = [("", 0, 0, b"", 0, 0, 0), *rows, (".shstrtab", STRTAB, 0, b"", 0, 0, 0)]
     names = b"".join(row[0].encode() + b"\0" for row in rows)
@@ -100,7 +115,7 @@ def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
     body, table, start = b"", b"", 0
     for name, section, flags, content, link, info, address in rows:
         body += bytes(-len(body) % 8)
-        width = {SYMTAB: 24, RELA: 24}.get(section, 0)
+        width = {SYMTAB: 24, DYNSYM: 24, RELA: 24}.get(section, 0)
         table += struct.pack("<IIQQQQIIQQ", start, section, flags, address, 64 + len(body),
                              len(content), link, info, 16, width)  # fmt: skip
         body += content

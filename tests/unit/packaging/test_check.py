@@ -16,9 +16,11 @@ from megtrim.packaging.check import check_release, expect_whole
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.contents import KEEP_SET_PATH, PROOFS_PATH, RELEASE_FILE, dump_contents
+from megtrim.release.prefab import AAR_PATH
 from megtrim.release.statement import STATEMENT_FILE
 from megtrim.verdict.join import join
 from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
+from unit.elf.made_objects import shared_library
 from unit.release.examples import (
     MODELS,
     contents,
@@ -29,6 +31,7 @@ from unit.release.examples import (
     sha,
     sum_up,
     write,
+    write_for_android,
 )
 from unit.verdict.examples import RESNET, facts, passing, scenario
 
@@ -398,3 +401,25 @@ def test_there_are_many_damages() -> None:
     renamed = sum(not path.startswith("include/") for path in LISTED)
 
     assert 2 * len(LISTED) + 2 * len(PATHS) + renamed + len(DAMAGES) >= 60
+
+
+def test_an_aar_is_made_of_the_other_files(tmp_path: Path) -> None:
+    """It is made again and compared; the one that came is not opened."""
+    whole = write_for_android(tmp_path / "whole", shared_library("LITE_run"))
+    other = write_for_android(tmp_path / "other", shared_library("LITE_stop"))
+    replaced = write_for_android(
+        tmp_path / "replaced",
+        shared_library("LITE_run"),
+        aar=(other / AAR_PATH).read_bytes(),
+    )
+    said = "android/MegEngineTrimmed.aar is not made of this release's library, headers and"
+
+    assert (problems(whole), problems(other)) == ("", "")
+    assert said in problems(replaced)
+
+
+def test_an_aar_of_a_release_that_can_have_none_is_named(tmp_path: Path) -> None:
+    """Whatever is in it."""
+    folder = write(tmp_path / "release", documents(more={AAR_PATH: "PK"}))
+
+    assert f"{AAR_PATH} is not made of this release's" in problems(folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from megtrim.build_spec import EngineLibrary, Linkage, Origin
+from megtrim.console import Console
 from megtrim.engines import checkout
 from megtrim.errors import InputError
 from megtrim.packaging.check import check_release
@@ -18,10 +21,12 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.process import ProcessRunner
 from megtrim.release.contents import parse_contents
+from megtrim.release.prefab import AAR_PATH
 from megtrim.size.baseline import dump_sizes
 from megtrim.store import sha256_file
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ScenarioStatus, Verdict, to_json
+from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity, Verdict, to_json
+from unit.elf.made_objects import shared_library
 from unit.release.examples import keep_set
 from unit.stages.built import built, finish
 from unit.stages.support import changed
@@ -108,6 +113,29 @@ def test_an_export_has_the_report_in_place_of_the_provenance(session: Session) -
     pages = {"report/index.html", "report/report.md"}
 
     assert {each.path for each in collect_export(session)} == {*RELEASED} - proof | pages
+
+
+def with_library(exported: str) -> dict[str, str]:
+    """Return what was built, with a library that exports a function."""
+    text = shared_library(exported).decode("utf-8", "surrogateescape")
+    return BUILT | {"bin/libengine.so": text}
+
+
+def test_a_release_for_android_has_an_aar(tmp_path: Path) -> None:
+    """Of the library that apps can link; of another, it is said why there is none."""
+    toolchain = ToolchainIdentity(kind="ndk", target="aarch64-linux-android23", version="NDK r21")
+    verdict = replace(passing(), toolchain=toolchain)
+    session = make_session(tmp_path / "team", verdict, bins=with_library("LITE_run"))
+    write_folder(collect_release(session, megtrim="0.1.0"), tmp_path / "release")
+
+    assert check_release(tmp_path / "release").problems == ()
+    assert (tmp_path / "release" / AAR_PATH).is_file()
+
+    stream = io.StringIO()
+    seen = make_session(tmp_path / "seen", verdict, bins=with_library("_Znwm"))
+    seen = changed(seen, console=Console(stream))
+    assert AAR_PATH not in {each.path for each in collect_export(seen)}
+    assert "there is no AAR: lib/libengine.so exports" in stream.getvalue()
 
 
 def test_a_release_passes_its_own_check(session: Session, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.midout.region import Region
+from megtrim.packaging.aar import collect_aar
 from megtrim.packaging.files import ReleaseFile, from_text, write_folder
 from megtrim.release import cmake_package
 from megtrim.release.checksums import CHECKSUMS_FILE, dump_checksums
@@ -20,8 +21,8 @@ from megtrim.release.contents import (
     find_plain_sizes,
     make_contents,
 )
-from megtrim.release.documents import seal
-from megtrim.verdict.model import Verdict
+from megtrim.release.documents import DOCUMENTS, seal
+from megtrim.verdict.model import ToolchainIdentity, Verdict
 from unit.evidence.support import evidence, result, written
 from unit.verdict.examples import passing
 
@@ -115,6 +116,42 @@ def documents(
     } | (more or {})
     digests = {path: sha(text) for path, text in texts.items()}
     return texts | seal(said, digests, stages=STAGES, megtrim="0.1.0")
+
+
+def android_contents(library: bytes) -> ReleaseContents:
+    """Return what a release for Android says, whose shared library is ``library``."""
+    said = contents()
+    sha256 = hashlib.sha256(library).hexdigest()
+    return replace(
+        said,
+        toolchain=ToolchainIdentity(
+            kind="ndk", target="aarch64-linux-android23", version="NDK r21e, clang"
+        ),
+        artifacts=tuple(
+            replace(each, sha256=sha256) if each.kind is ArtifactKind.SHARED else each
+            for each in said.artifacts
+        ),
+    )
+
+
+def write_for_android(folder: Path, library: bytes, *, aar: bytes | None = None) -> Path:
+    """Write a release for Android, with another AAR than its own if one is given."""
+    said = android_contents(library)
+    texts = {path: text.encode() for path, text in documents().items() if path not in DOCUMENTS}
+    files = [
+        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
+        for path, data in (texts | {"lib/libengine.so": library}).items()
+    ]
+    own = collect_aar(said, files)
+    assert own is not None
+    if aar is not None:
+        own = replace(own, source=aar, sha256=hashlib.sha256(aar).hexdigest())
+    payload = [*files, own]
+    sealed = seal(
+        said, {each.path: each.sha256 for each in payload}, stages=STAGES, megtrim="0.1.0"
+    )
+    write_folder((*payload, *as_files(sealed)), folder)
+    return folder
 
 
 def sum_up(texts: dict[str, str]) -> dict[str, str]:

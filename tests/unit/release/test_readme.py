@@ -21,6 +21,14 @@ def test_it_says_what_it_can_run() -> None:
     assert "`licences`" in page
 
 
+def test_it_says_how_an_app_takes_it() -> None:
+    """If there is an AAR."""
+    lines = "android { buildFeatures { prefab = true } }"
+
+    assert lines in render(contents(), has_licences=True, has_aar=True)
+    assert lines not in render(contents(), has_licences=True)
+
+
 def test_it_says_what_devices_proved() -> None:
     """Where it was built, an emulator stood for them, or nothing did."""
     said = contents()

@@ -87,7 +87,7 @@ def finish(
 ) -> StageFolder:
     """Let a task have left ``files``, name and text, and a result with these facts.
 
-    ``named`` are its inputs, else the files.
+    ``named`` are its inputs, else the files. Bytes that are no text are surrogates.
     """
     stage, _, task_name = task.partition("/")
 
@@ -95,11 +95,11 @@ def finish(
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
         return sample(kind, **found)
 
     kind = type_of(task)
-    inputs = files if named is None else named
+    inputs = {name: ascii(text) for name, text in files.items()} if named is None else named
     made.results.done[task] = made.services.store.ensure(
         stage, task_name, dict(inputs), produce, kind
     )[0]

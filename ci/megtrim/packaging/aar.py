@@ -1,0 +1,159 @@
+"""The AAR of a release: the Android library that an app's Gradle build takes the engine from.
+
+Everything in it follows from the other files of the release, and nothing in it is compressed, so
+its bytes are the same whoever makes it. A check makes it again and never reads the one that came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from megtrim.elf.cxx_runtime import CxxRuntime, RuntimeLink, find_cxx_runtime
+from megtrim.errors import InputError
+from megtrim.packaging.files import ReleaseFile, read_bytes
+from megtrim.release.contents import (
+    HEADERS,
+    LIBRARIES,
+    LICENCES,
+    ArtifactKind,
+    ReleaseContents,
+)
+from megtrim.release.prefab import (
+    AAR_PATH,
+    HEADERS_IN_AAR,
+    AndroidLibrary,
+    AndroidTarget,
+    list_library_paths,
+    parse_target,
+    render_descriptions,
+)
+
+_STL = {RuntimeLink.SHARED: "c++_shared", RuntimeLink.HIDDEN: "none"}
+"""Prefab lets no app link a shared library whose own runtime can be seen."""
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""The first that the form knows."""
+_UNIX, _MODE = 3, 0o100644
+_CLASSES = "classes.jar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AarPart:
+    """What an AAR has of one release: the library of an ABI, and what belongs to it."""
+
+    engine: str
+    """The digest of the engine."""
+    library: AndroidLibrary
+    data: bytes
+    others: Mapping[str, bytes]
+    """Headers and licences, by their paths in the AAR."""
+
+
+def collect_aar(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> ReleaseFile | None:
+    """Return the AAR of a release with these files.
+
+    None for one that is not for Android, that holds no shared library or several, or whose library
+    no app can link.
+    """
+    part = collect_part(contents, files)
+    if part is None:
+        return None
+    data = make_aar([part])
+    return ReleaseFile(path=AAR_PATH, source=data, sha256=hashlib.sha256(data).hexdigest())
+
+
+def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> AarPart | None:
+    """Return what an AAR has of a release with these files; None where it has nothing."""
+    found = _find_library(contents, files)
+    if found is None:
+        return None
+    target, file = found
+    data = read_bytes(file)
+    stl = _STL.get(find_cxx_runtime(data, source=file.path).link)
+    if stl is None:
+        return None
+    name = file.path.removeprefix(f"{LIBRARIES}/")
+    return AarPart(
+        engine=contents.engine.digest,
+        library=AndroidLibrary(target=target, file=name, stl=stl),
+        data=data,
+        others=dict(_collect_others(files)),
+    )
+
+
+def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> str:
+    """Say why the library of a release for Android is in no AAR; empty if it is, or is none."""
+    found = _find_library(contents, files)
+    if found is None:
+        return ""
+    _, file = found
+    runtime = find_cxx_runtime(read_bytes(file), source=file.path)
+    return "" if runtime.link in _STL else _explain(file.path, runtime)
+
+
+def make_aar(parts: Sequence[AarPart]) -> bytes:
+    """Return the AAR of several ABIs. Raises InputError for parts that do not go together."""
+    _expect_joinable(parts)
+    files: dict[str, bytes] = {_CLASSES: _zip({"META-INF/MANIFEST.MF": b"Manifest-Version: 1.0\n"})}
+    for each in parts:
+        files |= each.others
+        files |= dict.fromkeys(list_library_paths(each.library), each.data)
+    texts = render_descriptions([each.library for each in parts])
+    return _zip(files | {path: text.encode() for path, text in texts.items()})
+
+
+def _find_library(
+    contents: ReleaseContents, files: Iterable[ReleaseFile]
+) -> tuple[AndroidTarget, ReleaseFile] | None:
+    """Return the only shared library of a release for Android, and the phones that it is for."""
+    target = parse_target(contents.toolchain)
+    paths = [each.path for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
+    found = [each for each in files if each.path in paths]
+    return (target, found[0]) if target is not None and len(found) == len(paths) == 1 else None
+
+
+def _collect_others(files: Iterable[ReleaseFile]) -> Iterator[tuple[str, bytes]]:
+    for each in files:
+        folder, _, name = each.path.partition("/")
+        if folder == HEADERS:
+            yield f"{HEADERS_IN_AAR}/{name}", read_bytes(each)
+        elif folder == LICENCES:
+            yield each.path, read_bytes(each)
+
+
+def _expect_joinable(parts: Sequence[AarPart]) -> None:
+    first = parts[0]
+    abis = [each.library.target.abi for each in parts]
+    for each, abi in zip(parts, abis, strict=True):
+        if abis.count(abi) > 1:
+            msg = f"{abi} is there twice, and an AAR holds one library of each ABI"
+            raise InputError(msg, hint="name one release of each ABI")
+        if (each.engine, each.others.keys()) != (first.engine, first.others.keys()):
+            msg = f"the releases for {abis[0]} and {abi} are of two engines"
+            raise InputError(msg, hint="release all of them from one commit of the engine")
+        if each.library.file != first.library.file:
+            msg = f"found {first.library.file} and {each.library.file}, expected one library"
+            raise InputError(msg, hint="name the same shared library in `artifacts` of all")
+
+
+def _explain(path: str, runtime: CxxRuntime) -> str:
+    names = ", ".join(runtime.exported[:3])
+    return (
+        f"there is no AAR: {path} exports the C++ runtime that is linked into it ({names}), and "
+        "Prefab lets no app link such a library; hide all but its own interface by a version "
+        "script, or build the engine with ANDROID_STL=c++_shared"
+    )
+
+
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    """Return an archive of files that are stored as they are, sorted, without times or owners."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for path in sorted(files):
+            info = zipfile.ZipInfo(path, _TIME)
+            info.create_system, info.external_attr = _UNIX, _MODE << 16
+            archive.writestr(info, files[path])
+    return stream.getvalue()

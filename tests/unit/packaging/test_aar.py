@@ -1,0 +1,156 @@
+"""The AAR of a release, by Prefab's documented rules; one that no app could link is not made."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import xml.etree.ElementTree as ET
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from megtrim.errors import InputError
+from megtrim.packaging.aar import AarPart, collect_aar, collect_part, explain_missing, make_aar
+from megtrim.packaging.files import ReleaseFile
+from megtrim.release.contents import ArtifactKind, ReleaseContents
+from megtrim.release.prefab import AAR_PATH
+from megtrim.verdict.model import ToolchainIdentity
+from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip
+from unit.elf.made_objects import shared_library
+from unit.release.examples import contents
+
+ARM64, ARMV7 = "aarch64-linux-android23", "armv7a-linux-androideabi16"
+LIBRARY = shared_library("LITE_run")
+HEADERS = {"include/lite/network.h": b"#pragma once\n"}
+FILES = HEADERS | {
+    "lib/libengine.so": LIBRARY,
+    "bin/load_and_run": b"program",
+    "licences/LICENSE": b"Apache-2.0\n",
+    "licences/third_party/flat/COPYING.txt": b"BSD\n",
+}
+MANIFEST = "http://schemas.android.com/apk/res/android"
+
+
+def android(target: str = ARM64) -> ReleaseContents:
+    toolchain = ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang")
+    return replace(contents(), toolchain=toolchain)
+
+
+def as_files(files: Mapping[str, bytes]) -> list[ReleaseFile]:
+    return [
+        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
+        for path, data in files.items()
+    ]
+
+
+def part(target: str = ARM64, **changes: bytes) -> AarPart:
+    found = collect_part(android(target), as_files(FILES | changes))
+    assert found is not None
+    return found
+
+
+def aar() -> bytes:
+    found = collect_aar(android(), as_files(FILES))
+    assert found is not None
+    assert isinstance(found.source, bytes)
+    assert (found.path, found.sha256) == (AAR_PATH, hashlib.sha256(found.source).hexdigest())
+    return found.source
+
+
+def test_prefab_finds_library_and_headers() -> None:
+    """Under the names that the CMake package has, too."""
+    files = unzip(aar())
+    name, modules = read_package(files)
+    path = "modules/shared/libs/android.arm64-v8a/libengine.so"
+
+    assert name == "MegEngineTrimmed"
+    assert modules == {
+        "shared": PrefabModule(
+            headers=frozenset({"lite/network.h"}),
+            libraries={"arm64-v8a": PrefabLibrary(path=path, api=23, ndk=21, stl="none")},
+        )
+    }
+    assert files[f"prefab/{path}"] == LIBRARY
+
+
+def test_it_is_an_android_library() -> None:
+    """A manifest, a library for the package, no resources, no classes; and the licences."""
+    files = unzip(aar())
+    manifest = ET.fromstring(files["AndroidManifest.xml"])
+
+    assert manifest.get("package") == "megtrim.trimmed"
+    assert [each.attrib for each in manifest] == [{f"{{{MANIFEST}}}minSdkVersion": "23"}]
+    assert unzip(files["classes.jar"]).keys() == {"META-INF/MANIFEST.MF"}
+    assert {path for path in files if not path.startswith("prefab/")} == {
+        *("AndroidManifest.xml", "R.txt", "classes.jar", "jni/arm64-v8a/libengine.so"),
+        *("licences/LICENSE", "licences/third_party/flat/COPYING.txt"),
+    }
+
+
+def test_its_bytes_follow_from_its_files() -> None:
+    """In any order, at any time; the digest is what another machine made, too."""
+    again = collect_aar(android(), as_files(dict(reversed(FILES.items()))))
+
+    assert again is not None
+    assert again.source == aar()
+    with zipfile.ZipFile(io.BytesIO(aar())) as archive:
+        infos = archive.infolist()
+    assert [each.filename for each in infos] == sorted(each.filename for each in infos)
+    assert {(each.date_time, each.compress_type, each.external_attr) for each in infos} == {
+        ((1980, 1, 1, 0, 0, 0), zipfile.ZIP_STORED, 0o100644 << 16)
+    }
+
+
+def test_one_library_for_each_abi() -> None:
+    """An app takes all of them from one file."""
+    files = unzip(make_aar([part(), part(ARMV7)]))
+    _, modules = read_package(files)
+
+    assert modules["shared"].libraries.keys() == {"arm64-v8a", "armeabi-v7a"}
+    assert {path for path in files if path.startswith("jni/")} == {
+        *("jni/arm64-v8a/libengine.so", "jni/armeabi-v7a/libengine.so")
+    }
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        (part(), "arm64-v8a is there twice"),
+        (replace(part(ARMV7), engine="e" * 64), "arm64-v8a and armeabi-v7a are of two engines"),
+        (part(ARMV7, **{"include/more.h": b""}), "are of two engines"),
+        (
+            replace(part(ARMV7), library=replace(part(ARMV7).library, file="libother.so")),
+            "found libengine.so and libother.so",
+        ),
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(second: AarPart, expected: str) -> None:
+    """An app could not tell which it got."""
+    with pytest.raises(InputError, match=expected):
+        make_aar([part(), second])
+
+
+def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
+    """What to do is said."""
+    files = as_files(FILES | {"lib/libengine.so": shared_library("LITE_run", "_Znwm")})
+
+    assert collect_aar(android(), files) is None
+    assert "lib/libengine.so exports the C++ runtime that is linked into it (_Znwm)" in (
+        explain_missing(android(), files)
+    )
+
+
+def test_only_a_library_for_android_is_in_one() -> None:
+    """Neither another system's nor a program."""
+    programs = tuple(each for each in android().artifacts if each.kind is ArtifactKind.PROGRAM)
+    twice = tuple(each for each in android().artifacts if each.kind is ArtifactKind.SHARED) * 2
+
+    for each in (
+        contents(),
+        replace(android(), artifacts=programs),
+        replace(android(), artifacts=twice),
+    ):
+        assert collect_aar(each, as_files(FILES)) is None
+        assert explain_missing(each, as_files(FILES)) == ""
