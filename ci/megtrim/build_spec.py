@@ -103,6 +103,8 @@ class EngineLibrary:
     """Name of the file, which is also the target that builds it."""
     include: tuple[str, ...]
     """Folders with its public headers, relative to the engine's tree."""
+    copies: tuple[tuple[str, str], ...] = ()
+    """Headers that others include as if they were next to them: path there, and in the tree."""
     whole: bool = False
     """Link unreferenced objects too: parts of the archive register themselves."""
     needs: tuple[str, ...] = ()

@@ -11,16 +11,19 @@ import io
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from megtrim.elf.cxx_runtime import CxxRuntime, RuntimeLink, find_cxx_runtime
 from megtrim.errors import InputError
-from megtrim.packaging.files import ReleaseFile, read_bytes
+from megtrim.packaging.files import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     HEADERS,
     LIBRARIES,
     LICENCES,
+    RELEASE_FILE,
     ArtifactKind,
     ReleaseContents,
+    parse_contents,
 )
 from megtrim.release.prefab import (
     AAR_PATH,
@@ -82,6 +85,18 @@ def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Aar
         data=data,
         others=dict(_collect_others(files)),
     )
+
+
+def read_exported(folder: Path) -> AarPart | None:
+    """Return what an AAR has of the export in a folder; None where it has nothing."""
+    text = (folder / RELEASE_FILE).read_text(encoding="utf-8")
+    files = [
+        from_path(path.relative_to(folder).as_posix(), path)
+        for name in (HEADERS, LIBRARIES, LICENCES)
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file()
+    ]
+    return collect_part(parse_contents(text, source=str(folder / RELEASE_FILE)), files)
 
 
 def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> str:

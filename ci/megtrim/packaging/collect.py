@@ -193,11 +193,17 @@ def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary 
 
 def _collect_headers(session: Session, library: EngineLibrary) -> Iterator[ReleaseFile]:
     checkout = session.services.engine.checkout
+    found: dict[str, str] = {}
     for folder in library.include:
         for name in sorted(checkout.files):
             path = PurePosixPath(name)
             if path.is_relative_to(folder) and path.suffix in _HEADER_SUFFIXES:
-                yield from _from_checkout(f"{HEADERS}/{path.relative_to(folder)}", checkout, name)
+                found.setdefault(str(path.relative_to(folder)), name)
+    for path_there, name in library.copies:
+        if name in checkout.files:
+            found.setdefault(path_there, name)
+    for path_there, name in found.items():
+        yield from _from_checkout(f"{HEADERS}/{path_there}", checkout, name)
 
 
 def _collect_licences(session: Session) -> Iterator[ReleaseFile]:

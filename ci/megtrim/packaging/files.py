@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +75,21 @@ def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
         raise cannot_write(folder, error) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_file(data: bytes, path: Path) -> None:
+    """Write one file, which appears only when all of it is there."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.chmod(_FILE_MODE)
+        partial.rename(path)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def mode_of(path: str) -> int:

@@ -48,7 +48,16 @@ TREE = {
     "src/license_manager.cpp": "private",
     "src/Notice.H": "private",
 }
-LIBRARY = EngineLibrary(linkage=Linkage.SHARED, file="libengine.so", include=("lite/include",))
+LIBRARY = EngineLibrary(
+    linkage=Linkage.SHARED,
+    file="libengine.so",
+    include=("lite/include",),
+    copies=(
+        ("lite/c/network.h", "lite/include/lite/network.h"),
+        ("lite/network.h", "src/inner.h"),  # one of that name is there
+        ("lite/c/none.h", "lite/include/lite/none.h"),
+    ),
+)
 BUILT = {"bin/load_and_run": "reduced", "bin/libengine.so": "library", "build.log": "slow"}
 
 
@@ -86,6 +95,7 @@ RELEASED = [
     "README.md",
     "SHA256SUMS",
     "bin/load_and_run",
+    "include/lite/c/network.h",
     "include/lite/network.h",
     "lib/cmake/MegEngineTrimmed/MegEngineTrimmedConfig.cmake",
     "lib/libengine.so",

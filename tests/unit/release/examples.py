@@ -118,15 +118,13 @@ def documents(
     return texts | seal(said, digests, stages=STAGES, megtrim="0.1.0")
 
 
-def android_contents(library: bytes) -> ReleaseContents:
+def android_contents(library: bytes, *, target: str = "aarch64-linux-android23") -> ReleaseContents:
     """Return what a release for Android says, whose shared library is ``library``."""
     said = contents()
     sha256 = hashlib.sha256(library).hexdigest()
     return replace(
         said,
-        toolchain=ToolchainIdentity(
-            kind="ndk", target="aarch64-linux-android23", version="NDK r21e, clang"
-        ),
+        toolchain=ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang"),
         artifacts=tuple(
             replace(each, sha256=sha256) if each.kind is ArtifactKind.SHARED else each
             for each in said.artifacts
@@ -134,9 +132,15 @@ def android_contents(library: bytes) -> ReleaseContents:
     )
 
 
-def write_for_android(folder: Path, library: bytes, *, aar: bytes | None = None) -> Path:
+def write_for_android(
+    folder: Path,
+    library: bytes,
+    *,
+    target: str = "aarch64-linux-android23",
+    aar: bytes | None = None,
+) -> Path:
     """Write a release for Android, with another AAR than its own if one is given."""
-    said = android_contents(library)
+    said = android_contents(library, target=target)
     texts = {path: text.encode() for path, text in documents().items() if path not in DOCUMENTS}
     files = [
         ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())

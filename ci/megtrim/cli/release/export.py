@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import Options, trimming
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, worst_exit_code
+from megtrim.packaging.aar import make_aar, read_exported
 from megtrim.packaging.archive import is_archive, write_archive
 from megtrim.packaging.collect import collect_export
-from megtrim.packaging.files import ReleaseFile, expect_new, write_folder
+from megtrim.packaging.files import ReleaseFile, expect_new, write_file, write_folder
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage
+from megtrim.release.contents import RELEASE_FILE
+from megtrim.release.prefab import AAR_PATH
+
+
+def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a folder that holds anything before the first toolchain's work begins."""
+
+    @wraps(command)
+    def work(**values: Any) -> Any:
+        expect_new(values["folder"])
+        return command(**values)
+
+    return work
+
+
+def _join(results: Mapping[str, Path | None]) -> str:
+    """Write one AAR of the toolchains that were exported; return what to print of it."""
+    top: Path = click.get_current_context().params["folder"]
+    exported = [top / name for name in results if (top / name / RELEASE_FILE).is_file()]
+    parts = [part for folder in exported if (part := read_exported(folder)) is not None]
+    if len(exported) < len(results):
+        return f"not every toolchain was exported, so {top} has no AAR of all of them"
+    if not parts:
+        return f"{len(exported)} toolchains in {top}"
+    file = top / PurePosixPath(AAR_PATH).name
+    write_file(make_aar(parts), file)
+    abis = ", ".join(sorted(part.library.target.abi for part in parts))
+    return f"{len(exported)} toolchains in {top}; {file} is for {abis}"
 
 
 @click.command(
@@ -23,8 +55,11 @@ from megtrim.plan.graph import Stage
 Examples:
   megtrim export trimmed
   megtrim export trimmed --committed
+  megtrim export trimmed --config megtrim.yaml#android-arm64
 """
 )
+@_into_new_folder
+@each_toolchain(_join)
 @trimming
 @click.argument("folder", type=click.Path(path_type=Path))
 def export(folder: Path, **options: Any) -> int:
@@ -32,6 +67,9 @@ def export(folder: Path, **options: Any) -> int:
 
     Next to them are the keep set, the configuration, licences, sizes, the report, and a README
     that says what this can run. Nothing is written if the verdict is a failure.
+
+    Of a file with several toolchains, each has a folder of its name in FOLDER. Those for Android
+    that have a shared library are joined in FOLDER/MegEngineTrimmed.aar.
     """
     session, status = trim_for_release(Options(**options), folder)
     return status or leave(collect_export(session), folder)

@@ -10,6 +10,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
 @click.group(
     cls=LazyGroup,
     members={
+        "aar": Member(
+            "megtrim.cli.release.aar:aar",
+            "Write one AAR with the libraries of several RELEASES, each of another ABI.",
+        ),
         "build": Member(
             "megtrim.cli.release.build:build",
             "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",

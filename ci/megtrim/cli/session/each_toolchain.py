@@ -94,7 +94,7 @@ def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:
 def _values_of(name: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a command for one of the toolchains."""
     own = {"config": Path(choose(str(values["config"]), name))}
-    folders = {key: values[key] / name for key in ("out", "reuse") if values.get(key)}
+    folders = {key: values[key] / name for key in ("out", "reuse", "folder") if values.get(key)}
     return values | own | folders
 
 

@@ -18,6 +18,11 @@ _TARGETS = {
     Linkage.SHARED: ("lite_shared", "liblite_shared.so"),
 }
 _INCLUDE = ("lite/include", "lite/lite-c/include")
+_COPIES = tuple(
+    (f"lite-c/{name}", f"lite/include/lite/{name}") for name in ("common_enum_c.h", "macro.h")
+)
+"""The C interface includes them by these names alone; the engine's own build names a third folder,
+whose other headers have names such as tensor.h, which an app may have, too."""
 _ANDROID = ("-ldl", "-llog")
 _LINUX = ("-ldl", "-lrt", "-latomic", "-pthread")
 _SECTIONS = ("-Wl,--gc-sections",)
@@ -37,6 +42,7 @@ def library(targets: str, linkage: Linkage, toolchain: Toolchain, *, root: str) 
         linkage=linkage,
         file=file,
         include=_INCLUDE,
+        copies=_COPIES,
         needs=_ANDROID if toolchain.ndk else _LINUX,
         link_options=_LLD if toolchain.kind in ("clang-linux-arm64", "ndk") else _SECTIONS,
     )

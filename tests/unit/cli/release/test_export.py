@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from megtrim.packaging.files import from_text
+from megtrim.packaging.files import ReleaseFile, from_path, from_text
+from megtrim.pipeline.session import Session
+from support.prefab import read_package, unzip
 from unit.cli.support import Answer, Shell
+from unit.elf.made_objects import shared_library
+from unit.release.examples import write_for_android
 from unit.stages.support import open_session
 
 Export = Callable[..., Answer]
@@ -56,3 +61,75 @@ def test_a_folder_with_files_is_refused_before_the_trim(export: Export, shell: S
 
     assert answer.status == 2
     assert "trimmed exists already and is no empty folder" in answer.err
+
+
+SEVERAL = """\
+version: 1
+engine: {kind: sample}
+toolchains:
+- {name: arm64, kind: ndk, api: 23}
+- {name: armv7, kind: ndk, abi: armeabi-v7a, api: 16}
+models: [{name: a, file: m.mge, scenarios: [{name: default}]}]
+"""
+TARGETS = {"arm64": "aarch64-linux-android23", "armv7": "armv7a-linux-androideabi16"}
+
+
+@pytest.fixture
+def export_several(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Export:
+    """Return ``export`` of a file for two ABIs; ``failing`` names those whose trim fails."""
+
+    def call(*, failing: tuple[str, ...] = ()) -> Answer:
+        def chain(options: Any, *_: Any, **__: Any) -> tuple[Session, list[int]]:
+            asked.append(str(options.config).partition("#")[2])
+            return session, [int(asked[-1] in failing)]
+
+        def collect(_: Session) -> tuple[ReleaseFile, ...]:
+            made = shell.folder / "made" / asked[-1]
+            write_for_android(made, shared_library("LITE_run"), target=TARGETS[asked[-1]])
+            return tuple(
+                from_path(path.relative_to(made).as_posix(), path)
+                for path in sorted(made.rglob("*"))
+                if path.is_file()
+            )
+
+        asked: list[str] = []
+        session, _ = open_session(shell.folder)
+        (shell.folder / "megtrim.yaml").write_text(SEVERAL, encoding="utf-8")
+        monkeypatch.setattr("megtrim.cli.release.export.run_chain", chain)
+        monkeypatch.setattr("megtrim.cli.release.export.collect_export", collect)
+        return shell("export", "trimmed")
+
+    return call
+
+
+def test_several_toolchains_have_a_folder_each_and_one_aar(
+    export_several: Export, shell: Shell
+) -> None:
+    """Of the ABIs of all of them."""
+    answer = export_several()
+    file = Path("trimmed/MegEngineTrimmed.aar")
+
+    assert answer.status == 0
+    assert answer.out.endswith(f"2 toolchains in trimmed; {file} is for arm64-v8a, armeabi-v7a\n")
+    _, modules = read_package(unzip((shell.folder / file).read_bytes()))
+    assert modules["shared"].libraries.keys() == {"arm64-v8a", "armeabi-v7a"}
+    assert (shell.folder / "trimmed/armv7/lib/libengine.so").is_file()
+
+
+def test_without_one_of_them_there_is_no_joint_aar(export_several: Export, shell: Shell) -> None:
+    """An app would get it for some phones alone; what succeeded is there."""
+    answer = export_several(failing=("armv7",))
+
+    assert answer.status == 1
+    assert "not every toolchain was exported" in answer.out
+    assert sorted(each.name for each in (shell.folder / "trimmed").iterdir()) == ["arm64"]
+
+
+def test_a_taken_folder_is_refused_before_the_first_toolchain(
+    export_several: Export, shell: Shell
+) -> None:
+    """Even if it holds none of theirs."""
+    (shell.folder / "trimmed").mkdir()
+    (shell.folder / "trimmed/mine").touch()
+
+    assert export_several().status == 2
