@@ -30,6 +30,7 @@ from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.references.dominators import find_dominators
 from megtrim.size.references.linked_file import read_graph
 from megtrim.verdict.model import parse_verdict, to_json
@@ -157,7 +158,13 @@ READERS = (
                 parts={
                     ("a", "reduced"): ByteTable(least_bytes=64, components={"c": {"f": 1, "g": 1}})
                 },
-                made_from={"source": "0a"},
+                made_from=InputPrint(
+                    made_from={"source": "0a"},
+                    sources="abcde",
+                    kept={"region 0": "abcde"},
+                    scenarios={"m/s@c": "0a"},
+                    values={"setting x": "y"},
+                ),
                 source="x",
                 quick=True,
             ).encode(),

@@ -12,7 +12,7 @@ import yaml
 from megtrim.github.baseline import Base
 from megtrim.process import CompletedCommand
 from megtrim.size.baseline import dump_sizes, load_sizes
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.strict_json import dump
 from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project
@@ -66,7 +66,7 @@ def test_plain_and_reduced_are_built_from_what_is_committed(
     assert "\nrebuilt\n" in (project.folder / "outputs").read_text(encoding="utf-8")
     assert "build/profile" not in done.stderr
     assert found.parts.keys() == {("load_and_run", "reduced")}
-    assert found.made_from.keys() == {*Cause}
+    assert found.made_from.made_from.keys() == {*Cause, ORDERS}
 
 
 def test_a_quick_baseline_needs_no_keep_set(tmp_path: Path, shared_out: Path) -> None:

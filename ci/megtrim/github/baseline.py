@@ -30,6 +30,7 @@ from megtrim.github.responses import text_at
 from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.growth.inputs import InputPrint
 
 SIZES_FILE = "sizes.json"
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
@@ -79,8 +80,8 @@ class FoundBaseline:
     sizes: Sizes = field(default_factory=dict)
     parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
     """What the bytes of some of these files are."""
-    made_from: Mapping[str, str] = field(default_factory=dict)
-    """A digest of each cause that can change a file."""
+    made_from: InputPrint = field(default_factory=InputPrint)
+    """What these files were made from."""
     evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
     warnings: tuple[str, ...] = ()
 
@@ -265,7 +266,7 @@ class _Search:
             base=None if base.sha == self._event.head_sha else base,
             sizes=stored.sizes if stored else {},
             parts=stored.parts if stored else {},
-            made_from=stored.made_from if stored else {},
+            made_from=stored.made_from if stored else InputPrint(),
             evidence=evidence,
             warnings=tuple(self.warnings),
         )

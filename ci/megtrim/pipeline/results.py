@@ -16,7 +16,9 @@ from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.size.budgets import BudgetResult, LimitStatus
 from megtrim.size.byte_change import ByteChange
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import Cause
+from megtrim.size.growth.notes import CauseNote
+from megtrim.size.growth.shares import GrowthShare
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
@@ -211,6 +213,8 @@ class ArtifactSize:
     """What grew and what shrank, which adds up; empty if the baseline does not hold it."""
     symbols: tuple[ByteChange, ...] = ()
     """The same by symbol."""
+    shares: tuple[GrowthShare, ...] = ()
+    """What each cause has of the growth; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +227,8 @@ class SizeResult(StageResult):
     """Where the baseline is from; empty: there is none."""
     causes: tuple[Cause, ...] = ()
     """What differs from what the baseline was made from."""
+    notes: tuple[CauseNote, ...] = ()
+    """More about each of them."""
 
     @property
     def exit_code(self) -> int:

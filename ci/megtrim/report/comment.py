@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config_id import id_of
-from megtrim.report import comment_details, neighbours, sizes, switches
+from megtrim.report import comment_details, growth, neighbours, sizes, switches
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     MEANINGS,
@@ -107,6 +107,8 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
         yield "table of sizes", sizes.table(verdict)
+        if advice := growth.advise(verdict):
+            yield "why sizes changed", advice
         for part in sizes.changes(verdict):
             yield "what changed", part
     attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]

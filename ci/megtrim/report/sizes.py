@@ -5,14 +5,14 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.report import growth
 from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
 from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
 from megtrim.report.text import one_line
 from megtrim.size.byte_change import ByteChange, list_largest
-from megtrim.size.causes import Cause
 from megtrim.verdict.model import BudgetRow, VariantSize, Verdict
 from megtrim.verdict.statuses import BudgetStatus
 
@@ -35,13 +35,15 @@ def glance(verdict: Verdict) -> str:
     lines = [
         line
         for artifact, size in reduced[:_MOST_ARTIFACTS]
-        for line in (_line(verdict, artifact, size, against), _name_components(size))
+        for line in (
+            _line(verdict, artifact, size, against),
+            growth.explain(size, verdict.causes),
+            _name_components(size),
+        )
         if line
     ]
     if reduced[_MOST_ARTIFACTS:]:
         lines.append(f"{group_digits(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
-    if verdict.causes and any(size.growth_bytes for _, size in reduced):
-        lines.append(_explain(verdict.causes))
     if not alone:
         lines.append(f"Baseline: {prose(verdict.baseline) or 'none, so growth is not known'}.")
     return "\\\n".join(lines)
@@ -65,14 +67,6 @@ def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> s
     if row is not None:
         parts += _held_against(row, size)
     return ", ".join(parts)
-
-
-def _explain(causes: Sequence[Cause]) -> str:
-    """Return what differs from the baseline, and what does not."""
-    same = [each for each in Cause if each not in causes]
-    noun = "Cause" if len(causes) == 1 else "Causes"
-    unchanged = f" Unchanged: {', '.join(same)}." if same else ""
-    return f"{noun}: {', '.join(causes)}.{unchanged}"
 
 
 def _name_components(size: VariantSize) -> str:
@@ -107,8 +101,8 @@ def _change(change: ByteChange) -> tuple[str, ...]:
 
 
 def _held_against(row: BudgetRow, size: VariantSize) -> Iterator[str]:
-    growth, allowed, limit = size.growth_bytes, row.growth_max_bytes, row.max_bytes
-    if growth is not None and allowed is not None and growth > allowed:
+    grown, allowed, limit = size.growth_bytes, row.growth_max_bytes, row.max_bytes
+    if grown is not None and allowed is not None and grown > allowed:
         yield f"{format_bytes(allowed)} allowed"
     if limit is not None and size.size_bytes <= limit:
         yield f"{format_bytes(limit - size.size_bytes)} of its budget left"

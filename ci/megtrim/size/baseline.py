@@ -4,9 +4,10 @@ Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, 
 ``source`` says where the sizes are from, for people, and may be left out. If it is there,
 ``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
 quick trim, which are never compared with those of a full one. ``parts`` says of some files what
-their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew, and
-``made_from`` has a digest of each cause (:mod:`megtrim.size.causes`), so that it can say why. The
-other keys, of which each may be left out, are those of an :class:`~megtrim.build_spec.Origin`:
+their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew.
+``made_from`` has a digest of each cause (:mod:`megtrim.size.growth.causes`), and ``inputs`` what
+divides growth among several (:mod:`megtrim.size.growth.inputs`), so that it can say why. The other
+keys, of which each may be left out, are those of an :class:`~megtrim.build_spec.Origin`:
 sizes of another configuration of the repository are not compared either. Pure.
 """
 
@@ -23,6 +24,7 @@ from megtrim.errors import InputError
 from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
+from megtrim.size.growth.inputs import PRINT_LENGTH, InputPrint
 from megtrim.strict_json import dump, load
 
 VERSION: Literal[1] = 1
@@ -32,10 +34,12 @@ _LARGEST_FILE_BYTES = 16 * 1024 * 1024
 _LONGEST_SOURCE = 500
 _LONGEST_NAME = 4096
 _UNKNOWN = Origin()
+_NO_PRINT = InputPrint()
 _MOST_NUMBER = 2**53
 _Bytes = Annotated[int, Field(ge=0, le=2**62)]
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 _Label = Annotated[str, Field(max_length=LONGEST_LABEL)]
+_Prints = Annotated[str, Field(pattern=rf"^(?:[A-Za-z0-9_-]{{{PRINT_LENGTH}}})*$")]
 
 
 class TableDocument(BaseModel):
@@ -47,6 +51,17 @@ class TableDocument(BaseModel):
     least_bytes: _Bytes
 
 
+class InputsDocument(BaseModel):
+    """What the files were built from: prints of sources and of what is kept, by scenario."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    sources: _Prints = ""
+    kept: dict[_Label, _Prints] = Field(default_factory=dict)
+    scenarios: dict[_Name, _Label] = Field(default_factory=dict)
+    values: dict[_Name, _Label] = Field(default_factory=dict)
+
+
 class SizesDocument(BaseModel):
     """The file. A key that holds its default is left out."""
 
@@ -54,6 +69,7 @@ class SizesDocument(BaseModel):
 
     artifacts: dict[str, Annotated[dict[str, _Bytes], Field(min_length=1)]]
     made_from: dict[_Label, _Label] = Field(default_factory=dict)
+    inputs: InputsDocument = Field(default_factory=InputsDocument)
     parts: dict[str, dict[str, TableDocument]] = Field(default_factory=dict)
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
@@ -88,7 +104,7 @@ def dump_sizes(
     sizes: Sizes,
     *,
     parts: Mapping[tuple[str, str], ByteTable] | None = None,
-    made_from: Mapping[str, str] | None = None,
+    made_from: InputPrint = _NO_PRINT,
     source: str = "",
     quick: bool = False,
     origin: Origin = _UNKNOWN,
@@ -105,7 +121,13 @@ def dump_sizes(
     return dump(
         SizesDocument(
             artifacts=artifacts,
-            made_from=dict(made_from or {}),
+            made_from=dict(made_from.made_from),
+            inputs=InputsDocument(
+                sources=made_from.sources,
+                kept=dict(made_from.kept),
+                scenarios=dict(made_from.scenarios),
+                values=dict(made_from.values),
+            ),
             parts=tables,
             quick=quick,
             source=source,
@@ -144,7 +166,13 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             for artifact, variants in found.parts.items()
             for variant, table in variants.items()
         },
-        made_from=found.made_from,
+        made_from=InputPrint(
+            made_from=found.made_from,
+            sources=found.inputs.sources,
+            kept=found.inputs.kept,
+            scenarios=found.inputs.scenarios,
+            values=found.inputs.values,
+        ),
         quick=found.quick,
         # Outside of a repository, configurations of other projects have the same name.
         config=found.config if found.commit else "",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.errors import InputError
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.growth.inputs import InputPrint
 from megtrim.strict_json import SignedInt
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ class Baseline:
     sizes: Sizes
     parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
     """What the bytes of some of these files are."""
-    made_from: Mapping[str, str] = field(default_factory=dict)
-    """A digest of each cause that can change a file."""
+    made_from: InputPrint = field(default_factory=InputPrint)
+    """What these files were made from."""
     quick: bool = False
     """The sizes are those of a quick trim."""
     config: str = ""

@@ -9,21 +9,23 @@ from megtrim.build_spec import Variant
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import InputError
-from megtrim.midout.keepset import read_keep_set
-from megtrim.pipeline.building.links import KEEP_SET, locate_named
-from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE
+from megtrim.pipeline.building.build_inputs import gather_evidence, read_build_inputs
+from megtrim.pipeline.building.links import locate_named
+from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task, keep_task
+from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.size.breakdown import View, break_down
 from megtrim.size.budgets import Baseline, check
-from megtrim.size.byte_change import list_largest
+from megtrim.size.byte_change import ByteChange, list_largest
 from megtrim.size.byte_table import ByteTable, make_table
-from megtrim.size.causes import digest_causes, list_causes
 from megtrim.size.comparison import compare_tables
+from megtrim.size.growth.inputs import compare_inputs, make_print
+from megtrim.size.growth.notes import describe_causes
+from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
 
@@ -43,9 +45,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
-    kept = _keep_set_folder(session)
-    keep_set = kept.files[KEEP_SET_FILE] if kept else ""
-    named["made from"] = " ".join((keep_set, *digest_causes(shipped.inputs).values()))
+    named["made from"] = " ".join(read_build_inputs(shipped, session).digests().values())
     if session.request.quick:
         named["quick"] = str(session.request.quick)
     named["origin"] = dump(session.request.origin)
@@ -76,43 +76,28 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
     parts = dict(_name_bytes(*builds[-1], session))
-    made_from = _made_from(builds[-1][1], session)
+    made_from = read_build_inputs(builds[-1][1], session)
     text = dump_sizes(
         sizes,
         parts=parts,
-        made_from=made_from,
+        made_from=make_print(made_from),
         quick=session.request.quick,
         origin=session.request.origin,
     )
     (folder / SIZES_FILE).write_text(text, encoding="utf-8")
     baseline = _baseline(session)
     compared = baseline or Baseline(source="", sizes={})
+    changes = compare_inputs(compared.made_from, made_from)
+    evidence = gather_evidence(changes, session)
     return SizeResult(
-        artifacts=tuple(_weigh(key, elf, parts.get(key), compared) for key, elf in facts.items()),
+        artifacts=tuple(
+            _weigh(key, elf, parts.get(key), compared, evidence) for key, elf in facts.items()
+        ),
         budgets=check(config.budgets, sizes, baseline, config.waivers, session.request.today),
         baseline=compared.source,
-        causes=list_causes(compared.made_from, made_from),
+        causes=changes.causes,
+        notes=describe_causes(changes),
     )
-
-
-def _made_from(shipped: StageFolder, session: Session) -> dict[str, str]:
-    """Return a digest of each cause that can change what ships.
-
-    A list of functions also names the link that it is of, so the functions stand in its place.
-    """
-    inputs = dict(shipped.inputs)
-    if kept := _keep_set_folder(session):
-        keep = read_keep_set(kept.file(KEEP_SET_FILE))
-        inputs |= {
-            f"model of {each.id}": f"{each.model_sha256} {' '.join(each.arguments)}"
-            for each in keep.scenarios
-        }
-        inputs[KEEP_SET] = "\n".join((*map(str, keep.regions()), *keep.functions()))
-    return digest_causes(inputs)
-
-
-def _keep_set_folder(session: Session) -> StageFolder | None:
-    return session.results.done.get(keep_task(session.request.config))
 
 
 def _name_bytes(
@@ -137,21 +122,27 @@ def _name_bytes(
 
 
 def _weigh(
-    key: tuple[str, str], elf: ElfFacts, table: ByteTable | None, baseline: Baseline
+    key: tuple[str, str],
+    elf: ElfFacts,
+    table: ByteTable | None,
+    baseline: Baseline,
+    evidence: GrowthEvidence,
 ) -> ArtifactSize:
     before = baseline.parts.get(key)
-    components, symbols = (
-        list_largest(compare_tables(before, table, view), _MOST_CHANGES) if before and table else ()
-        for view in (View.COMPONENT, View.SYMBOL)
-    )
+    components: tuple[ByteChange, ...] = ()
+    symbols: tuple[ByteChange, ...] = ()
+    if before and table:
+        components = compare_tables(before, table, View.COMPONENT)
+        symbols = compare_tables(before, table, View.SYMBOL)
     return ArtifactSize(
         artifact=key[0],
         variant=key[1],
         size_bytes=elf.size_bytes,
         growth_bytes=baseline.growth(*key, elf.size_bytes),
         groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
-        components=components,
-        symbols=symbols,
+        components=list_largest(components, _MOST_CHANGES),
+        symbols=list_largest(symbols, _MOST_CHANGES),
+        shares=divide_growth(symbols, evidence) if evidence.causes else (),
     )
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from megtrim.config.units import format_bytes
 from megtrim.config.yaml.problems import Place
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import Cause
+from megtrim.size.growth.notes import CauseNote
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import (
@@ -69,6 +70,7 @@ class VerdictInputs:
     """What growth was measured against, or empty."""
     causes: tuple[Cause, ...] = ()
     """What differs from what the baseline was made from."""
+    notes: tuple[CauseNote, ...] = ()
     switches: tuple[SwitchSize, ...] = ()
     neighbours: tuple[NeighbourResult, ...] = ()
     performance: Performance | None = None
@@ -101,6 +103,7 @@ def join(facts: VerdictInputs) -> Verdict:
         budgets=facts.budgets,
         baseline=facts.baseline,
         causes=facts.causes,
+        notes=facts.notes,
         switches=facts.switches,
         functions=facts.functions,
         rebuild=facts.rebuild,

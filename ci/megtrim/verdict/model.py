@@ -17,7 +17,9 @@ from pydantic import Field
 from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.size.byte_change import ByteChange
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import Cause
+from megtrim.size.growth.notes import CauseNote
+from megtrim.size.growth.shares import GrowthShare
 from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import (
     expect_budget_checks,
@@ -153,10 +155,12 @@ class VariantSize:
     """What grew and what shrank since the baseline, the largest first; empty: not known."""
     symbols: tuple[ByteChange, ...] = ()
     """The same by symbol."""
+    shares: tuple[GrowthShare, ...] = ()
+    """What each cause has of the growth, and what several have together; empty: not known."""
 
     def __post_init__(self) -> None:
         """Refuse changes that are not the file's growth."""
-        for changes in (self.components, self.symbols):
+        for changes in (self.components, self.symbols, self.shares):
             if changes and sum(each.growth_bytes for each in changes) != self.growth_bytes:
                 msg = f"{self.variant}: found changes that do not add up to its growth"
                 raise ValueError(msg)
@@ -301,6 +305,8 @@ class Verdict:
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
     causes: tuple[Cause, ...] = ()
     """What differs from what the baseline was made from; empty: nothing that is known."""
+    notes: tuple[CauseNote, ...] = ()
+    """What differs of each cause, and what to do about it."""
     switches: tuple[SwitchSize, ...] = ()
     """What each switch of the engine saves, by artifact, all on first; empty: not measured."""
     functions: tuple[FunctionsUse, ...] = ()

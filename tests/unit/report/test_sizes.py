@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.report import sizes
 from megtrim.size.byte_change import ByteChange
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import Cause
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ArtifactSizes, BudgetRow, Verdict
 from megtrim.verdict.statuses import BudgetStatus
@@ -90,13 +90,25 @@ def test_the_second_line_says_what_grew() -> None:
     [
         (
             (Cause.SOURCE,),
-            "Cause: source. Unchanged: keep set, models, flags, toolchain.",
+            (
+                "Cause: source +1 KiB. Unchanged: dependencies, keep set, models, flags, "
+                "toolchain, megtrim."
+            ),
         ),
         (
             (Cause.KEEP_SET, Cause.MODELS),
-            "Causes: keep set, models. Unchanged: source, flags, toolchain.",
+            (
+                "Causes: keep set, models, which are not divided. Unchanged: source, dependencies, "
+                "flags, toolchain, megtrim."
+            ),
         ),
-        (tuple(Cause), "Causes: source, keep set, models, flags, toolchain."),
+        (
+            tuple(Cause),
+            (
+                "Causes: source, dependencies, keep set, models, flags, toolchain, megtrim, "
+                "which are not divided."
+            ),
+        ),
     ],
 )
 def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said: str) -> None:

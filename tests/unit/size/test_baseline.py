@@ -16,6 +16,7 @@ from megtrim.errors import InputError
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.growth.inputs import InputPrint
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
 TEXT = """\
@@ -108,13 +109,19 @@ PARTS = {("b", "reduced"): ByteTable(least_bytes=64, components={"operators": {"
 
 def test_parts_of_files_are_read_back() -> None:
     """Where there are none, the file is as it always was."""
-    made_from = {"source": "0a1b"}
+    made_from = InputPrint(
+        made_from={"source": "0a1b"},
+        sources="abcde12345",
+        kept={"region 0": "abcde"},
+        scenarios={"m/default@any": "0a"},
+        values={"setting trim.optimize": "size"},
+    )
     text = dump_sizes(SIZES, parts=PARTS, made_from=made_from)
 
     expected = Baseline(source="f", sizes=SIZES, parts=PARTS, made_from=made_from)
     assert parse_sizes(text, source="f") == expected
     assert json.loads(text)["parts"]["b"]["reduced"]["least_bytes"] == 64
-    assert not {"parts", "made_from"} & json.loads(dump_sizes(SIZES)).keys()
+    assert not {"parts", "made_from", "inputs"} & json.loads(dump_sizes(SIZES)).keys()
 
 
 @pytest.mark.parametrize("file", [("b", "plain"), ("c", "reduced")])

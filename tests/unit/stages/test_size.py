@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cxxfilt
@@ -13,14 +15,20 @@ import pytest
 
 from megtrim.config.load import load_config
 from megtrim.elf.symbol_names import readable
+from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.pipeline.results import ReduceResult, SizeResult
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary import full_trim
-from megtrim.pipeline.summary.sizes import artifact_sizes, baseline_text, causes_of_growth
+from megtrim.pipeline.summary.sizes import (
+    artifact_sizes,
+    baseline_text,
+    cause_notes,
+    causes_of_growth,
+)
 from megtrim.plan.graph import REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.stage_result import StageResult
 from megtrim.stages import size
 from megtrim.store import StageFolder, Store
@@ -45,6 +53,8 @@ def opened(
     (folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
     loaded = load_config(folder / "megtrim.yaml")
     now = changed(made, loaded=loaded, committed=committed, **fields)
+    engine = SimpleNamespace(checkout=Checkout(root=folder, files={}, commit="", dirty=()))
+    now = replace(now, services=replace(now.services, engine=engine))
     every = {task.id: task for task in tasks(loaded.config, committed=committed)}
     for build in every[SIZE].needs:
         stage, _, variant = build.partition("/")
@@ -75,7 +85,7 @@ def named(folder: Path, size: int, *, twin_size: int = 0) -> StageFolder:
             (place / name / "load_and_run").write_bytes(data)
         return ReduceResult(build=BUILD, functions={})
 
-    inputs = {"engine": str(size)}
+    inputs = {"toolchain version": str(size)}
     return Store(folder).ensure("reduce", "x", inputs, produce, ReduceResult)[0]
 
 
@@ -116,7 +126,8 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     assert [row.growth_bytes for row in rows] == [None] * len(measured)
     assert baseline_text(now.results) == ""
     left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
-    assert left.pop("made_from").keys() == {*Cause}
+    assert left.pop("made_from").keys() == {*Cause, ORDERS}
+    assert left.pop("inputs").keys() >= {"values"}
     assert left == {
         "version": 1,
         "artifacts": {"load_and_run": {name: len(program(name)) for name in measured}},
@@ -172,7 +183,11 @@ def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
         ("operators", "mgb::opr::Add::run()")
     ]
     assert reduced.growth_bytes == 2000
-    assert causes_of_growth(later.results) == (Cause.SOURCE,)
+    assert causes_of_growth(later.results) == (Cause.TOOLCHAIN,)
+    assert [each.seen for each in cause_notes(later.results)] == ["toolchain version: 1000 → 3000"]
+    assert [(each.causes, each.growth_bytes) for each in reduced.shares] == [
+        ((Cause.TOOLCHAIN,), 2000)
+    ]
 
 
 def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:

@@ -57,11 +57,12 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written) == [
         "version", "verdict", "headline", "checks", "origin", "config", "invocation", "engine",
         "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
-        "budgets", "baseline", "causes", "switches", "functions", "rebuild", "neighbours",
-        "performance", "unverified", "warnings",
+        "budgets", "baseline", "causes", "notes", "switches", "functions", "rebuild",
+        "neighbours", "performance", "unverified", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes", "components", "symbols",
+        "shares",
     ]  # fmt: skip
     assert list(written["checks"][0]) == [
         "id", "kind", "subject", "status", "text", "detail", "hint", "time_s", "file", "line",

@@ -9,7 +9,8 @@ from megtrim.pipeline.results import SizeResult, SwitchTableResult
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import SIZE, SWITCHES
 from megtrim.size.budgets import warn_early
-from megtrim.size.causes import Cause
+from megtrim.size.growth.causes import Cause
+from megtrim.size.growth.notes import CauseNote
 from megtrim.verdict.checks import budget_checks
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -39,6 +40,7 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
                     sections=row.groups,
                     components=row.components,
                     symbols=row.symbols,
+                    shares=row.shares,
                 )
                 for row in rows
                 if row.artifact == name
@@ -104,3 +106,8 @@ def baseline_text(results: TaskResults) -> str:
 def causes_of_growth(results: TaskResults) -> tuple[Cause, ...]:
     """Return what differs from what the baseline was made from."""
     return results.done[SIZE].result_as(SizeResult).causes if SIZE in results.done else ()
+
+
+def cause_notes(results: TaskResults) -> tuple[CauseNote, ...]:
+    """Return more about each of these causes."""
+    return results.done[SIZE].result_as(SizeResult).notes if SIZE in results.done else ()

@@ -13,12 +13,13 @@ from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.growth.inputs import InputPrint
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
 
 SIZES = {("load_and_run", "plain"): 1000, ("load_and_run", "reduced"): 100}
 REBUILT = {("load_and_run", "plain"): 1500, ("load_and_run", "reduced"): 150}
-MADE_FROM = {"source": "a", "flags": "b"}
+MADE_FROM = InputPrint(made_from={"source": "a", "flags": "b"}, sources="abcde")
 
 
 def parts(size_bytes: int) -> dict[tuple[str, str], ByteTable]:

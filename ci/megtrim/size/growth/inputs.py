@@ -1,0 +1,225 @@
+"""What a program was built from, so finely that growth can be divided by it.
+
+A baseline keeps a print of it: digests where the whole counts, a few characters for each source
+file and each thing that is kept, texts of settings. The build that is compared with it knows its
+own inputs by name, so what came and what differs has a name, and what went is counted. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from megtrim.size.growth.causes import ORDERS, Cause, digest, digest_causes, find_cause, list_causes
+
+PRINT_LENGTH = 5
+"""Characters of one print: 30 bits, so that two things of a large engine hardly ever share one."""
+_LONGEST_VALUE = 120
+_SHOWN_CAUSES = (Cause.FLAGS, Cause.TOOLCHAIN, Cause.DEPENDENCIES, Cause.MEGTRIM)
+"""Causes of which a baseline keeps the inputs as they are: comparisons show what they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildInputs:
+    """What a program was built from, by name."""
+
+    values: Mapping[str, str]
+    """Other inputs by label, as :func:`~megtrim.size.growth.causes.find_cause` knows them."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Digest of each source file, by its path."""
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is kept, with the scenarios that need it, sorted: ``function _ZN3fooEv``, for example.
+
+    The first word says what it is."""
+    scenarios: Mapping[str, str] = field(default_factory=dict)
+    """By id: a text that names its model by digest, and its arguments."""
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of each cause."""
+        named = {
+            "source files": "\n".join(f"{name} {at}" for name, at in sorted(self.sources.items())),
+            "keep set": "\n".join(sorted(self.kept)),
+            **{f"scenario {name}": value for name, value in self.scenarios.items()},
+        }
+        return digest_causes({**self.values, **named})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPrint:
+    """What a baseline keeps of what its programs were built from."""
+
+    made_from: Mapping[str, str] = field(default_factory=dict)
+    """A digest of each cause."""
+    sources: str = ""
+    """The prints of all source files in a row."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """By what it is, and the indices of the scenarios that need it: the prints of what is kept.
+
+    ``function 0,2``, for example."""
+    scenarios: Mapping[str, str] = field(default_factory=dict)
+    """A digest of each scenario, sorted by id: indices count these."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Settings and versions by label; long ones are digests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueChange:
+    """A setting or a version that differs; empty where it is not set."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputChanges:
+    """What differs from what a baseline was made from."""
+
+    causes: tuple[Cause, ...] = ()
+    files: tuple[str, ...] = ()
+    """Source files that are new or hold something else."""
+    removed_files: int = 0
+    """Prints of source files that are not there any more, beyond those of ``files``."""
+    values: tuple[ValueChange, ...] = ()
+    came: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is kept now and was not, with the scenarios that need it."""
+    went: Mapping[str, int] = field(default_factory=dict)
+    """How many things are not kept any more, by what they are."""
+    new_scenarios: tuple[str, ...] = ()
+    changed_scenarios: tuple[str, ...] = ()
+    lost_scenarios: tuple[str, ...] = ()
+
+
+def make_print(inputs: BuildInputs) -> InputPrint:
+    """Return what a baseline keeps; equal inputs give equal prints."""
+    at = {name: str(index) for index, name in enumerate(sorted(inputs.scenarios))}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, users in inputs.kept.items():
+        indices = ",".join(at[each] for each in users if each in at)
+        groups[f"{kind_of(name)} {indices}"].append(_print(name))
+    return InputPrint(
+        made_from=inputs.digests(),
+        sources="".join(sorted(_prints_of(inputs.sources))),
+        kept={users: "".join(sorted(found)) for users, found in sorted(groups.items())},
+        scenarios={name: digest(text) for name, text in sorted(inputs.scenarios.items())},
+        values={
+            label: _shorten(value)
+            for label, value in sorted(inputs.values.items())
+            if find_cause(label) in _SHOWN_CAUSES
+        },
+    )
+
+
+def compare_inputs(before: InputPrint, after: BuildInputs) -> InputChanges:
+    """Return what differs; nothing if the baseline does not say what it was made from.
+
+    What is kept differently for scenarios that came, went or changed has the models as its cause,
+    what else is kept differently the keep set. A model that changes nothing in what is kept changes
+    no byte, so it is no cause.
+    """
+    digests = after.digests()
+    causes = list_causes(before.made_from, digests)
+    if not causes:
+        return InputChanges()
+    files = _find_new(_prints_of(after.sources), before.sources)
+    kept = _KeptChanges(before, after)
+    found = {*causes} - {Cause.KEEP_SET, Cause.MODELS} | {*kept.find_causes()}
+    if not found and before.made_from.get(ORDERS) != digests[ORDERS]:
+        found = {*causes}
+    return InputChanges(
+        causes=tuple(each for each in Cause if each in found),
+        files=files,
+        removed_files=max(0, _count_missing(before.sources, _prints_of(after.sources))),
+        values=_compare_values(before.values, make_print(after).values),
+        came=kept.came,
+        went=kept.went,
+        new_scenarios=tuple(sorted(after.scenarios.keys() - before.scenarios.keys())),
+        changed_scenarios=tuple(
+            name
+            for name, text in sorted(after.scenarios.items())
+            if name in before.scenarios and before.scenarios[name] != digest(text)
+        ),
+        lost_scenarios=tuple(sorted(before.scenarios.keys() - after.scenarios.keys())),
+    )
+
+
+class _KeptChanges:
+    """What is kept that was not, and the other way round, and for whom."""
+
+    def __init__(self, before: InputPrint, after: BuildInputs) -> None:
+        names = tuple(sorted(before.scenarios))
+        was = {
+            each: (kind_of(users), _read_indices(users, names))
+            for users, found in before.kept.items()
+            for each in _cut(found)
+        }
+        now = {_print(name): name for name in after.kept}
+        self.came = {
+            name: after.kept[name] for each, name in sorted(now.items()) if each not in was
+        }
+        self._went = {each: of for each, of in was.items() if each not in now}
+        self.went = dict(sorted(Counter(kind for kind, _ in self._went.values()).items()))
+        self._stayed = {
+            name
+            for name, text in after.scenarios.items()
+            if before.scenarios.get(name) == digest(text)
+        }
+
+    def find_causes(self) -> Iterator[Cause]:
+        """Yield the cause of each difference."""
+        for users in (*self.came.values(), *(of for _, of in self._went.values())):
+            by_model = bool(users) and not self._stayed.intersection(users)
+            yield Cause.MODELS if by_model else Cause.KEEP_SET
+
+
+def kind_of(name: str) -> str:
+    """Return what a thing is that is kept: ``region``, ``function``, ``operator`` and so on."""
+    return name.partition(" ")[0]
+
+
+def _read_indices(group: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the scenarios of ``function 0,2``; unknown ones are left out."""
+    indices = (int(at) for at in group.partition(" ")[2].split(",") if at.isdecimal())
+    return tuple(names[at] for at in indices if at < len(names))
+
+
+def _prints_of(sources: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of files by their prints."""
+    return {_print(f"{name}\0{at}"): name for name, at in sources.items()}
+
+
+def _find_new(prints: Mapping[str, str], known: str) -> tuple[str, ...]:
+    before = frozenset(_cut(known))
+    return tuple(sorted(name for each, name in prints.items() if each not in before))
+
+
+def _count_missing(known: str, prints: Mapping[str, str]) -> int:
+    """Return how many files fewer there are among those that differ."""
+    before = frozenset(_cut(known))
+    return len(before - prints.keys()) - len(prints.keys() - before)
+
+
+def _compare_values(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[ValueChange, ...]:
+    labels = sorted(before.keys() | after.keys())
+    return tuple(
+        ValueChange(label=label, before=before.get(label, ""), after=after.get(label, ""))
+        for label in labels
+        if before.get(label) != after.get(label)
+    )
+
+
+def _shorten(value: str) -> str:
+    fits = len(value) <= _LONGEST_VALUE and value.isprintable()
+    return value if fits else f"sha256 {digest(value)}"
+
+
+def _cut(prints: str) -> list[str]:
+    return [prints[at : at + PRINT_LENGTH] for at in range(0, len(prints), PRINT_LENGTH)]
+
+
+def _print(text: str) -> str:
+    made = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+    return base64.urlsafe_b64encode(made)[:PRINT_LENGTH].decode("ascii")
