@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config_id import id_of
-from megtrim.report import comment_details, growth, neighbours, sizes, switches
+from megtrim.report import comment_details, neighbours, sizes, switches
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     MEANINGS,
@@ -23,6 +23,7 @@ from megtrim.report.formatting import (
     group_digits,
     list_urgent,
 )
+from megtrim.report.growth import lines as growth
 from megtrim.report.markup import block, bounded_table, code, fold, link, prose
 from megtrim.report.performance import tables as performance_tables
 from megtrim.report.text import command, one_line

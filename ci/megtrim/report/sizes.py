@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.report import growth
 from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
+from megtrim.report.growth import lines as growth
 from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
 from megtrim.report.text import one_line
 from megtrim.size.byte_change import ByteChange, list_largest

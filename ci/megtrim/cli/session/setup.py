@@ -239,16 +239,22 @@ def open_console(*, quiet: bool) -> Console:
     return console
 
 
-def open_session(options: Options, *, accept: bool = False, writes: bool = True) -> Session:
+def open_session(
+    options: Options,
+    *,
+    accept: bool = False,
+    writes: bool = True,
+    adapt: Callable[[LoadedConfig], LoadedConfig] = lambda loaded: loaded,
+) -> Session:
     """Load the configuration and construct everything that a trim needs.
 
-    ``writes``: whether anything goes to the folder of results.
+    ``writes``: whether anything goes to ``--out``; ``adapt`` replaces the loaded configuration.
     """
     _refuse_contradictions(options, accept=accept)
     if writes:
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
-    loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    loaded = adapt(load_config(options.config, engine_source=options.engine, quick=options.quick))
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     expect_usable_files(loaded)

@@ -19,6 +19,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.diff:diff",
             "Show what grew and what shrank from file A to file B.",
         ),
+        "causes": Member(
+            "megtrim.cli.size.causes:causes",
+            "Build what ships once for each cause of its growth, and say what that one adds.",
+        ),
     },
     epilog="""\b
 Examples:
@@ -26,6 +30,7 @@ Examples:
   megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
   megtrim size show build/load_and_run --map build/load_and_run.map
   megtrim size diff before/load_and_run after/load_and_run
+  megtrim size causes --base ../base
 """,
 )
 def size() -> None:

@@ -48,10 +48,9 @@ def test_files_that_differ_have_names() -> None:
 
 def test_a_new_model_explains_what_only_it_needs() -> None:
     """What is kept for a scenario that was there before has the keep set as its cause."""
-    model = {"scenarios": {VGG: "sha --cpu", QUANT: "other --cpu"}}
-    for_model = replace(BEFORE, kept={**BEFORE.kept, "region conv<2>": (QUANT,)}, **model)
-    for_both = replace(BEFORE, kept={**BEFORE.kept, "region conv<2>": (QUANT, VGG)}, **model)
-    unused = replace(BEFORE, **model)
+    unused = replace(BEFORE, scenarios={VGG: "sha --cpu", QUANT: "other --cpu"})
+    for_model = replace(unused, kept={**BEFORE.kept, "region conv<2>": (QUANT,)})
+    for_both = replace(unused, kept={**BEFORE.kept, "region conv<2>": (QUANT, VGG)})
 
     found = compare_inputs(make_print(BEFORE), for_model)
     assert (found.causes, found.came) == ((Cause.MODELS,), {"region conv<2>": (QUANT,)})

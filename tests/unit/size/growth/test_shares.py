@@ -103,7 +103,7 @@ def test_a_third_party_has_its_own_code(
 
 
 def test_if_all_are_ruled_out_all_are_left() -> None:
-    """What is known is wrong then, and nobody is accused."""
+    """What is known is wrong then."""
     one = change("f", 4, 9, "dependencies/gflags")
     found = causes_of(one, SOURCE, DEPENDENCIES, headers_of_dependencies=False)
 

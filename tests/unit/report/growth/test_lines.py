@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.report import comment, growth
+from megtrim.report import comment
+from megtrim.report.growth import lines as growth
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare

@@ -1,0 +1,1 @@
+"""Why files grew, in the comment."""
