@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Cut, check, build, compare and try a release of megtrim itself.
+
+usage: python3 scripts/kit_release.py COMMAND ...
+
+    cut VERSION             version and changelog of a new release, to be committed and tagged
+    check TAG               refuse a tag that is not this commit's version, or has no changelog
+    build FOLDER            wheel, sdist, requirements, notes and SHA256SUMS of this commit
+    compare FOLDER AGAIN    refuse two builds that differ, and name what differs
+    try FOLDER              install the wheel in an environment of its own, and trim with it
+
+Uses only the standard library, because it runs before anything is installed. Exit status: 0,
+1 (what was checked is wrong), 2 (usage, this checkout), 3 (network, disk).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shlex
+import subprocess  # noqa: TID251 - megtrim.process is not there yet
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kit
+
+ROOT = kit.ROOT
+BUILD_LOCK = Path("requirements", "build.txt")
+CHANGELOG, PROJECT = "CHANGELOG.md", "pyproject.toml"
+CHECKSUMS, NOTES = "SHA256SUMS", "notes.md"
+"""The notes are the text of the release's page, and no file of it."""
+GITHUB = "https://github.com"
+_TAG = re.compile(r"v(\d+\.\d+\.\d+)")
+_VERSION_LINE = re.compile(r'^version = "(\d+\.\d+\.\d+)"$', re.MULTILINE)
+_SECTION = re.compile(r"^## \[([^\]]+)\](?: - (\S+))?$", re.MULTILINE)
+_RELATIVE_LINK = re.compile(r"\]\((?!https?://|#)")
+_SMALLEST = ("models/tiny-mobile.sample", "models/tiny-mobile.data.npy")
+
+
+class Refused(kit.Refusal):
+    """What was checked is wrong."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, rc=1)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of the commands."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="%(prog)s"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, named in (
+        *(("cut", ("version",)), ("check", ("tag",)), ("build", ("folder",))),
+        *(("compare", ("folder", "again")), ("try", ("folder",))),
+    ):
+        command = commands.add_parser(name)
+        for each in named:
+            command.add_argument(each)
+        if name == "cut":
+            today = datetime.now(tz=UTC).date()
+            command.add_argument("--date", type=date.fromisoformat, default=today)
+        if name == "build":
+            command.add_argument("--umask", help="such as 077: the bytes do not depend on it")
+            command.add_argument("--python", help="one that has hatchling; by default, a new one")
+    chosen = parser.parse_args(arguments)
+    try:
+        _run_command(chosen)
+    except kit.Refusal as refusal:
+        sys.stderr.write(f"kit_release.py: {refusal}\n")
+        return int(refusal.rc)
+    except OSError as error:
+        sys.stderr.write(f"kit_release.py: {error}\n")
+        return 3
+    return 0
+
+
+def _run_command(chosen: argparse.Namespace) -> None:
+    match chosen.command:
+        case "cut":
+            cut(ROOT, chosen.version, chosen.date)
+        case "check":
+            check(ROOT, chosen.tag)
+        case "build":
+            if chosen.umask:
+                os.umask(int(chosen.umask, 8))
+            build(ROOT, Path(chosen.folder), chosen.python, os.environ)
+        case "compare":
+            compare(Path(chosen.folder), Path(chosen.again))
+        case _:
+            try_out(Path(chosen.folder))
+
+
+def read_version(text: str) -> str:
+    """Return the version of a pyproject.toml."""
+    version = tomllib.loads(text)["project"]["version"]
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        msg = f"{PROJECT}: version {version!r}, expected three numbers"
+        raise Refused(msg)
+    return str(version)
+
+
+def sections(changelog: str) -> dict[str, tuple[str, str]]:
+    """Return the day and the text of each version of a changelog, in its order."""
+    heads = [*_SECTION.finditer(changelog)]
+    ends = [head.start() for head in heads[1:]] + [len(changelog)]
+    return {
+        head[1]: (head[2] or "", changelog[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=True)
+    }
+
+
+def cut(root: Path, version: str, day: date) -> None:
+    """Give what is unreleased a version and a day, in the changelog and in pyproject.toml."""
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        msg = f"found {version!r}, expected a version, such as 0.2.0"
+        raise kit.Refusal(msg, rc=2)
+    changelog, project = (root / name for name in (CHANGELOG, PROJECT))
+    text, settings = (path.read_text(encoding="utf-8") for path in (changelog, project))
+    found = sections(text)
+    if version in found:
+        msg = f"{CHANGELOG} has a section {version} already"
+        raise Refused(msg)
+    if not _has_entries(found.get("Unreleased", ("", ""))[1]):
+        msg = f"{CHANGELOG}: there is nothing under [Unreleased] to release"
+        raise Refused(msg)
+    head = "## [Unreleased]\n"
+    changelog.write_text(
+        text.replace(head, f"{head}\n## [{version}] - {day.isoformat()}\n", 1), encoding="utf-8"
+    )
+    project.write_text(
+        _VERSION_LINE.sub(f'version = "{version}"', settings, count=1), encoding="utf-8"
+    )
+    _say(f"{version}: commit {CHANGELOG} and {PROJECT}, then tag that commit v{version}")
+
+
+def check(root: Path, tag: str) -> str:
+    """Return the changelog of a tag. Raises Refused if it does not fit this commit."""
+    wanted = _TAG.fullmatch(tag)
+    version = read_version((root / PROJECT).read_text(encoding="utf-8"))
+    if wanted is None or wanted[1] != version:
+        msg = f"the tag is {tag!r}, and {PROJECT} says {version}: expected v{version}"
+        raise Refused(msg)
+    found = sections((root / CHANGELOG).read_text(encoding="utf-8"))
+    day, text = found.get(version, ("", ""))
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", day) or not _has_entries(text):
+        msg = f"{CHANGELOG}: expected ## [{version}] - YYYY-MM-DD, and what changed below it"
+        raise Refused(msg)
+    if _has_entries(found.get("Unreleased", ("", ""))[1]):
+        msg = f"{CHANGELOG}: this commit has changes under [Unreleased], which {tag} would contain"
+        raise Refused(msg)
+    _say(f"{tag} is this commit's version, with a changelog of {day}")
+    return text
+
+
+def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) -> None:
+    """Write what a release consists of, from the commit alone: not from what lies around it."""
+    if folder.exists():
+        msg = f"{folder} is there already"
+        raise kit.Refusal(msg, rc=2)
+    commit, seconds = _ask(root, "log", "-1", "--format=%H %ct").split()
+    with tempfile.TemporaryDirectory() as scratch:
+        tree, archive = Path(scratch, "tree"), Path(scratch, "tree.tar")
+        tree.mkdir()
+        _ask(root, "archive", "--format=tar", f"--output={archive}", commit)
+        _run(["tar", "-xf", str(archive), "-C", str(tree)], env)
+        builder = python or _make_builder(tree, Path(scratch, "builder"), env)
+        target = folder.absolute()
+        target.mkdir(parents=True)
+        argv = [builder, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
+        own = {**env, "SOURCE_DATE_EPOCH": seconds, "PYTHONDONTWRITEBYTECODE": "1"}
+        _run([*argv, "-d", str(target)], own, cwd=tree)
+        version = read_version((tree / PROJECT).read_text(encoding="utf-8"))
+        lock = (tree / kit.LOCK).read_bytes()
+        (target / f"megtrim-{version}-requirements.txt").write_bytes(lock)
+        text = sections((tree / CHANGELOG).read_text(encoding="utf-8")).get(version, ("", ""))[1]
+    files = sorted(target.iterdir())
+    sums = [f"{_digest(path)}  {path.name}\n" for path in files]
+    (target / CHECKSUMS).write_text("".join(sums), encoding="ascii")
+    (target / NOTES).write_text(render_notes(version, commit, text, env), encoding="utf-8")
+    for path in sorted(target.iterdir()):
+        _say(f"{path.name} {path.stat().st_size} bytes")
+
+
+def render_notes(version: str, commit: str, changes: str, env: Mapping[str, str]) -> str:
+    """Return the page of a release: how to install and to call it, and what changed."""
+    server = env.get("GITHUB_SERVER_URL") or GITHUB
+    repository = env.get("GITHUB_REPOSITORY") or "OWNER/megtrim"
+    base = f"{server}/{repository}/blob/v{version}/"
+    return (
+        "With all files of this release in one folder:\n\n"
+        f"```sh\nsha256sum -c {CHECKSUMS}\n"
+        f"pip install --require-hashes -r megtrim-{version}-requirements.txt\n"
+        f"pip install --no-deps megtrim-{version}-py3-none-any.whl\n```\n\n"
+        "The workflows of this version, for a repository that has a megtrim.yaml:\n\n"
+        f"```sh\nmegtrim init --github --kit {repository} --kit-sha {commit} "
+        f"--kit-version v{version}\n```\n\n"
+        f"{_RELATIVE_LINK.sub(f']({base}', changes)}\n"
+    )
+
+
+def compare(folder: Path, again: Path) -> None:
+    """Refuse two builds that are not the same, byte for byte."""
+    first, second = ({each.name: each for each in path.iterdir()} for path in (folder, again))
+    wrong = [f"{name}: only one build has it" for name in sorted(first.keys() ^ second.keys())]
+    for name in sorted(first.keys() & second.keys()):
+        if first[name].read_bytes() != second[name].read_bytes():
+            wrong += [f"{name}{inner}" for inner in _list_differences(first[name], second[name])]
+    if wrong or not first:
+        msg = "the two builds differ:\n  " + "\n  ".join(wrong or ["there is none"])
+        raise Refused(msg)
+    _say(f"both builds are equal: {', '.join(sorted(first))}")
+
+
+def _list_differences(first: Path, second: Path) -> list[str]:
+    """Return what two archives differ in; an empty text if it is not a member's content."""
+    one, other = _digest_members(first), _digest_members(second)
+    names = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return [f": {name}" for name in names[:20]] or [""]
+
+
+def _digest_members(path: Path) -> dict[str, str]:
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            return {
+                each.filename: f"{each.CRC} {each.external_attr} {each.date_time}"
+                for each in archive.infolist()
+            }
+    if path.name.endswith(".tar.gz"):
+        with tarfile.open(path) as tree:
+            members = [(each, tree.extractfile(each)) for each in tree.getmembers()]
+            return {
+                each.name: f"{hashlib.sha256(data.read() if data else b'').hexdigest()} "
+                f"{each.mode:o} {each.uid} {each.gid} {each.mtime}"
+                for each, data in members
+            }
+    return {}
+
+
+def try_out(folder: Path) -> None:
+    """Install the wheel beside its libraries in a new environment, and trim with it, elsewhere."""
+    (wheel,) = folder.absolute().glob("*.whl")
+    version = wheel.name.split("-")[1]
+    base = kit.libraries(ROOT / kit.LOCK, kit.cache_root(os.environ))
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch, "environment")
+        _run([sys.executable, "-m", "venv", "--without-pip", str(place)], env)
+        python, megtrim = place / "bin" / "python", place / "bin" / "megtrim"
+        site = Path(_site(place))
+        (site / "libraries.pth").write_text(f"{_site(base.parent.parent)}\n", encoding="utf-8")
+        pip = [str(base), "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+        _run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], env)
+        _run([*pip, "check"], env)
+        said = _run([str(megtrim), "--version"], env, capture=True)
+        if said.split()[-1] != version:
+            msg = f"{wheel.name}: megtrim --version says {said.strip()!r}"
+            raise Refused(msg)
+        team = Path(scratch, "team")
+        team.mkdir()
+        for name in _SMALLEST:
+            source = site / "megtrim" / "sample_engine" / name
+            (team / source.name).write_bytes(source.read_bytes())
+        _run([str(megtrim), "init", Path(_SMALLEST[0]).name], env, cwd=team)
+        _run([str(megtrim), "trim"], env, cwd=team, rc=1)
+    _say(f"{wheel.name}: installed, checked, and trimmed the sample engine")
+
+
+def _site(environment: Path) -> str:
+    names = {"base": str(environment), "platbase": str(environment)}
+    return sysconfig.get_path("purelib", "venv", vars=names)
+
+
+def _make_builder(tree: Path, place: Path, env: Mapping[str, str]) -> str:
+    """Return a Python with what builds the package, by hash."""
+    _run([sys.executable, "-m", "venv", str(place)], env)
+    python = str(place / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    hashes = ["--only-binary", ":all:", "--require-hashes", "-r", str(tree / BUILD_LOCK)]
+    _run([*pip, *hashes], env)
+    return python
+
+
+def _has_entries(text: str) -> bool:
+    return bool(re.search(r"^- ", text, re.MULTILINE))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _ask(root: Path, *arguments: str) -> str:
+    # A checkout by another user, such as an action's, is read all the same.
+    argv = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
+    return _run(argv, os.environ, capture=True, rc=2)
+
+
+def _run(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    cwd: Path | None = None,
+    capture: bool = False,
+    rc: int = 3,
+) -> str:
+    """Run a program; return what it prints if asked. Raises Refusal with ``rc`` if it fails."""
+    stdout = subprocess.PIPE if capture else None
+    done = subprocess.run([*argv], cwd=cwd, env={**env}, stdout=stdout, text=True, check=False)
+    if done.returncode != 0:
+        msg = f"this failed with exit status {done.returncode}: {shlex.join(argv)}"
+        raise kit.Refusal(msg, rc=rc)
+    return done.stdout or ""
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"kit_release.py: {text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
