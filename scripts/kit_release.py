@@ -20,6 +20,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 import subprocess  # noqa: TID251 - megtrim.process is not there yet
 import sys
 import sysconfig
@@ -176,20 +177,19 @@ def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) 
         _ask(root, "archive", "--format=tar", f"--output={archive}", commit)
         _run(["tar", "-xf", str(archive), "-C", str(tree)], env)
         builder = python or _make_builder(tree, Path(scratch, "builder"), env)
-        target = folder.absolute()
-        target.mkdir(parents=True)
+        made = Path(scratch, "made")
+        made.mkdir()
         argv = [builder, "-m", "hatchling", "build", "-t", "sdist", "-t", "wheel"]
         own = {**env, "SOURCE_DATE_EPOCH": seconds, "PYTHONDONTWRITEBYTECODE": "1"}
-        _run([*argv, "-d", str(target)], own, cwd=tree)
+        _run([*argv, "-d", str(made)], own, cwd=tree)
         version = read_version((tree / PROJECT).read_text(encoding="utf-8"))
-        lock = (tree / kit.LOCK).read_bytes()
-        (target / f"megtrim-{version}-requirements.txt").write_bytes(lock)
+        shutil.copyfile(tree / kit.LOCK, made / f"megtrim-{version}-requirements.txt")
+        sums = [f"{_digest(path)}  {path.name}\n" for path in sorted(made.iterdir())]
+        (made / CHECKSUMS).write_text("".join(sums), encoding="ascii")
         text = sections((tree / CHANGELOG).read_text(encoding="utf-8")).get(version, ("", ""))[1]
-    files = sorted(target.iterdir())
-    sums = [f"{_digest(path)}  {path.name}\n" for path in files]
-    (target / CHECKSUMS).write_text("".join(sums), encoding="ascii")
-    (target / NOTES).write_text(render_notes(version, commit, text, env), encoding="utf-8")
-    for path in sorted(target.iterdir()):
+        (made / NOTES).write_text(render_notes(version, commit, text, env), encoding="utf-8")
+        shutil.copytree(made, folder)  # whole, or not at all
+    for path in sorted(folder.iterdir()):
         _say(f"{path.name} {path.stat().st_size} bytes")
 
 
