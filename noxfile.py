@@ -153,6 +153,7 @@ def lock(session: nox.Session) -> None:
     package = ("pyproject.toml", "requirements/build.in", "--extra", "zig")
     sources = {
         "nox": ("requirements/nox.in",),
+        "build": ("requirements/build.in",),
         "demo": package,
         "kit": ("pyproject.toml", "--extra", "zig"),
         "go": ("requirements/go.in",),

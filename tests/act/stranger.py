@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from act.driver.forge import KIT
+from act.driver.forge import KIT, KIT_VERSION
 from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 
@@ -54,7 +54,7 @@ def before() -> dict[str, bytes]:
 def adopt(work: Path, kit_sha: str, config: str) -> None:
     """Do what the docs tell a team: write the configuration and the callers, trim, commit."""
     (work / "megtrim.yaml").write_text(config, encoding="utf-8")
-    version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
+    version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
     _megtrim(work, "init", "--github", "--kit", KIT, *version)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
         introduce(caller, kit_sha)
@@ -63,7 +63,7 @@ def adopt(work: Path, kit_sha: str, config: str) -> None:
 
 def adopt_releases(work: Path, kit_sha: str) -> None:
     """Let tags become releases, too; GitHub's own attestation cannot be had here."""
-    version = ("--kit-sha", kit_sha, "--kit-version", "v0.1.0")
+    version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
     callers = work / ".github" / "workflows"
     for caller in callers.glob("*.yml"):
         caller.unlink()
@@ -117,7 +117,9 @@ def introduce(caller: Path, kit_sha: str) -> None:
 
 
 def _megtrim(work: Path, *argv: str) -> None:
-    command = Command(argv=(*_MEGTRIM, *argv), timeout_s=1800, cwd=work, merge_stderr=True)
+    # The kit's versions are asked of its server: the folder of repositories next to this one.
+    env = {"GITHUB_SERVER_URL": (work.parent / "remotes").as_uri()}
+    command = Command(argv=(*_MEGTRIM, *argv), timeout_s=1800, cwd=work, merge_stderr=True, env=env)
     done = ProcessRunner(os.environ).run(command)
     assert done.ok, f"{command}\n{done.stdout}"
     shutil.rmtree(work / "megtrim-out", ignore_errors=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from act import stranger
-from act.driver.forge import KIT, Forge
+from act.driver.forge import KIT, KIT_VERSION, Forge
 from act.driver.runner import Act, Run
 from act.world import HOSTED_JOBS, content
 from megtrim.process import Command, ProcessRunner
@@ -71,7 +71,8 @@ def make_engine(sources: SourceForge) -> str:
 
 def megtrim(folder: Path, *argv: str) -> None:
     """Run the command line in a folder."""
-    env = {**os.environ, "MEGTRIM_ENGINE_KEY": KEY}
+    remotes = (folder.parent / "remotes").as_uri()
+    env = {**os.environ, "MEGTRIM_ENGINE_KEY": KEY, "GITHUB_SERVER_URL": remotes}
     command = Command(
         argv=(sys.executable, "-m", "megtrim", *argv), timeout_s=1800, cwd=folder, merge_stderr=True
     )
@@ -98,7 +99,7 @@ def adopt(forge: Forge, engine: str, server: str) -> None:
     url = f"{server}/stranger/vision-app"
     more = ("--url", url, "--submodules", f"{ENGINE}/{NEEDED}")
     megtrim(code.work, "ci", "sources", "fetch", ".", "--trusted", ".", *more)
-    kit = ("--kit", KIT, "--kit-sha", forge.kit_sha, "--kit-version", "v0.1.0")
+    kit = ("--kit", KIT, "--kit-sha", forge.kit_sha, "--kit-version", KIT_VERSION)
     megtrim(code.work, "init", "--github", *kit)
     stranger.trace(code.work)
     for caller in sorted((code.work / ".github/workflows").glob("*.yml")):

@@ -83,5 +83,5 @@ def test_steps_were_found() -> None:
         *("ci evidence pack", "ci evidence run", "ci evidence join"),
         *("ci github base", "ci github history", "ci github regression-issues"),
         *("ci sources fetch", "release build ../draft", "release prove draft", "ci github release"),
-        "ci github toolchains",
+        *("ci github toolchains", "ci github release-files"),
     }

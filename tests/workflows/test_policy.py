@@ -42,6 +42,11 @@ RIGHTS = {
     ("release", "prove"): READ,
     ("release", "attest"): {"attestations": "write", **READ, "id-token": "write"},
     ("release", "publish"): {"contents": "write"},
+    ("release-kit", "build"): READ,
+    ("release-kit", "rebuild"): READ,
+    ("release-kit", "try"): READ,
+    ("release-kit", "attest"): {"attestations": "write", "id-token": "write"},
+    ("release-kit", "publish"): {"contents": "write"},
 }
 """All that the jobs may do. A line more is a decision, not a detail."""
 
@@ -111,6 +116,7 @@ def test_names_of_jobs_are_stable() -> None:
             *("build", "device ${{ matrix.name }}", "report", "history", "issues"),
         ],
         "release": ["build", "rebuild", "device ${{ matrix.name }}", "prove", "attest", "publish"],
+        "release-kit": ["build", "rebuild", "try", "attest", "publish"],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
         "size-summary": ["verdict"],
         "trace-refresh": [
@@ -141,6 +147,7 @@ def test_names_of_artifacts_are_stable() -> None:
             )
         ),
         "megtrim-report${{ inputs.suffix }}",
+        *("megtrim-kit", "megtrim-kit-again"),
         "${{ inputs.artifact }}",
         "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
     }
@@ -431,6 +438,7 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
         ("nightly-performance", "history"),
         ("nightly-performance", "issues"),
         *(("release", "device"), ("release", "attest"), ("release", "publish")),
+        *(("release-kit", "attest"), ("release-kit", "publish")),
     }
 
 
@@ -509,7 +517,7 @@ def test_tokens_go_to_single_steps() -> None:
         for verb in (
             *("baseline find", "wait", "publish report", "propose", "base"),
             *("history add report", "history push report", "regression-issues report"),
-            'release "release/$RELEASE"',
+            *('release "release/$RELEASE"', "release-files dist"),
         )
     }
     assert {key for job in jobs for key in job.get("env", {})} == {"OTHER_TOKEN"}
@@ -657,7 +665,7 @@ def test_a_fork_brings_no_evidence() -> None:
     assert evidence["if"] == "inputs.pending != 'fork'"
 
 
-_OF_A_WEEK = ("megtrim-bundle", "megtrim-build-logs", "megtrim-draft")
+_OF_A_WEEK = ("megtrim-bundle", "megtrim-build-logs", "megtrim-draft", "megtrim-kit")
 
 
 def test_artifacts_stay_as_long_as_the_caller_says() -> None:

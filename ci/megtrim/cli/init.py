@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import read_git_ceilings
+from megtrim.cli.session.environment import open_processes, read_git_ceilings
 from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
 from megtrim.cli.session.starter import write_starter
@@ -25,6 +25,7 @@ from megtrim.config.workflow_templates import (
     Callers,
     Kit,
     Provision,
+    check_kit,
     name_check,
     workflows,
 )
@@ -33,8 +34,10 @@ from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
 from megtrim.plan.estimate import estimate_first_trim
+from megtrim.sources.kit_versions import expect_version, list_versions
 from megtrim.store import write_atomically
 
+_SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
 _PACKAGES = {
     "clang-linux-arm64": "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu",
@@ -79,7 +82,7 @@ Examples:
 )
 @click.option("--kit", help="With --github: the kit's repository, OWNER/REPO.")
 @click.option("--kit-sha", help="With --github: the kit's commit, 40 hex digits.")
-@click.option("--kit-version", help="With --github: that commit's version, such as v1.2.3.")
+@click.option("--kit-version", help="With --github: its tag, such as v1.2.3.")
 @click.option(
     "--branch", default="main", show_default=True, help="Default branch of your repository."
 )
@@ -115,6 +118,8 @@ def init(
         msg = "--release writes a workflow: it needs --github"
         raise InputError(msg)
     reviewed = _require_kit(kit, kit_sha, kit_version) if github else None
+    if reviewed is not None:
+        _expect_version(reviewed)
     if models or reviewed is None:
         for line in write_starter(models, config, engine):
             show(line)
@@ -152,6 +157,15 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
         return Kit(repository=kit, sha=sha, version=version)
     msg = "--github: --kit, --kit-sha and --kit-version are needed, all three"
     raise InputError(msg, hint="name a release of the kit that you have reviewed")
+
+
+def _expect_version(kit: Kit) -> None:
+    """Ask the kit's repository whether it has that version, at that commit."""
+    check_kit(kit)
+    processes = open_processes()
+    server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
+    known = list_versions(f"{server}/{kit.repository}", processes)
+    expect_version(kit.repository, kit.version, kit.sha, known)
 
 
 def _make_callers(config: Path, kit: Kit, branch: str) -> tuple[Callers, Path]:

@@ -151,10 +151,12 @@ def workflows(callers: Callers) -> dict[str, str]:
 
     A value that YAML or a shell could read otherwise than meant is an :class:`InputError`.
     """
-    values = {**asdict(callers.kit), **asdict(callers)}
+    check_kit(callers.kit)
+    values = asdict(callers)
     del values["kit"], values["toolchains"], values["releases"]
     for name, value in values.items():
         _expect_plain(name, value)
+    values |= asdict(callers.kit)
     given = {"config": callers.config, "packages": callers.packages, "image-recipe": callers.recipe}
     values["given"] = ", ".join(f"{key}: {value}" for key, value in given.items() if value)
     values["check"] = name_check(callers.config)
@@ -173,6 +175,12 @@ def workflows(callers: Callers) -> dict[str, str]:
         values |= _legs(callers)
         texts[SIZE_CHECK] += _SIZE_SUMMARY
     return {own[path]: text.format_map(values) for path, text in texts.items()}
+
+
+def check_kit(kit: Kit) -> None:
+    """Raise InputError for a name of the kit, a commit or a version that is none."""
+    for name, value in asdict(kit).items():
+        _expect_plain(name, value)
 
 
 def _expect_plain(name: str, value: str) -> None:

@@ -39,7 +39,7 @@ _ENV = {
 }
 _HEADER_VARIABLE = "MEGTRIM_GIT_HEADER"
 _UNKNOWN_HOST = "Host key verification failed"
-_REFUSALS = (
+REFUSALS = (
     *("Authentication failed", "could not read", "not found", "error: 401", "error: 403"),
     *("error: 404", "not our ref", "unadvertised object", "does not appear to be a git repository"),
     *("Permission denied", _UNKNOWN_HOST),
@@ -187,11 +187,11 @@ def _make_failure(
     url: RepositoryUrl, commit: str, said: str, *, timed_out: bool, keyed: bool
 ) -> InputError | InfrastructureFailure:
     lines = [line for line in said.splitlines() if line.strip() and line not in _ADVICE]
-    refused = (line for line in lines if any(word in line for word in _REFUSALS))
+    refused = (line for line in lines if any(word in line for word in REFUSALS))
     last = lines[-1] if lines else "no message"
     reason = "no answer in time" if timed_out else next(refused, last)
     msg = f"{url} cannot be fetched at {commit[:12]}: {reason[:300]}"
-    if timed_out or not any(word in said for word in _REFUSALS):
+    if timed_out or not any(word in said for word in REFUSALS):
         return InfrastructureFailure(msg, hint="run the job again")
     if _UNKNOWN_HOST in said:
         return InputError(msg, hint="name the server's key in the input engine-host-keys")

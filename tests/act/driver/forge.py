@@ -22,6 +22,7 @@ from support.github_state import FORK_ID, Commit, Repository
 from support.megtrim_cli import ROOT
 
 KIT = "kit/megtrim"
+KIT_VERSION = "v0.2.0"
 STRANGER = "stranger/vision-app"
 FORK = "mallory/vision-app"
 BAIT = "pwned"
@@ -229,4 +230,6 @@ def _fill_kit(kit: Remote) -> str:
     by_content = PycInvalidationMode.CHECKED_HASH
     assert compileall.compile_dir(kit.work / "ci", quiet=1, invalidation_mode=by_content)
     kit.git("add", "--force", "ci")
-    return kit.save(message="The kit", branch="main")
+    sha = kit.save(message="The kit", branch="main")
+    kit.git("push", "--quiet", "origin", f"{sha}:refs/tags/{KIT_VERSION}")
+    return sha

@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from megtrim.config_id import id_of
+from support.kit_repository import KIT_SHA, make_kit
 from unit.cli.support import Shell
 from unit.engines.megengine_trees import NEWEST
 from unit.engines.support import write
 
-SHA = "0123456789abcdef0123456789abcdef01234567"
-KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", SHA, "--kit-version", "v1.2.3")
+KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", KIT_SHA, "--kit-version", "v1.2.3")
 WRITTEN = (
     ".github/workflows/megtrim.yml",
     ".github/workflows/megtrim-refresh.yml",
@@ -23,9 +23,16 @@ TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 """Those of ``trim/megtrim.yaml``."""
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The server that has the kit."""
+    return make_kit(tmp_path_factory.mktemp("kit"), "v1.2.3")
+
+
 @pytest.fixture
-def team(shell: Shell) -> Shell:
+def team(shell: Shell, server: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A person in a repository with a model."""
+    monkeypatch.setenv("GITHUB_SERVER_URL", server)
     (shell.folder / ".git").mkdir()
     shell.sample("tiny-vgg.sample")
     return shell
@@ -172,11 +179,11 @@ def test_which_kit_must_be_said(team: Shell, left_out: str) -> None:
     assert not (team.folder / "megtrim.yaml").exists()
 
 
-def test_a_repository_is_needed(shell: Shell) -> None:
+def test_a_repository_is_needed(team: Shell) -> None:
     """Workflows elsewhere would never run."""
-    shell.sample("tiny-vgg.sample")
+    (team.folder / ".git").rmdir()
 
-    answer = shell("init", "tiny-vgg.sample", *KIT)
+    answer = team("init", "tiny-vgg.sample", *KIT)
 
     assert answer.status == 2
     assert "is in no git repository" in answer.err
@@ -343,3 +350,34 @@ def test_a_toolchain_that_is_checked_with_all_others_gets_no_second_check(team: 
     (name,) = {*(team.folder / ".github/workflows").iterdir()} - before
     assert name.name == "megtrim-release._desk.yml"
     assert team("init", *KIT).status == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--kit-version", "v1.2.4", "--kit-version: megtrim/kit has no tag v1.2.4"),
+        ("--kit-sha", "0" * 40, f"--kit-sha: found {'0' * 40}, expected {KIT_SHA}"),
+        ("--kit", "megtrim/kitt", "the versions of the kit cannot be read from file:"),
+    ],
+)
+def test_a_version_that_the_kit_does_not_have_is_refused(
+    team: Shell, option: str, value: str, message: str
+) -> None:
+    """Before anything is written."""
+    answer = team("init", "tiny-vgg.sample", *KIT, option, value)
+
+    assert answer.status == 2
+    assert message in answer.err
+    assert sorted(path.name for path in team.folder.iterdir()) == [".git", "tiny-vgg.sample"]
+
+
+def test_without_the_kits_server_nothing_is_written(
+    team: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it has that version cannot be known: that is nobody's mistake."""
+    monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
+    answer = team("init", "tiny-vgg.sample", *KIT)
+
+    assert answer.status == 3
+    assert "cannot be read from http://127.0.0.1:9/megtrim/kit" in answer.err
+    assert sorted(path.name for path in team.folder.iterdir()) == [".git", "tiny-vgg.sample"]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from megtrim.errors import InputError
 from megtrim.github.api import Api
 from megtrim.github.event import Event, read_event
+
+_TAGS = "refs/tags/"
 
 
 def open_event(env: Mapping[str, str]) -> Event:
@@ -18,3 +21,11 @@ def open_api(env: Mapping[str, str], event: Event) -> Api:
     """Return the API of the event's server, asked with the token in GITHUB_TOKEN."""
     token = env.get("GITHUB_TOKEN", "").strip()
     return Api(event.api_url, token, user_agent=f"megtrim/{version('megtrim')}")
+
+
+def read_tag(event: Event) -> str:
+    """Return the tag that this run is for. Raises InputError for a run of a branch."""
+    if not event.ref.startswith(_TAGS):
+        msg = f"this run is for {event.ref}, which is no tag"
+        raise InputError(msg, hint="push a tag, or choose one where the workflow is started")
+    return event.ref.removeprefix(_TAGS)

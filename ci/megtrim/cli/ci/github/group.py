@@ -21,6 +21,7 @@ from megtrim.cli.ci.github import (
     names,
     regressions,
     release,
+    release_files,
     toolchains,
 )
 from megtrim.cli.ci.github.client import open_api, open_event
@@ -101,6 +102,7 @@ for command in (
     *(baseline.baseline, jobs.wait, jobs.propose, image.image, logs.logs),
     *(history.history, names.names, regressions.base, regressions.regression_issues),
     release.release,
+    release_files.release_files,
     toolchains.toolchains,
 ):
     github.add_command(command)

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.client import open_api, open_event, read_tag
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.github.event import Event
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.input_files import decode
@@ -23,7 +22,6 @@ from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
 from megtrim.release.notes import DescribedRelease, render_notes
 from megtrim.release.statement import STATEMENT_FILE
 
-_TAGS = "refs/tags/"
 _KEEP_SET_FILE = Path(KEEP_SET_PATH).name
 _ALONE = (CHECKSUMS_FILE, RELEASE_FILE, KEEP_SET_PATH, BILL_FILE, STATEMENT_FILE)
 """Documents that are also published as files of their own: the next notes are made from them."""
@@ -52,7 +50,7 @@ def release(archive: Path) -> int:
     """
     env = open_processes().env
     event = open_event(env)
-    tag = _read_tag(event)
+    tag = read_tag(event)
     publisher = ReleasePublisher(open_api(env, event), event.repository)
     with open_release(archive) as folder:
         found = check_release(folder)
@@ -74,13 +72,6 @@ def release(archive: Path) -> int:
     add_summary(env, f"# {tag}\n\n{notes}")
     show(f"published {url}")
     return EXIT_PASS
-
-
-def _read_tag(event: Event) -> str:
-    if not event.ref.startswith(_TAGS):
-        msg = f"this run is for {event.ref}, which is no tag"
-        raise InputError(msg, hint="push a tag, or choose one where the workflow is started")
-    return event.ref.removeprefix(_TAGS)
 
 
 def _find_before(publisher: ReleasePublisher, tag: str) -> DescribedRelease | None:

@@ -1,0 +1,197 @@
+"""scripts/kit_release.py: a version is cut, held against its tag, built twice, and compared."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tarfile
+import zipfile
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from megtrim.process import Command, ProcessRunner
+from workflows.documents import ROOT
+from workflows.loaded import script
+
+kit_release = script("kit_release")
+DAY = date(2026, 11, 25)
+CHANGES = """\
+# Changelog
+
+## [Unreleased]
+
+### Added
+
+- Something [new](docs/new.md), and [another](https://example.org/page).
+
+## [0.1.0] - 2026-11-21
+
+### Added
+
+- The first.
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A tree with a version and a changelog."""
+    (tmp_path / "CHANGELOG.md").write_text(CHANGES, encoding="utf-8")
+    text = '[project]\nname = "megtrim"\nversion = "0.1.0"\n'
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_version_is_in_one_place() -> None:
+    """Everything else reads it there: no source has one of its own."""
+    version = kit_release.read_version((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    sources = [*ROOT.glob("ci/**/*.py"), *ROOT.glob("scripts/**/*.py"), ROOT / "noxfile.py"]
+
+    assert not [path for path in sources if version in path.read_text(encoding="utf-8")]
+
+
+def test_the_changelog_is_of_this_version() -> None:
+    """The newest that has a day; others may be gathering above it."""
+    found = kit_release.sections((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    version = kit_release.read_version((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    newest = next(name for name, (day, _) in found.items() if day)
+
+    assert next(iter(found)) == "Unreleased"
+    assert newest == version
+
+
+def test_a_release_is_cut_and_then_fits_its_tag(checkout: Path) -> None:
+    """What was unreleased has a version and a day, and the next changes have a place."""
+    kit_release.cut(checkout, "0.2.0", DAY)
+    text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert text.startswith("# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-25\n\n### Added")
+    assert 'version = "0.2.0"' in (checkout / "pyproject.toml").read_text(encoding="utf-8")
+    assert kit_release.check(checkout, "v0.2.0").startswith("### Added\n\n- Something [new]")
+
+
+@pytest.mark.parametrize("tag", ["v0.1.1", "v0.1", "0.1.0", "main", "v0.1.0-rc1", "vision-v0.1.0"])
+def test_a_tag_of_another_version_is_refused(checkout: Path, tag: str) -> None:
+    """So is what is no tag of a version, such as the branch of a run by hand."""
+    with pytest.raises(kit_release.Refused, match=r"expected v0\.1\.0$"):
+        kit_release.check(checkout, tag)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("## [0.2.0] - 2026-11-25", "## [0.2.0]", "expected ## [0.2.0] - YYYY-MM-DD"),
+        ("## [0.2.0] - 2026-11-25", "## [0.2.1] - 2026-11-25", "expected ## [0.2.0] - YYYY-MM-DD"),
+        ("- Something", "Something", "and what changed below it"),
+        ("[Unreleased]\n", "[Unreleased]\n\n- Later.\n", "changes under [Unreleased], which v0.2"),
+    ],
+)
+def test_a_changelog_that_does_not_fit_is_refused(
+    checkout: Path, old: str, new: str, message: str
+) -> None:
+    """A release is described, and by nothing that is not in it."""
+    kit_release.cut(checkout, "0.2.0", DAY)
+    path = checkout / "CHANGELOG.md"
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+
+    with pytest.raises(kit_release.Refused) as caught:
+        kit_release.check(checkout, "v0.2.0")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "status"), [("0.1.0", 1), ("1", 2), ("v0.2.0", 2), ("0.2.0 ", 2)]
+)
+def test_what_cannot_be_cut_changes_nothing(checkout: Path, version: str, status: int) -> None:
+    """A version that is there, or is none."""
+    with pytest.raises(kit_release.kit.Refusal) as caught:
+        kit_release.cut(checkout, version, DAY)
+    assert caught.value.rc == status
+    assert (checkout / "CHANGELOG.md").read_text(encoding="utf-8") == CHANGES
+
+
+def test_nothing_to_release_is_refused(checkout: Path) -> None:
+    """A release without changes would say nothing."""
+    kit_release.cut(checkout, "0.2.0", DAY)
+
+    with pytest.raises(kit_release.Refused, match="nothing under"):
+        kit_release.cut(checkout, "0.3.0", DAY)
+
+
+def test_notes_lead_to_the_pages_of_their_version() -> None:
+    """A path that is right in the repository leads nowhere on the page of a release."""
+    env = {"GITHUB_REPOSITORY": "megtrim/megtrim"}
+    notes = kit_release.render_notes(
+        "0.2.0", "c" * 40, "[a](docs/a.md) [b](https://b) [c](#c)", env
+    )
+
+    at = "https://github.com/megtrim/megtrim/blob/v0.2.0/docs/a.md"
+    assert f"[a]({at}) [b](https://b) [c](#c)" in notes
+    assert f"--kit megtrim/megtrim --kit-sha {'c' * 40} --kit-version v0.2.0" in notes
+
+
+def build(root: Path, folder: Path, *more: str, **env: str) -> None:
+    """Build as the workflow does, with this Python's hatchling."""
+    argv = (sys.executable, str(root / "scripts/kit_release.py"), "build", str(folder), *more)
+    command = Command(argv=(*argv, "--python", sys.executable), timeout_s=300, merge_stderr=True)
+    done = ProcessRunner({"PATH": os.environ["PATH"], **env}).run(command)
+    assert done.ok, done.stdout
+
+
+def test_two_builds_are_equal(tmp_path: Path, processes: ProcessRunner) -> None:
+    """In another folder, as someone with another home, umask, language and time zone."""
+    elsewhere = tmp_path / "elsewhere" / "a copy"
+    clone = ("git", "-c", "safe.directory=*", "clone", "--quiet", str(ROOT), str(elsewhere))
+    assert processes.run(Command(argv=clone, timeout_s=120)).ok
+    (elsewhere / "ci" / "megtrim" / "left_over.py").write_text("", encoding="utf-8")
+    build(ROOT, tmp_path / "one")
+    more = {"LC_ALL": "C.UTF-8", "TZ": "Asia/Shanghai", "HOME": str(tmp_path)}
+    build(elsewhere, tmp_path / "two", "--umask", "077", **more)
+
+    kit_release.compare(tmp_path / "one", tmp_path / "two")
+    sums = ("sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS")
+    assert processes.run(Command(argv=sums, cwd=tmp_path / "one", timeout_s=60)).ok
+
+
+DAMAGE = {
+    "another byte": ({"a.txt": b"a"}, {"a.txt": b"b"}, "megtrim.whl: a.txt"),
+    "another file": ({"a.txt": b"a"}, {"a.txt": b"a", "b.txt": b""}, "megtrim.whl: b.txt"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_differs_is_named(tmp_path: Path, name: str) -> None:
+    """By the member of the wheel, and by the file that only one has."""
+    one, two, message = DAMAGE[name]
+    for folder, members in (("one", one), ("two", two)):
+        (tmp_path / folder).mkdir()
+        with zipfile.ZipFile(tmp_path / folder / "megtrim.whl", "w") as wheel:
+            for member, data in members.items():
+                wheel.writestr(zipfile.ZipInfo(member), data)
+    (tmp_path / "two" / "more").touch()
+
+    with pytest.raises(kit_release.Refused) as caught:
+        kit_release.compare(tmp_path / "one", tmp_path / "two")
+    assert message in str(caught.value)
+    assert "more: only one build has it" in str(caught.value)
+
+
+def test_modes_and_times_in_a_source_archive_are_named(tmp_path: Path) -> None:
+    """The usual reasons for two builds to differ."""
+    for folder, mode in (("one", 0o644), ("two", 0o600)):
+        (tmp_path / folder).mkdir()
+        with tarfile.open(tmp_path / folder / "megtrim.tar.gz", "w:gz") as tree:
+            for name, each in (("same", 0o644), ("other", mode)):
+                entry = tarfile.TarInfo(name)
+                entry.mode = each
+                tree.addfile(entry)
+
+    with pytest.raises(kit_release.Refused, match=r"megtrim\.tar\.gz: other$"):
+        kit_release.compare(tmp_path / "one", tmp_path / "two")
+
+
+def test_two_empty_builds_are_none(tmp_path: Path) -> None:
+    """Nothing equals nothing."""
+    with pytest.raises(kit_release.Refused):
+        kit_release.compare(tmp_path, tmp_path)

@@ -1,0 +1,92 @@
+"""release-kit.yml: what publishes megtrim itself, after everything that could refuse it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workflows.documents import workflow
+
+JOBS = workflow("release-kit").jobs
+COMMAND = "scripts/kit_release.py "
+
+
+def steps(job_id: str) -> list[str]:
+    """Return what a job does, after it checked out and set up: commands, or actions."""
+    done = [step.get("run") or step["uses"].partition("@")[0] for step in JOBS[job_id]["steps"]]
+    return [each.rpartition(COMMAND)[2] for each in done]
+
+
+def conditions(job: dict[str, Any]) -> list[str]:
+    """Return every condition of a job."""
+    return [each["if"] for each in (job, *job["steps"]) if "if" in each]
+
+
+def test_each_job_waits_for_those_before() -> None:
+    """None of them has a condition, so none runs where one of those failed or was left out."""
+    assert {name: job.get("needs", []) for name, job in JOBS.items()} == {
+        "build": [],
+        "rebuild": [],
+        "try": ["build", "rebuild"],
+        "attest": ["build", "try"],
+        "publish": ["build", "attest"],
+    }
+    assert [conditions(job) for job in JOBS.values()] == [[]] * len(JOBS)
+    assert not any("continue-on-error" in step for _, step in workflow("release-kit").steps())
+
+
+def test_a_wrong_tag_ends_the_run_before_anything_is_built() -> None:
+    """And a run for a branch, whose name is no version."""
+    names = steps("build")
+
+    assert names.index('check "$GITHUB_REF_NAME"') < names.index("build dist")
+
+
+def test_the_second_build_is_somewhere_else() -> None:
+    """On another machine, in another folder, with another umask and time zone."""
+    (first,) = (step for step in JOBS["build"]["steps"] if step["name"] == "Build")
+    (second,) = (step for step in JOBS["rebuild"]["steps"] if step["name"] == "Build")
+
+    assert first["run"] == f"python3 kit/{COMMAND}build dist"
+    assert second["run"] == f"python3 kit-in-another-folder/{COMMAND}build --umask 077 again"
+    assert sorted(second["env"]) == ["LC_ALL", "TZ"]
+    assert "env" not in first
+
+
+def test_both_are_compared_and_one_is_tried() -> None:
+    """The one that is published."""
+    assert steps("try")[-2:] == ["compare dist again", "try dist"]
+
+
+@pytest.mark.parametrize("name", ["try", "attest", "publish"])
+def test_what_was_built_is_taken_by_its_id(name: str) -> None:
+    """Another job of the run cannot put something else in its place."""
+    taken = [
+        step["with"] for step in JOBS[name]["steps"] if "download-artifact@" in step.get("uses", "")
+    ]
+    built = {"artifact-ids": "${{ needs.build.outputs.files }}", "path": "dist"}
+
+    assert taken[0] == built
+    assert len(taken) == (2 if name == "try" else 1)
+
+
+def test_the_job_that_signs_has_no_code_at_all() -> None:
+    """It downloads, and lets GitHub attest."""
+    assert steps("attest") == ["actions/download-artifact", "actions/attest"]
+    assert JOBS["attest"]["steps"][1]["with"] == {"subject-checksums": "dist/SHA256SUMS"}
+
+
+def test_the_job_that_writes_builds_nothing() -> None:
+    """One step has the token, the last one; people may ask for a review before it."""
+    job = JOBS["publish"]
+
+    assert job["environment"] == "megtrim-kit"
+    assert not [each for each in steps("publish") if COMMAND in each]
+    assert [step["name"] for step in job["steps"] if "env" in step] == ["Publish"]
+    assert job["steps"][-1]["name"] == "Publish"
+
+
+def test_nothing_is_taken_from_a_cache() -> None:
+    """What another run stored cannot be in it."""
+    assert "cache" not in workflow("release-kit").text
