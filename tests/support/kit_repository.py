@@ -11,11 +11,11 @@ KIT_SHA = "ef37b3d1bfdb27299b83ae293700fd4ffae1856c"
 """The commit of each version: equal content, people and days give equal commits."""
 
 
-def make_kit(root: Path, *tags: str) -> str:
+def make_kit(root: Path, *tags: str, name: str = KIT) -> str:
     """Make the kit's repository on a server in ``root``; return the server's URL."""
     forge = SourceForge(root)
     assert forge.commit("kit", {"README.md": "# The kit\n"}) == KIT_SHA
-    work, bare = root / "work" / "kit", root / "server" / f"{KIT}.git"
+    work, bare = root / "work" / "kit", root / "server" / f"{name}.git"
     for number, tag in enumerate(tags):
         text = ("-a", "-m", "A version") if number % 2 else ()  # both forms of tags
         forge.git("-C", str(work), "tag", *text, tag)

@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from support.kit_repository import KIT_SHA, make_kit
 from support.megtrim_cli import SAMPLE, Project
 from support.pages import Block
 
 MODEL = "tiny-mobile"
 """Of the sample engine; it plays the pages' resnet50."""
 LONGEST_S = 900
-_PLACEHOLDERS = {"OWNER": "team", " SHA ": f" {'0' * 40} "}
+_PLACEHOLDERS = {"OWNER": "team", " SHA ": f" {KIT_SHA} "}
+_KIT, _KIT_VERSION = "team/megtrim", "v0.2.0"
+"""The kit, and the version that the pages call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,8 @@ class Place:
 def new_folder(parent: Path) -> Place:
     """Return a repository with a model and its input, next to a checkout of the engine."""
     shutil.copytree(SAMPLE, parent / "MegEngine")
-    place = Place(folder=parent / "team")
+    server = make_kit(parent / "forge", _KIT_VERSION, name=_KIT)
+    place = Place(folder=parent / "team", env={"GITHUB_SERVER_URL": server})
     for source, target in (
         (f"{MODEL}.sample", "models/resnet50.mge"),
         (f"{MODEL}.sample.json", "models/resnet50.mge.json"),

@@ -236,6 +236,7 @@ UNSEEN = {
     "MEGTRIM_ENGINE_HOST_KEYS",
     "MEGTRIM_PRIVATE_SOURCES",
     *("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"),
+    *("LC_ALL", "TZ"),
 }
 """Variables that megtrim reads by itself."""
 
@@ -334,6 +335,7 @@ def test_every_variable_is_set_where_it_is_used() -> None:
         "SHARD": {"${{ inputs.shard }}"},
         "SIZE_CHECK": {"${{ inputs.size-check }}"},
         "SUBMODULES": {"${{ inputs.submodules }}"},
+        "TAG": {"${{ github.ref_name }}"},
         "WAY": {"${{ inputs.quick && '--quick' || '--committed' }}"},
     }
 
@@ -394,6 +396,7 @@ def test_which_commits_are_checked_out() -> None:
         ("trace-refresh.yml", "project", None),
         ("nightly-performance.yml", "project", None),
         ("release.yml", "project", None),
+        ("release-kit.yml", "kit-in-another-folder", None),
         ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
         ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
     }
@@ -461,6 +464,9 @@ def test_where_artifacts_come_from_and_go_to() -> None:
                 ("evidence", "evidence"),
             )
         ),
+        *(("megtrim-kit", "dist"), ("megtrim-kit-again", "again")),
+        ("${{ needs.build.outputs.files }}", "dist"),
+        ("${{ needs.rebuild.outputs.files }}", "again"),
         ("${{ inputs.results }}", "results"),
         ("${{ inputs.proofs }}", "proofs"),
         ("${{ inputs.bundle }}", "bundle"),
@@ -628,7 +634,9 @@ def test_a_finding_is_annotated_once() -> None:
         if step.get("uses") == "./kit/.github/actions/set-up"
     ]
     # Where no report annotates, the runner does by the errors that megtrim prints.
-    assert {name for name, annotate in marked if annotate} == {"trace-refresh", "release"}
+    assert {name for name, annotate in marked if annotate} == {
+        *("trace-refresh", "release", "release-kit")
+    }
 
 
 def _stem(document: Document) -> str:
