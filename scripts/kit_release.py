@@ -75,6 +75,8 @@ def main(arguments: list[str]) -> int:
         if name == "build":
             command.add_argument("--umask", help="such as 077: the bytes do not depend on it")
             command.add_argument("--python", help="one that has hatchling; by default, a new one")
+        if name == "try":
+            command.add_argument("--libraries", help="a Python whose libraries serve, not new ones")
     chosen = parser.parse_args(arguments)
     try:
         _run_command(chosen)
@@ -100,7 +102,7 @@ def _run_command(chosen: argparse.Namespace) -> None:
         case "compare":
             compare(Path(chosen.folder), Path(chosen.again))
         case _:
-            try_out(Path(chosen.folder))
+            try_out(Path(chosen.folder), chosen.libraries)
 
 
 def read_version(text: str) -> str:
@@ -248,38 +250,52 @@ def _digest_members(path: Path) -> dict[str, str]:
     return {}
 
 
-def try_out(folder: Path) -> None:
-    """Install the wheel beside its libraries in a new environment, and trim with it, elsewhere."""
+def try_out(folder: Path, libraries: str | None) -> None:
+    """Install the wheel in a new environment, and trim with it, in a folder of its own."""
     (wheel,) = folder.absolute().glob("*.whl")
-    version = wheel.name.split("-")[1]
-    base = kit.libraries(ROOT / kit.LOCK, kit.cache_root(os.environ))
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "environment")
-        _run([sys.executable, "-m", "venv", "--without-pip", str(place)], env)
-        python, megtrim = place / "bin" / "python", place / "bin" / "megtrim"
-        site = Path(_site(place))
-        (site / "libraries.pth").write_text(f"{_site(base.parent.parent)}\n", encoding="utf-8")
-        pip = [str(base), "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+        pip = _borrow(place, libraries, env) if libraries else _make_environment(place, env)
         _run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], env)
         _run([*pip, "check"], env)
-        said = _run([str(megtrim), "--version"], env, capture=True)
-        if said.split()[-1] != version:
+        megtrim = str(place / "bin" / "megtrim")
+        said = _run([megtrim, "--version"], env, capture=True)
+        if said.split()[-1] != wheel.name.split("-")[1]:
             msg = f"{wheel.name}: megtrim --version says {said.strip()!r}"
             raise Refused(msg)
         team = Path(scratch, "team")
         team.mkdir()
         for name in _SMALLEST:
-            source = site / "megtrim" / "sample_engine" / name
-            (team / source.name).write_bytes(source.read_bytes())
-        _run([str(megtrim), "init", Path(_SMALLEST[0]).name], env, cwd=team)
-        _run([str(megtrim), "trim"], env, cwd=team, rc=1)
+            source = _site(place) / "megtrim" / "sample_engine" / name
+            shutil.copyfile(source, team / source.name)
+        _run([megtrim, "init", Path(_SMALLEST[0]).name], env, cwd=team)
+        _run([megtrim, "trim"], env, cwd=team, rc=1)
     _say(f"{wheel.name}: installed, checked, and trimmed the sample engine")
 
 
-def _site(environment: Path) -> str:
+def _make_environment(place: Path, env: Mapping[str, str]) -> list[str]:
+    """Make an environment with the libraries, by hash; return its pip."""
+    _run([sys.executable, "-m", "venv", str(place)], env)
+    pip = [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+    hashes = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / kit.LOCK)]
+    _run([*pip, "install", "--quiet", *hashes], env)
+    return pip
+
+
+def _borrow(place: Path, libraries: str, env: Mapping[str, str]) -> list[str]:
+    """Make an environment that finds those of another Python; return a pip for it."""
+    _run([sys.executable, "-m", "venv", "--without-pip", str(place)], env)
+    programs = Path(libraries).absolute().parent
+    (_site(place) / "libraries.pth").write_text(f"{_site(programs.parent)}\n", encoding="utf-8")
+    for name in ("cmake", "ninja"):
+        (place / "bin" / name).symlink_to(programs / name)
+    return [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
+
+
+def _site(environment: Path) -> Path:
     names = {"base": str(environment), "platbase": str(environment)}
-    return sysconfig.get_path("purelib", "venv", vars=names)
+    return Path(sysconfig.get_path("purelib", "venv", vars=names))
 
 
 def _make_builder(tree: Path, place: Path, env: Mapping[str, str]) -> str:
