@@ -44,7 +44,7 @@ CHECKSUMS, NOTES = "SHA256SUMS", "notes.md"
 GITHUB = "https://github.com"
 _TAG = re.compile(r"v(\d+\.\d+\.\d+)")
 _VERSION_LINE = re.compile(r'^version = "(\d+\.\d+\.\d+)"$', re.MULTILINE)
-_SECTION = re.compile(r"^## \[([^\]]+)\](?: - (\S+))?$", re.MULTILINE)
+_SECTION = re.compile(r"^## \[([^\]]+)\](?: - (\S+))?(?: \[YANKED\])?$", re.MULTILINE)
 _RELATIVE_LINK = re.compile(r"\]\((?!https?://|#)")
 _SMALLEST = ("models/tiny-mobile.sample", "models/tiny-mobile.data.npy")
 
@@ -284,13 +284,13 @@ def _make_environment(place: Path, env: Mapping[str, str]) -> list[str]:
 
 
 def _borrow(place: Path, libraries: str, env: Mapping[str, str]) -> list[str]:
-    """Make an environment that finds those of another Python; return a pip for it."""
-    _run([sys.executable, "-m", "venv", "--without-pip", str(place)], env)
+    """Make an environment that finds those of another Python; return its pip."""
+    _run([sys.executable, "-m", "venv", str(place)], env)
     programs = Path(libraries).absolute().parent
     (_site(place) / "libraries.pth").write_text(f"{_site(programs.parent)}\n", encoding="utf-8")
     for name in ("cmake", "ninja"):
         (place / "bin" / name).symlink_to(programs / name)
-    return [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
+    return [str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
 
 
 def _site(environment: Path) -> Path:

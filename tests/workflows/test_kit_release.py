@@ -119,6 +119,15 @@ def test_nothing_to_release_is_refused(checkout: Path) -> None:
         kit_release.cut(checkout, "0.3.0", DAY)
 
 
+def test_a_version_that_was_withdrawn_is_still_one(checkout: Path) -> None:
+    """Its number is never used again."""
+    path = checkout / "CHANGELOG.md"
+    path.write_text(CHANGES.replace("-11-21", "-11-21 [YANKED]"), encoding="utf-8")
+
+    with pytest.raises(kit_release.Refused, match="has a section 0"):
+        kit_release.cut(checkout, "0.1.0", DAY)
+
+
 def test_notes_lead_to_the_pages_of_their_version() -> None:
     """A path that is right in the repository leads nowhere on the page of a release."""
     env = {"GITHUB_REPOSITORY": "megtrim/megtrim"}
