@@ -14,19 +14,20 @@ from support.megtrim_cli import ROOT
 SCRIPT = ROOT / "scripts" / "kit_release.py"
 
 
+def run(*argv: str, cwd: Path) -> str:
+    """Run the script, and return what it and megtrim print."""
+    whole = (sys.executable, str(SCRIPT), *argv)
+    command = Command(argv=whole, timeout_s=900, cwd=cwd, merge_stderr=True)
+    done = ProcessRunner(os.environ).run(command)
+    assert done.ok, done.stdout
+    return done.stdout
+
+
 @pytest.mark.chain
 def test_the_wheel_trims_without_a_checkout(tmp_path: Path) -> None:
     """Built, installed, checked for its libraries; then ``init`` and ``trim``, as a user types."""
-    python = sys.executable
-    for argv in (
-        ("build", "dist", "--python", python),
-        ("try", "dist", "--libraries", python),
-    ):
-        command = Command(
-            argv=(python, str(SCRIPT), *argv), timeout_s=900, cwd=tmp_path, merge_stderr=True
-        )
-        done = ProcessRunner(os.environ).run(command)
-        assert done.ok, done.stdout
+    run("build", "dist", "--python", sys.executable, cwd=tmp_path)
+    said = run("try", "dist", "--libraries", sys.executable, cwd=tmp_path)
 
-    assert done.stdout.endswith("installed, checked, and trimmed the sample engine\n")
-    assert "verdict: pass" in done.stdout
+    assert said.endswith("installed, checked, and trimmed the sample engine\n")
+    assert "verdict: pass" in said

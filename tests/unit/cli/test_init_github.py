@@ -374,7 +374,7 @@ def test_a_version_that_the_kit_does_not_have_is_refused(
 def test_without_the_kits_server_nothing_is_written(
     team: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it has that version cannot be known: that is nobody's mistake."""
+    """Whether it has that version cannot be known: that is no one's mistake."""
     monkeypatch.setenv("GITHUB_SERVER_URL", "http://127.0.0.1:9")
     answer = team("init", "tiny-vgg.sample", *KIT)
 
