@@ -127,7 +127,7 @@ def sections(changelog: str) -> dict[str, tuple[str, str]]:
 def cut(root: Path, version: str, day: date) -> None:
     """Give what is unreleased a version and a day, in the changelog and in pyproject.toml."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        msg = f"found {version!r}, expected a version, such as 0.2.0"
+        msg = f"found {version!r}, expected a version, such as 1.2.3"
         raise kit.Refusal(msg, rc=2)
     changelog, project = (root / name for name in (CHANGELOG, PROJECT))
     text, settings = (path.read_text(encoding="utf-8") for path in (changelog, project))
