@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from megtrim.config.checks.applications import application_problems
+from megtrim.config.checks.budgets import budget_problems
 from megtrim.config.checks.devices import device_problems
 from megtrim.config.checks.files import load_file_problems
 from megtrim.config.checks.levels import COMPILED, level_problems
@@ -119,6 +120,7 @@ def load_config(
         *level_problems(document),
         *switch_problems(document),
         *means_problems(document),
+        *budget_problems(document),
         *neighbour_problems(document),
         *performance_problems(document),
         *load_file_problems(document, folder),

@@ -30,6 +30,7 @@ from megtrim.config.performance import PerfConfig
 from megtrim.config.size_flags import SizeFlagsConfig
 from megtrim.config.value_types import (
     Argument,
+    ComponentName,
     Day,
     EmulatedCpu,
     FilePath,
@@ -37,11 +38,13 @@ from megtrim.config.value_types import (
     ImageName,
     InputName,
     Items,
+    Line,
     Name,
     NdkRelease,
     OptionName,
     OptionValue,
     Pattern,
+    SectionName,
     Text,
     ToolchainName,
     Toolchains,
@@ -50,6 +53,7 @@ from megtrim.config.value_types import (
 )
 from megtrim.load_and_run.environment import MOST_VARIABLES, Variables
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.size.measure_names import name_budget, name_measure
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"
@@ -249,19 +253,35 @@ class VerifyConfig(ConfigSection):
 
 
 class Budget(ConfigSection):
-    """The largest size of an artifact, stripped."""
+    """The largest size of an artifact, or of a part of it, and the largest growth."""
 
     artifact: Name
     variant: Literal[Variant.PLAIN, Variant.PROFILE, Variant.REGION, Variant.REDUCED] = (
         Variant.REDUCED
     )
     """Build that is measured."""
-    max_bytes: SizeBytes | None = Field(default=None, alias="max")
-    """Largest size, such as 2.5 MiB."""
+    size: Literal["stripped", "loaded", "deflated"] = "stripped"
+    """stripped: the file without symbols. loaded: what the loader maps. deflated: the stripped file
+    as an app package stores it."""
+    section: SectionName | None = None
+    """In place of the file: one of its sections, such as .text."""
+    component: ComponentName | None = None
+    """In place of the file: one of its components with all below it, such as kernels/x86."""
+    model: Name | None = None
+    """In place of the file: what would go with this model, its price at the margin."""
+    max_size: Growth | None = Field(default=None, alias="max")
+    """Largest size, such as 2.5 MiB, or 8%: the share of the same measure of the plain build."""
     warn: Growth | None = None
-    """From which size on a report warns, such as 2.4 MiB, or 95% of max."""
+    """From which size on a report warns, such as 2.4 MiB, or 95% of max; it may stand alone."""
     growth: Growth | None = None
     """Largest growth since the baseline, such as 16 KiB or 1%."""
+    warn_growth: Growth | None = None
+    """From which growth on a report warns, such as 8 KiB or 0.5%; it may stand alone."""
+    ratchet: Growth | None = None
+    """Room that a lower max leaves, such as 16 KiB or 2% of the size: if there is more, reports
+    propose it. Left out: they propose one if it shrank, which leaves the room that there was."""
+    owner: Line | None = None
+    """Who decides about this budget; reports name them."""
     neighbours: AskedNeighbours | None = None
     """Runs near each scenario that must work, too: a number, all, or a list of names."""
     toolchains: Toolchains = ()
@@ -270,22 +290,28 @@ class Budget(ConfigSection):
     @property
     def weighs(self) -> bool:
         """Whether it limits size: a budget may be for neighbours alone."""
-        alone = self.max_bytes is None and self.growth is None
-        return not alone or self.neighbours is None
+        limits = (self.max_size, self.growth, self.warn, self.warn_growth)
+        return any(each is not None for each in limits) or self.neighbours is None
+
+    @property
+    def measure(self) -> str:
+        """What is measured, as :mod:`megtrim.size.measures` names it; empty: the stripped file."""
+        return name_measure(
+            self.size, section=self.section, component=self.component, model=self.model
+        )
 
     @property
     def id(self) -> str:
-        """Its name in a waiver: the artifact, and the variant if that is not reduced."""
-        if self.variant is Variant.REDUCED:
-            return self.artifact
-        return f"{self.artifact}/{self.variant}"
+        """Its name in a waiver: the artifact, the variant if not reduced, and what is measured."""
+        return name_budget(self.artifact, str(self.variant), self.measure)
 
 
 class Waiver(ConfigSection):
     """Permission to exceed a budget, with a reason and for a limited time."""
 
     budget: Text
-    """The budget's artifact; artifact/plain or artifact/profile for those variants."""
+    """The budget's artifact, artifact/plain for another variant, and what it is of if that is not
+    the stripped file: `load_and_run section .text`, `load_and_run deflated`."""
     extra_bytes: SizeBytes = Field(alias="bytes")
     """How much the budget may be exceeded by, such as 64 KiB."""
     reason: Text
@@ -325,6 +351,9 @@ class Config(ConfigSection):
     applications."""
     budgets: tuple[Budget, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    acknowledge: StrictBool = False
+    """true: a commit's trailer `Size-Budget: +12 KiB REASON` lets a change grow by that much. What
+    counts is this key in the commit that the baseline is of, not in the change itself."""
     baseline: FilePath | None = None
     """Size manifest of a former build, which growth is measured against."""
     perf: PerfConfig = PerfConfig()

@@ -60,6 +60,9 @@ SERIAL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.:_-]*$"
 PROPERTY_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 HUB_PATTERN = r"^[0-9]{1,3}(-[0-9]{1,3}(\.[0-9]{1,3})*)?$"
 BRANCH_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_-]*([./][A-Za-z0-9_][A-Za-z0-9_-]*)*$"
+LINE_PATTERN = r"^[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$"
+SECTION_PATTERN = r"^[A-Za-z0-9._][A-Za-z0-9._-]*$"
+COMPONENT_PATTERN = r"^[A-Za-z0-9+][A-Za-z0-9+_-]*([ /][A-Za-z0-9+_-]+)*$"
 GOVERNOR_PATTERN = r"^[a-z][a-z0-9_]*$"
 CPUS_PATTERN = r"^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$"
 HOST_EXPECTED = "a host's name or address, such as board-1.lab"
@@ -69,6 +72,9 @@ PROPERTY_EXPECTED = "the name of an Android property, such as ro.product.model"
 VALUE_EXPECTED = "the property's whole value as text (in quotes where it looks like something else)"
 HUB_EXPECTED = "a hub as uhubctl names it, such as 1-1.4 (in quotes where it is a number)"
 BRANCH_EXPECTED = "the name of a branch, such as perf-history"
+SECTION_EXPECTED = "the name of a section, such as .text"
+COMPONENT_EXPECTED = "a component, such as kernels/x86 (`megtrim size show --by component`)"
+LINE_EXPECTED = "one line of text"
 GOVERNOR_EXPECTED = "a governor, such as performance"
 CPUS_EXPECTED = "numbers of CPUs, such as 4-7 or 0,2"
 
@@ -157,6 +163,19 @@ Text = Annotated[
     str,
     PlainValidator(lambda value: _text(value, "text")),
     WithJsonSchema(_TEXT_SCHEMA),
+]
+Line = Annotated[
+    StrictStr, AfterValidator(_matching(LINE_PATTERN, LINE_EXPECTED)), make_pattern(LINE_PATTERN)
+]
+SectionName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(SECTION_PATTERN, SECTION_EXPECTED)),
+    make_pattern(SECTION_PATTERN),
+]
+ComponentName = Annotated[
+    StrictStr,
+    AfterValidator(_matching(COMPONENT_PATTERN, COMPONENT_EXPECTED)),
+    make_pattern(COMPONENT_PATTERN),
 ]
 Name = Annotated[
     StrictStr, AfterValidator(_matching(NAME_PATTERN, NAME_EXPECTED)), make_pattern(NAME_PATTERN)

@@ -31,6 +31,7 @@ from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.measures import Measures
 
 SIZES_FILE = "sizes.json"
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
@@ -82,6 +83,10 @@ class FoundBaseline:
     """What the bytes of some of these files are."""
     made_from: InputPrint = field(default_factory=InputPrint)
     """What these files were made from."""
+    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
+    """What some of these files measure in other ways."""
+    commit: str = ""
+    """Of what the sizes are; empty without sizes."""
     evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
     warnings: tuple[str, ...] = ()
 
@@ -129,7 +134,9 @@ def find(
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
     for each, sizes, evidence in search.open_trusted(matching):
         source = f"{base}, {base.what}, stored {each.age(now_s)}"
-        return search.make_baseline(BaselineSource.MERGE_BASE, source, base, sizes, evidence)
+        return search.make_baseline(
+            BaselineSource.MERGE_BASE, source, base, sizes, evidence, each.sha
+        )
     # A baseline that an earlier run of this very commit stored would hide all its growth.
     passed_over = (base.sha, event.head_sha)
     others = [e for e in stored if e.branch == base.branch and e.sha not in passed_over]
@@ -137,7 +144,9 @@ def find(
         known = Base(sha=each.sha, branch=each.branch, what="")
         lacking = f"{base.what} {base.sha[:12]} has stored none"
         source = f"{known}, the last that is known, stored {each.age(now_s)}, as {lacking}"
-        return search.make_baseline(BaselineSource.LAST_KNOWN, source, base, sizes, evidence)
+        return search.make_baseline(
+            BaselineSource.LAST_KNOWN, source, base, sizes, evidence, each.sha
+        )
     branch = one_line(base.branch, most=80)
     reason = search.warnings[0] if search.warnings else f"no run on {branch} has stored one yet"
     source = f"none: {one_line(reason, most=_LONGEST_REASON)}"
@@ -258,6 +267,7 @@ class _Search:
         base: Base,
         stored: Baseline | None,
         evidence: EvidenceSet,
+        commit: str = "",
     ) -> FoundBaseline:
         """Return the result, with the warnings so far."""
         return FoundBaseline(
@@ -267,6 +277,8 @@ class _Search:
             sizes=stored.sizes if stored else {},
             parts=stored.parts if stored else {},
             made_from=stored.made_from if stored else InputPrint(),
+            measured=stored.measured if stored else {},
+            commit=commit,
             evidence=evidence,
             warnings=tuple(self.warnings),
         )

@@ -21,6 +21,7 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError, MegtrimError
 from megtrim.pipeline.durations import DurationLog
 from megtrim.plan.graph import Task
+from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.invocation import Invocation
@@ -53,6 +54,8 @@ class TrimRequest:
     """Every neighbour is tried, not only those that a budget asks for."""
     baseline: Path | None = None
     """Sizes that growth is measured against, in place of those that the configuration names."""
+    acknowledged: Acknowledgements = field(default_factory=Acknowledgements)
+    """Growth that the commits since the baseline announce."""
     invocation: Invocation = field(default_factory=Invocation)
     """The command line, for the commands that are printed."""
     traced: Mapping[str, ImportedEvidence] = field(default_factory=dict)

@@ -146,8 +146,7 @@ def size_bar(row: BudgetRow) -> BudgetBar | None:
     """Return the bar of an artifact's size in its budget, or None without a budget."""
     if row.max_bytes is None:
         return None
-    left = row.max_bytes - row.size_bytes
-    room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
+    room = _describe_room(row.max_bytes, row.size_bytes)
     return _bar(row.size_bytes, row.max_bytes, f"{_of(row.size_bytes, row.max_bytes)}, {room}")
 
 
@@ -158,8 +157,16 @@ def growth_bar(row: BudgetRow) -> BudgetBar | None:
     if row.growth_bytes is None:
         return _bar(0, row.growth_max_bytes, "no baseline to compare with")
     allowed = format_bytes(row.growth_max_bytes)
-    text = f"{format_growth(row.growth_bytes)} of {allowed} allowed"
+    room = _describe_room(row.growth_max_bytes, row.growth_bytes)
+    text = f"{format_growth(row.growth_bytes)} of {allowed} allowed, {room}"
     return _bar(max(row.growth_bytes, 0), row.growth_max_bytes, text)
+
+
+def _describe_room(limit_bytes: int, used_bytes: int) -> str:
+    """Return what is left of a limit, in bytes and percent: ``12 KiB (4.1%) left``."""
+    left = limit_bytes - used_bytes
+    share = f" ({percent(left / limit_bytes)})" if limit_bytes else ""
+    return f"{format_bytes(left)}{share} left" if left >= 0 else f"{format_bytes(-left)} too many"
 
 
 def _of(size: int, limit: int) -> str:

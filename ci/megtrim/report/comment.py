@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from megtrim.config_id import id_of
 from megtrim.report import comment_details, neighbours, sizes, switches
+from megtrim.report.budgets import tables as budget_tables
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     MEANINGS,
@@ -107,16 +108,14 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     """Yield the name and text of each part, the most important first."""
     yield "verdict", _opening(verdict)
     if verdict.artifacts:
-        yield "table of sizes", sizes.table(verdict)
-        if advice := growth.advise(verdict):
-            yield "why sizes changed", advice
-        for part in sizes.changes(verdict):
-            yield "what changed", part
+        yield from _sizes(verdict)
     attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]
     for check in attention[:_MOST_CHECKS]:
         yield "check", _check(check, verdict)
     if attention[_MOST_CHECKS:]:
         yield "further checks", _further(attention[_MOST_CHECKS:])
+    for part in budget_tables.markdown(verdict):
+        yield "budgets", part
     if verdict.performance is not None:
         yield "times in short", performance_tables.markdown_summary(verdict.performance)
     if any(map(_is_quiet, verdict.checks)):
@@ -128,6 +127,15 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     yield from _list_measurements(verdict, everything=measured)
     yield "what was kept", comment_details.render_keep_set(verdict)
     yield "engine, toolchain and devices", comment_details.identity(verdict)
+
+
+def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield what was measured, what changed, and why."""
+    yield "table of sizes", sizes.table(verdict)
+    if advice := growth.advise(verdict):
+        yield "why sizes changed", advice
+    for part in sizes.changes(verdict):
+        yield "what changed", part
 
 
 def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[str, str]]:

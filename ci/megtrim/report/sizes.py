@@ -57,13 +57,14 @@ def _bracket_details(baseline: str) -> str:
 
 def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
     rows = [row for row in verdict.budgets if row.artifact == artifact]
+    whole = [row for row in rows if not row.measure]
     statuses = [row.status for row in rows]
     worst = next((s for s in (BudgetStatus.FAIL, BudgetStatus.PASS) if s in statuses), None)
     sign = BUDGET_SIGNS[worst or BudgetStatus.SKIPPED].partition(" ")[0]
     parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
     if size.growth_bytes is not None:
         parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
-    row = next((row for row in rows if row.variant == size.variant), None)
+    row = next((row for row in whole if row.variant == size.variant), None)
     if row is not None:
         parts += _held_against(row, size)
     return ", ".join(parts)
@@ -110,11 +111,13 @@ def _held_against(row: BudgetRow, size: VariantSize) -> Iterator[str]:
         yield f"{format_bytes(size.size_bytes - limit)} over its budget of {format_bytes(limit)}"
     if row.waiver:
         yield "waived"
+    if row.acknowledged:
+        yield "acknowledged"
 
 
 def table(verdict: Verdict) -> str:
     """Return a row for each variant of each artifact, with its budget if it has one."""
-    budgets = {(row.artifact, row.variant): row for row in verdict.budgets}
+    budgets = {(row.artifact, row.variant): row for row in verdict.budgets if not row.measure}
     rows: list[_Row] = [
         (size, artifact.name, budgets.get((artifact.name, size.variant)))
         for artifact in verdict.artifacts
@@ -134,6 +137,7 @@ def _cells(entry: _Row) -> tuple[str, ...]:
         left = f"{format_bytes(row.max_bytes - size.size_bytes)} of {budget}"
     if row is not None:
         result = BUDGET_SIGNS[row.status] + (f", waived: {prose(row.waiver)}" if row.waiver else "")
+        result += f", acknowledged {prose(row.acknowledged)}" if row.acknowledged else ""
     return (
         f"{code(artifact)} {code(size.variant)}",
         group_digits(size.size_bytes),

@@ -6,8 +6,10 @@ Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, 
 quick trim, which are never compared with those of a full one. ``parts`` says of some files what
 their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew.
 ``made_from`` has a digest of each cause (:mod:`megtrim.size.growth.causes`), and ``inputs`` what
-divides growth among several (:mod:`megtrim.size.growth.inputs`), so that it can say why. The other
-keys, of which each may be left out, are those of an :class:`~megtrim.build_spec.Origin`:
+divides growth among several (:mod:`megtrim.size.growth.inputs`), so that it can say why.
+``measured`` has sizes of other kinds, which budgets may be about (:mod:`megtrim.size.measures`):
+``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys, of which each may be left out, are those of
+an :class:`~megtrim.build_spec.Origin`:
 sizes of another configuration of the repository are not compared either. Pure.
 """
 
@@ -25,6 +27,7 @@ from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
 from megtrim.size.growth.inputs import PRINT_LENGTH, InputPrint
+from megtrim.size.measures import Measures
 from megtrim.strict_json import dump, load
 
 VERSION: Literal[1] = 1
@@ -70,6 +73,7 @@ class SizesDocument(BaseModel):
     artifacts: dict[str, Annotated[dict[str, _Bytes], Field(min_length=1)]]
     made_from: dict[_Label, _Label] = Field(default_factory=dict)
     inputs: InputsDocument = Field(default_factory=InputsDocument)
+    measured: dict[str, dict[str, dict[_Name, _Bytes]]] = Field(default_factory=dict)
     parts: dict[str, dict[str, TableDocument]] = Field(default_factory=dict)
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
@@ -105,6 +109,7 @@ def dump_sizes(
     *,
     parts: Mapping[tuple[str, str], ByteTable] | None = None,
     made_from: InputPrint = _NO_PRINT,
+    measured: Mapping[tuple[str, str], Measures] | None = None,
     source: str = "",
     quick: bool = False,
     origin: Origin = _UNKNOWN,
@@ -118,6 +123,9 @@ def dump_sizes(
         components = {name: dict(labels) for name, labels in table.components.items()}
         made = TableDocument(components=components, least_bytes=table.least_bytes)
         tables.setdefault(artifact, {})[variant] = made
+    named: dict[str, dict[str, dict[str, int]]] = {}
+    for (artifact, variant), measures in (measured or {}).items():
+        named.setdefault(artifact, {})[variant] = dict(measures)
     return dump(
         SizesDocument(
             artifacts=artifacts,
@@ -128,6 +136,7 @@ def dump_sizes(
                 scenarios=dict(made_from.scenarios),
                 values=dict(made_from.values),
             ),
+            measured=named,
             parts=tables,
             quick=quick,
             source=source,
@@ -173,7 +182,13 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             scenarios=found.inputs.scenarios,
             values=found.inputs.values,
         ),
+        measured={
+            (artifact, variant): measures
+            for artifact, variants in found.measured.items()
+            for variant, measures in variants.items()
+        },
         quick=found.quick,
+        commit=found.commit,
         # Outside of a repository, configurations of other projects have the same name.
         config=found.config if found.commit else "",
     )

@@ -1,20 +1,26 @@
-"""Checks sizes against budgets: a largest size, a largest growth, and temporary waivers.
+"""Checks sizes against budgets: a largest size, a largest growth, and leave to exceed them.
 
-Pure: the caller passes the sizes and the day.
+A waiver raises both limits of its budget for some time; what a change's own commits acknowledge
+lets it grow, once. Pure: the caller passes the sizes and the day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
-from megtrim.config.units import format_bytes, format_growth
+from megtrim.build_spec import Variant
+from megtrim.config.units import GrowthLimit, format_bytes, format_growth
 from megtrim.errors import InputError
+from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.measure_names import STRIPPED
+from megtrim.size.measures import Measures, find_measure
+from megtrim.size.ratchet import propose_limit
 from megtrim.strict_json import SignedInt
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ NOTICE = timedelta(days=14)
 
 Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
+_NOTHING = Acknowledgements()
 
 
 class LimitKind(StrEnum):
@@ -53,15 +60,55 @@ class Baseline:
     """What the bytes of some of these files are."""
     made_from: InputPrint = field(default_factory=InputPrint)
     """What these files were made from."""
+    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
+    """What some of these files measure in other ways."""
     quick: bool = False
     """The sizes are those of a quick trim."""
     config: str = ""
     """Path of their configuration in the repository; empty if that is not known."""
+    commit: str = ""
+    """Of what these sizes are; empty if that is not known."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
         """Return by how many bytes a file grew; None if the baseline does not list it."""
         before_bytes = self.sizes.get((artifact, variant))
         return None if before_bytes is None else size_bytes - before_bytes
+
+    def find(self, artifact: str, variant: str, measure: str) -> int | None:
+        """Return what a file measured; None if the baseline does not say."""
+        key = (artifact, variant)
+        if key not in self.sizes:
+            return None
+        measures, table = self.measured.get(key), self.parts.get(key)
+        return find_measure(measure, self.sizes[key], measures, table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was built, in all ways that budgets may be about."""
+
+    sizes: Sizes
+    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
+    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
+
+    def find(self, budget: Budget, variant: str) -> int:
+        """Return the bytes that a budget is about. Raises InputError if they are not known."""
+        key = (budget.artifact, variant)
+        if key not in self.sizes:
+            msg = f"the budget {budget.id} names an artifact that was not built: {budget.artifact}"
+            raise InputError(msg, hint="name one of the key artifacts")
+        measures, table = self.measured.get(key), self.parts.get(key)
+        found = find_measure(budget.measure, self.sizes[key], measures, table)
+        if found is None:
+            msg = f"the budget {budget.id} cannot be checked: {budget.measure} was not measured"
+            raise InputError(msg, hint=_hint_measure(budget))
+        return found
+
+
+def _hint_measure(budget: Budget) -> str:
+    if budget.model is not None:
+        return "a budget of a model needs prices: see docs/how-to/see-what-grew.md"
+    return "components need symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +122,8 @@ class BudgetLimit:
     hint: str = ""
     waived: bool = False
     """A waiver was needed, whether it was enough or not."""
+    acknowledged: bool = False
+    """So was what commits acknowledge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +134,9 @@ class BudgetResult:
     """Its id, which waivers refer to."""
     artifact: str
     variant: str
+    measure: str = STRIPPED
+    """What was measured; empty: the stripped file."""
+    owner: str = ""
     size_bytes: int
     max_bytes: int | None
     warn_bytes: int | None = None
@@ -92,12 +144,22 @@ class BudgetResult:
     growth_bytes: SignedInt | None
     """None without a baseline."""
     growth_max_bytes: int | None
+    warn_growth_bytes: int | None = None
+    """Growth from which on a warning is given; None: without one."""
     baseline: str
     """Where the baseline is from; empty if there is none."""
     waiver: str
     """Reasons of the waivers that were needed; empty if none was."""
     lapsed: str
     """The waivers that lapsed before this day: owner, date, reason; empty if none did."""
+    acknowledged_bytes: int = 0
+    """Growth that commits of the change acknowledge; 0 if that was not needed."""
+    acknowledged: str = ""
+    """Their reasons, authors and commits; empty if that was not needed."""
+    acknowledgeable: bool = False
+    """Whether a commit's trailer would count."""
+    ratchet_bytes: int | None = None
+    """Lower limit that would leave enough room; None: the limit is low enough."""
     status: LimitStatus
     """Failed if one limit is broken; skipped if none could be measured."""
     limits: tuple[BudgetLimit, ...]
@@ -109,6 +171,7 @@ class _Leave:
 
     counting: tuple[Waiver, ...]
     lapsed: tuple[Waiver, ...]
+    acknowledged: Acknowledgements
 
     @property
     def extra_bytes(self) -> int:
@@ -128,18 +191,19 @@ class _Leave:
 
 def check(
     budgets: Sequence[Budget],
-    sizes: Sizes,
+    measured: Measured,
     baseline: Baseline | None,
     waivers: Sequence[Waiver],
     today: date,
+    acknowledged: Acknowledgements = _NOTHING,
 ) -> tuple[BudgetResult, ...]:
     """Check every budget, in order.
 
-    A waiver counts up to and including its last day, and raises both limits of its budget. Raises
-    InputError for a budget whose artifact was not measured.
+    A waiver counts up to and including its last day, and raises both limits of its budget; what is
+    acknowledged counts for growth alone. Raises InputError for a budget of what was not measured.
     """
     return tuple(
-        _result(budget, sizes, baseline, _leave(budget, waivers, today))
+        _result(budget, measured, baseline, _leave(budget, waivers, today, acknowledged))
         for budget in budgets
         if budget.weighs
     )
@@ -156,20 +220,37 @@ def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
 
 
 def warn_early(results: Sequence[BudgetResult]) -> tuple[str, ...]:
-    """Return a line for each file that is near its largest size, and not above it."""
+    """Return a line for each size and growth that its budget warns of, and that did not fail."""
     return tuple(
-        f"{each.budget} ({format_bytes(each.size_bytes)}) is {format_bytes(left)} below its limit "
-        f"of {format_bytes(each.max_bytes)}; its budget warns from {format_bytes(each.warn_bytes)}"
+        f"{line}; {each.owner} owns it" if each.owner else line
         for each in results
-        if each.max_bytes is not None and each.warn_bytes is not None
-        if (left := each.max_bytes - each.size_bytes) >= 0 and each.size_bytes >= each.warn_bytes
+        for line in (*_warn_of_size(each), *_warn_of_growth(each))
     )
 
 
-def _warn_bytes(budget: Budget) -> int | None:
-    if budget.warn is None or budget.max_bytes is None:
-        return None
-    return budget.warn.limit_bytes(budget.max_bytes)
+def _warn_of_size(result: BudgetResult) -> Iterator[str]:
+    most, warn, size_bytes = result.max_bytes, result.warn_bytes, result.size_bytes
+    if warn is None or size_bytes < warn or (most is not None and size_bytes > most):
+        return
+    below = (
+        f"{format_bytes(most - size_bytes)} below its limit of {format_bytes(most)}; "
+        if most
+        else ""
+    )
+    size = f"{result.budget} ({format_bytes(size_bytes)}) is"
+    yield (
+        f"{size} {below}its budget warns from {format_bytes(warn)}"
+        if below
+        else f"{size} above {format_bytes(warn)}, from which its budget warns"
+    )
+
+
+def _warn_of_growth(result: BudgetResult) -> Iterator[str]:
+    most, warn, growth = result.growth_max_bytes, result.warn_growth_bytes, result.growth_bytes
+    if growth is None or warn is None or growth < warn or (most is not None and growth > most):
+        return
+    grown = f"{result.budget} grew by {format_bytes(growth)}"
+    yield f"{grown}; its budget warns from {format_bytes(warn)} of growth"
 
 
 def _within(left: timedelta) -> str:
@@ -182,70 +263,101 @@ def _within(left: timedelta) -> str:
             return f"in {days} days"
 
 
-def _leave(budget: Budget, waivers: Sequence[Waiver], today: date) -> _Leave:
+def _leave(
+    budget: Budget, waivers: Sequence[Waiver], today: date, acknowledged: Acknowledgements
+) -> _Leave:
     named = [waiver for waiver in waivers if waiver.budget == budget.id]
     return _Leave(
         counting=tuple(waiver for waiver in named if today <= waiver.expires),
         lapsed=tuple(waiver for waiver in named if today > waiver.expires),
+        acknowledged=acknowledged,
     )
 
 
-def _result(budget: Budget, sizes: Sizes, baseline: Baseline | None, leave: _Leave) -> BudgetResult:
-    key = (budget.artifact, str(budget.variant))
-    if key not in sizes:
-        msg = f"the budget {budget.id} names an artifact that was not built: {budget.artifact}"
-        raise InputError(msg, hint="name one of the key artifacts")
-    size_bytes = sizes[key]
-    growth_bytes = baseline.growth(*key, size_bytes) if baseline else None
+def _result(
+    budget: Budget, measured: Measured, baseline: Baseline | None, leave: _Leave
+) -> BudgetResult:
+    variant = str(budget.variant)
+    size_bytes = measured.find(budget, variant)
+    before = baseline.find(budget.artifact, variant, budget.measure) if baseline else None
+    growth_bytes = None if before is None else size_bytes - before
+    max_bytes = None if budget.max_size is None else _find_most(budget.max_size, budget, measured)
+    # Without a baseline, a share of what there is shows how much it would be.
+    former_bytes = size_bytes if before is None else before
+    growth_max_bytes = _bytes_of(budget.growth, former_bytes)
+    warn_growth_bytes = _bytes_of(budget.warn_growth, former_bytes)
     limits: list[BudgetLimit] = []
-    if budget.max_bytes is not None:
-        limits.append(_limit(LimitKind.SIZE, size_bytes, budget.max_bytes, leave))
-    growth_max_bytes = None
-    if budget.growth is not None:
-        # Without a baseline, a share of what there is shows how much it would be.
-        growth_max_bytes = budget.growth.limit_bytes(size_bytes - (growth_bytes or 0))
+    if max_bytes is not None:
+        limits.append(_limit(LimitKind.SIZE, size_bytes, max_bytes, leave))
+    if growth_max_bytes is not None:
         limits.append(
             _limit(LimitKind.GROWTH, growth_bytes, growth_max_bytes, leave)
             if growth_bytes is not None
             else _skip_growth(baseline, budget)
         )
+    needed = any(limit.acknowledged for limit in limits)
     return BudgetResult(
         budget=budget.id,
         artifact=budget.artifact,
-        variant=key[1],
+        variant=variant,
+        measure=budget.measure,
+        owner=budget.owner or "",
         size_bytes=size_bytes,
-        max_bytes=budget.max_bytes,
-        warn_bytes=_warn_bytes(budget),
+        max_bytes=max_bytes,
+        warn_bytes=_bytes_of(budget.warn, max_bytes or 0),
         growth_bytes=growth_bytes,
         growth_max_bytes=growth_max_bytes,
+        warn_growth_bytes=warn_growth_bytes,
         baseline=baseline.source if baseline and growth_bytes is not None else "",
         waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
         lapsed=leave.lapses(),
+        acknowledged_bytes=leave.acknowledged.growth_bytes if needed else 0,
+        acknowledged=leave.acknowledged.describe() if needed else "",
+        acknowledgeable=leave.acknowledged.allowed,
+        ratchet_bytes=propose_limit(budget, size_bytes, growth_bytes),
         status=_combine_statuses(limits),
         limits=tuple(limits),
     )
 
 
-def _limit(kind: LimitKind, measured: int, allowed: int, leave: _Leave) -> BudgetLimit:
+def _bytes_of(limit: GrowthLimit | None, whole_bytes: int) -> int | None:
+    return None if limit is None else limit.limit_bytes(whole_bytes)
+
+
+def _find_most(limit: GrowthLimit, budget: Budget, measured: Measured) -> int:
+    """Return a largest size in bytes; a share is one of the plain build."""
+    if not limit.share:
+        return limit.size_bytes
+    return limit.limit_bytes(measured.find(budget, str(Variant.PLAIN)))
+
+
+def _limit(kind: LimitKind, size_bytes: int, allowed: int, leave: _Leave) -> BudgetLimit:
     raised = allowed + leave.extra_bytes
-    what = _format_measurement(kind, measured)
-    if measured <= allowed:
+    what = _format_measurement(kind, size_bytes)
+    if size_bytes <= allowed:
         return BudgetLimit(
             kind=kind, status=LimitStatus.PASS, text=f"{what}, allowed {format_bytes(allowed)}"
         )
-    if measured <= raised:
+    if size_bytes <= raised:
         text = f"{what}, allowed {format_bytes(allowed)} and by waiver {format_bytes(raised)}"
         text = f"{text}: {leave.reasons()}"
         return BudgetLimit(kind=kind, status=LimitStatus.PASS, text=text, waived=True)
-    over = format_bytes(measured - raised)
+    announced = leave.acknowledged if kind is LimitKind.GROWTH else _NOTHING
+    if size_bytes <= announced.growth_bytes:
+        text = f"{what}, allowed {format_bytes(allowed)}, acknowledged {announced.describe()}"
+        return BudgetLimit(kind=kind, status=LimitStatus.PASS, text=text, acknowledged=True)
+    most = max(raised, announced.growth_bytes)
     waived = f" (waivers included: {leave.reasons()})" if leave.counting else ""
     lapsed = f"; {leave.lapses()}" if leave.lapsed else ""
+    said = f"; acknowledged {announced.describe()}" if announced.entries else ""
     return BudgetLimit(
         kind=kind,
         status=LimitStatus.FAIL,
-        text=f"{what}, {over} over the allowed {format_bytes(raised)}{waived}{lapsed}",
+        text=f"{what}, {format_bytes(size_bytes - most)} over the allowed {format_bytes(most)}"
+        f"{waived}{lapsed}{said}",
         hint="see what grew in the report, or waive it with a reason, an owner and a date",
         waived=bool(leave.counting),
+        acknowledged=bool(announced.entries),
     )
 
 

@@ -38,6 +38,14 @@ class ByteTable:
                 totals[component, label if size_bytes >= least_bytes else SMALLER] += size_bytes
         return totals
 
+    def component_bytes(self, component: str) -> int:
+        """Return the bytes of a component and of all below it: ``kernels`` has ``kernels/x86``."""
+        return sum(
+            sum(labels.values())
+            for name, labels in self.components.items()
+            if name == component or name.startswith(f"{component}/")
+        )
+
 
 def make_table(symbols: Mapping[tuple[str, str], int]) -> ByteTable:
     """Return the table of a file by component and symbol, with as low a limit as fits."""

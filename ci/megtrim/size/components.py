@@ -12,9 +12,12 @@ from functools import lru_cache
 from itertools import islice
 
 from megtrim.elf.symbol_names import iter_names
+from megtrim.size.purposes import NAMED, Purpose
 
 OTHER = "other"
 """What has a name that no row knows."""
+_UNNAMED = (*map(str, Purpose), *(f"unexplained {purpose}" for purpose in sorted(NAMED)))
+"""What has no name has its purpose instead."""
 _LIBRARY, _TOOLCHAIN = "C++ library", "toolchain"
 _INITIALISERS = "static initialisers"
 _MKL = (
@@ -80,6 +83,32 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IMPLEMENTATION = re.compile(r"_(?:opr_)?impl$")
 _MOST_NAMES = 3
 """Namespaces and classes of a symbol that its component depends on."""
+
+
+_KNOWN = re.compile(
+    "|".join(
+        re.escape(component)
+        .replace(r"\{0\}", rf"(?:{_BACKENDS})" if component.startswith("kernels") else r"[\w-]+")
+        .replace(r"\{1\}", r"\w+")
+        for component in dict.fromkeys(component for component, _ in (*_FILES, *_NAMES))
+    )
+)
+
+
+def list_components() -> tuple[str, ...]:
+    """Return the components that stand at the top, in alphabetical order."""
+    named = {component.partition("/")[0] for component, _ in (*_FILES, *_NAMES)}
+    return tuple(sorted({*named, OTHER, *_UNNAMED}))
+
+
+def is_component(name: str) -> bool:
+    """Return whether bytes can have this component, or one below it."""
+    return name in list_components() or _KNOWN.fullmatch(name) is not None
+
+
+def is_unnamed(component: str) -> bool:
+    """Return whether a component is that of bytes that nothing names, by what they are for."""
+    return component in _UNNAMED
 
 
 def find_component(symbol: str, source: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.build_spec import Variant
@@ -16,19 +15,23 @@ from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
+from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
-from megtrim.size.breakdown import View, break_down
-from megtrim.size.budgets import Baseline, check
+from megtrim.size.breakdown import Breakdown, View, break_down
+from megtrim.size.budgets import Baseline, Measured, check
 from megtrim.size.byte_change import ByteChange, list_largest
 from megtrim.size.byte_table import ByteTable, make_table
 from megtrim.size.comparison import compare_tables
 from megtrim.size.growth.inputs import compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
 from megtrim.size.growth.shares import GrowthEvidence, divide_growth
+from megtrim.size.measures import Measures, list_measures
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
 
+_File = tuple[str, str]
+"""Artifact and variant."""
 _MOST_CHANGES = 40
 """Rows of changes that a report can show; the others are one row."""
 
@@ -53,6 +56,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
         named["today"] = session.request.today.isoformat()
+    if session.request.acknowledged != Acknowledgements():
+        named["acknowledged"] = dump(session.request.acknowledged)
     chosen = _baseline_file(session.request)
     if chosen is not None:
         path, shown = chosen
@@ -75,11 +80,12 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    parts = dict(_name_bytes(*builds[-1], session))
+    parts, measured = _measure(builds, session)
     made_from = read_build_inputs(builds[-1][1], session)
     text = dump_sizes(
         sizes,
         parts=parts,
+        measured=measured,
         made_from=make_print(made_from),
         quick=session.request.quick,
         origin=session.request.origin,
@@ -93,32 +99,66 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         artifacts=tuple(
             _weigh(key, elf, parts.get(key), compared, evidence) for key, elf in facts.items()
         ),
-        budgets=check(config.budgets, sizes, baseline, config.waivers, session.request.today),
+        budgets=check(
+            config.budgets,
+            Measured(sizes=sizes, measured=measured, parts=parts),
+            baseline,
+            config.waivers,
+            session.request.today,
+            session.request.acknowledged,
+        ),
         baseline=compared.source,
         causes=changes.causes,
         notes=describe_causes(changes),
     )
 
 
-def _name_bytes(
-    variant: str, build: StageFolder, session: Session
-) -> Iterator[tuple[tuple[str, str], ByteTable]]:
-    """Yield what the bytes are of each artifact that is there with its symbols."""
-    for artifact in session.request.config.artifacts:
-        path, named_copy = binary(build, artifact), locate_named(build, artifact)
-        if not named_copy:
-            continue
+def _measure(
+    builds: list[tuple[str, StageFolder]], session: Session
+) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
+    """Return what the bytes of the files are that ship, and what files measure in other ways.
+
+    Others than what ships are measured only if a budget is about that.
+    """
+    parts: dict[_File, ByteTable] = {}
+    measured: dict[_File, Measures] = {}
+    *_, (shipped, _) = builds
+    asked = _list_asked(session)
+    for variant, build in builds:
+        for artifact in session.request.config.artifacts:
+            key = (artifact, variant)
+            if variant != shipped and key not in asked:
+                continue
+            named_copy = locate_named(build, artifact) if variant == shipped else ""
+            try:
+                found = _break_down(binary(build, artifact), build, named_copy)
+                measured[key] = list_measures(found)
+                if named_copy:
+                    parts[key] = make_table(found.by_component(View.SYMBOL))
+            except InputError as error:
+                # A size that is within its budget does not depend on what its bytes are.
+                console = session.services.console
+                console.warn(f"what grew in {artifact} will not be known: {error.message}")
+    return parts, measured
+
+
+def _break_down(path: Path, build: StageFolder, named_copy: str) -> Breakdown:
+    names = NameSources()
+    if named_copy:
         twin = build.file(named_copy)
         names = NameSources(twin=read_linked(twin), twin_source=str(twin))
-        try:
-            found = break_down(read_linked(path), names, source=str(path))
-            table = make_table(found.by_component(View.SYMBOL))
-        except InputError as error:
-            # A size that is within its budget does not depend on what its bytes are.
-            console = session.services.console
-            console.warn(f"what grew in {artifact} will not be known: {error.message}")
-        else:
-            yield (artifact, variant), table
+    return break_down(read_linked(path), names, source=str(path), deflate=True)
+
+
+def _list_asked(session: Session) -> set[_File]:
+    """Return the files that budgets measure in another way than by their size."""
+    asked: set[_File] = set()
+    for budget in session.request.config.budgets:
+        if budget.measure:
+            asked.add((budget.artifact, str(budget.variant)))
+            if budget.max_size is not None and budget.max_size.share:
+                asked.add((budget.artifact, str(Variant.PLAIN)))
+    return asked
 
 
 def _weigh(
@@ -163,11 +203,12 @@ def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
     return [*others, *full_builds.items(), reduced]
 
 
-def expect_usable_baseline(request: TrimRequest) -> None:
-    """Read the baseline, if there is one, before anything is built. Raises InputError."""
+def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
+    """Return the baseline, if there is one, before anything is built. Raises InputError."""
     chosen = _baseline_file(request)
     if chosen is not None and chosen[0].exists():
-        _load_baseline(chosen, request)
+        return _load_baseline(chosen, request)
+    return None
 
 
 def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:

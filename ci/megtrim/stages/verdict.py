@@ -43,6 +43,7 @@ from megtrim.pipeline.summary.sizes import (
     cause_notes,
     causes_of_growth,
     early_warnings,
+    name_subject,
     switch_sizes,
 )
 from megtrim.plan.graph import (
@@ -100,6 +101,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         else "traced",
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
+        "trailers": "\n".join(session.request.acknowledged.warnings),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
     for name, device in session.services.devices.items():
@@ -138,7 +140,8 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     proves = _proves(task)
     places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
     places |= {
-        b.artifact: session.request.loaded.place("budgets", i) for i, b in enumerate(config.budgets)
+        name_subject(b): session.request.loaded.place("budgets", i)
+        for i, b in enumerate(config.budgets)
     }
     verdict = join(
         VerdictInputs(
@@ -159,7 +162,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             operators=operators_use(session.results),
             scenarios=scenario_results(session, proofs) if proves else (),
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
-            budgets=budget_rows(session.results),
+            budgets=budget_rows(session),
             baseline=baseline_text(session.results),
             causes=causes_of_growth(session.results),
             notes=cause_notes(session.results),
@@ -268,5 +271,6 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *(header.result_as(HeaderResult).warnings if header else ()),
         *warn_unweighed(session),
         *early_warnings(session.results),
+        *session.request.acknowledged.warnings,
         *ending(session.request.config.waivers, session.request.today),
     )

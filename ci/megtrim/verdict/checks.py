@@ -138,14 +138,15 @@ def budget_checks(
     failed = row.status is BudgetStatus.FAIL
     oversize = row.max_bytes is not None and row.size_bytes > row.max_bytes
     by_size = oversize or row.growth_max_bytes is None
-    by_growth = (row.growth_bytes or 0) > (row.growth_max_bytes or 0) or not by_size
+    grown = (row.growth_bytes or 0) > max(row.growth_max_bytes or 0, row.acknowledged_bytes)
+    by_growth = grown or not by_size
 
     def check(kind: CheckKind, text: str, failed: bool) -> Check:
         found = _budget_check(row, kind, text, failed, invocation)
         return replace(found, file=file, line=line)
 
     result = []
-    if row.max_bytes is not None or row.growth_max_bytes is None:
+    if row.max_bytes is not None or row.growth_max_bytes is None:  # each budget has a check
         result.append(check(CheckKind.SIZE, _size_text(row), failed and by_size))
     if row.growth_max_bytes is not None:
         result.append(check(CheckKind.GROWTH, _growth_text(row), failed and by_growth))
@@ -162,21 +163,29 @@ def _budget_check(
     elif row.status is BudgetStatus.SKIPPED or nothing_to_compare:
         status = CheckStatus.SKIPPED
     return Check(
-        id=f"{kind}:{row.artifact}/{row.variant}",
+        id=f"{kind}:{row.subject}",
         kind=kind,
-        subject=f"{row.artifact}/{row.variant}",
+        subject=row.subject,
         status=status,
-        text=_with_waivers(text, row, failed=failed),
-        hint=next_step.for_budget(lapsed=bool(row.lapsed)) if failed else "",
+        text=_with_leave(text, row, kind, failed=failed),
+        hint=_hint(row, kind) if failed else "",
         file=invocation.config,
         reproduce=invocation.again("size") if failed else "",
     )
 
 
-def _with_waivers(text: str, row: BudgetRow, *, failed: bool) -> str:
+def _hint(row: BudgetRow, kind: CheckKind) -> str:
+    grown = kind is CheckKind.GROWTH and row.acknowledgeable
+    # What is acknowledged already adds up with what is still to be.
+    missing = (row.growth_bytes or 0) - row.acknowledged_bytes if grown else None
+    return next_step.for_budget(lapsed=bool(row.lapsed), owner=row.owner, growth_bytes=missing)
+
+
+def _with_leave(text: str, row: BudgetRow, kind: CheckKind, *, failed: bool) -> str:
     waived = f", waived: {row.waiver}" if row.waiver else ""
+    said = f", acknowledged {row.acknowledged}" if row.acknowledged else ""
     lapsed = f"; {row.lapsed}" if failed and row.lapsed else ""
-    return f"{text}{waived}{lapsed}"
+    return f"{text}{waived}{said if kind is CheckKind.GROWTH else ''}{lapsed}"
 
 
 def _size_text(row: BudgetRow) -> str:

@@ -48,7 +48,9 @@ from megtrim.verdict.statuses import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictInputs:
-    """The results of the stages. ``places``: where a scenario id or artifact is configured."""
+    """The results of the stages. ``places``: where a scenario id or the subject of a budget is
+    configured.
+    """
 
     origin: Origin
     config: str
@@ -138,7 +140,7 @@ def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
             expired=scenario.id in facts.expired,
         )
     for row in facts.budgets:
-        place = facts.places.get(row.artifact, start)
+        place = facts.places.get(row.subject, start)
         checks += budget_checks(row, invocation=facts.invocation, file=place.file, line=place.line)
     if facts.performance is not None:
         checks += performance_checks(facts.performance, start=start, places=facts.places)

@@ -62,6 +62,7 @@ __all__ = [
     "FunctionsUse",
     "HistorySeries",
     "Invocation",
+    "LowerLimit",
     "NeighbourLevel",
     "NeighbourOutcome",
     "NeighbourResult",
@@ -253,29 +254,76 @@ class ScenarioResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LowerLimit:
+    """A lower limit for what shrank, and the line that would set it."""
+
+    max_bytes: int
+    text: str
+    """The whole line of the configuration, with the lower limit in it; empty: not one line."""
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRow:
     """One budget and what was measured against it."""
 
     artifact: str
     variant: str
+    measure: str = ""
+    """What was measured, such as ``section .text``; empty: the stripped file."""
+    owner: str = ""
+    """Who decides about it, or empty."""
     size_bytes: int
     max_bytes: int | None
+    warn_bytes: int | None = None
+    """Size from which on a warning is given."""
     growth_bytes: SignedInt | None
     growth_max_bytes: int | None
+    warn_growth_bytes: int | None = None
+    """Growth from which on a warning is given."""
     baseline: str = ""
     """Where the baseline is from, or empty."""
     waiver: str = ""
     """Reason, or empty."""
     lapsed: str = ""
     """The waivers that expired: owner, day and reason; or empty."""
+    acknowledged_bytes: int = 0
+    """Growth that commits of the change acknowledge; 0 if that was not needed."""
+    acknowledged: str = ""
+    """Their reasons, authors and commits, or empty."""
+    acknowledgeable: bool = False
+    """Whether a commit's trailer would count, as the configuration of the baseline says."""
+    ratchet: LowerLimit | None = None
+    """The lower limit that would leave enough room; None: there is none to propose."""
     status: BudgetStatus
+
+    @property
+    def subject(self) -> str:
+        """What its checks are about."""
+        build = f"{self.artifact}/{self.variant}"
+        return f"{build} {self.measure}" if self.measure else build
+
+    @property
+    def left_bytes(self) -> int | None:
+        """How much larger it may become; negative if it is too large, None without a limit."""
+        return None if self.max_bytes is None else self.max_bytes - self.size_bytes
+
+    @property
+    def growth_left_bytes(self) -> int | None:
+        """How much more it may grow; None without a limit or a baseline."""
+        if self.growth_max_bytes is None or self.growth_bytes is None:
+            return None
+        return self.growth_max_bytes - self.growth_bytes
 
     @property
     def is_exceeded(self) -> bool:
         """Whether more was measured than is allowed, without a waiver."""
         over = self.max_bytes is not None and self.size_bytes > self.max_bytes
         allowed = self.growth_max_bytes
-        grown = allowed is not None and (self.growth_bytes or 0) > allowed
+        grown = allowed is not None and (self.growth_bytes or 0) > max(
+            allowed, self.acknowledged_bytes if self.acknowledged else 0
+        )
         return (over or grown) and not self.waiver
 
 
@@ -374,9 +422,8 @@ def _expect_agreement(verdict: Verdict) -> None:
         checks = by_subject.get(scenario.id, {})
         expect_scenario_checks(scenario.id, scenario.status, checks)
     for row in verdict.budgets:
-        subject = f"{row.artifact}/{row.variant}"
-        statuses = by_subject.get(subject, {}).values()
-        expect_budget_checks(subject, row.status, statuses, exceeded=row.is_exceeded)
+        statuses = by_subject.get(row.subject, {}).values()
+        expect_budget_checks(row.subject, row.status, statuses, exceeded=row.is_exceeded)
     if verdict.performance is not None:
         latency = {
             check.subject: check.status

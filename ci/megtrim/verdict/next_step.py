@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
+from megtrim.size.acknowledgement import TRAILER
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.statuses import CheckKind
 
+_KIB = 1024
 ScenarioKind = Literal[
     CheckKind.TRAP,
     CheckKind.PARITY,
@@ -84,11 +86,19 @@ def for_keep_set(invocation: Invocation) -> str:
     return f"if the change is meant, {accept(invocation)}"
 
 
-def for_budget(*, lapsed: bool) -> str:
-    """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired."""
-    if lapsed:
-        return "make it smaller, raise the budget, or have the owner of the waiver renew it"
-    return "make it smaller, raise the budget, or add a waiver with a reason"
+def for_budget(*, lapsed: bool, owner: str = "", growth_bytes: int | None = None) -> str:
+    """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired.
+
+    ``owner`` decides about it; ``growth_bytes`` is what a commit may acknowledge, None if it may
+    not.
+    """
+    leave = "have the owner of the waiver renew it" if lapsed else "add a waiver with a reason"
+    ways = ["make it smaller", "raise the budget", leave]
+    if growth_bytes is not None:
+        shown = f"+{-(-growth_bytes // _KIB)} KiB"
+        ways.append(f"end a commit's message with `{TRAILER}: {shown} REASON`")
+    asked = f"; {owner} owns this budget" if owner else ""
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}{asked}"
 
 
 def for_neighbours(invocation: Invocation) -> str:

@@ -68,7 +68,7 @@ def test_a_budget_may_be_an_applications(tmp_path: Path) -> None:
     """Also where no one lists artifacts."""
     text = APPLICATIONS + OWN + "budgets:\n  - {artifact: classify, max: 1 MiB}\n"
 
-    assert config(tmp_path, text).budgets[0].max_bytes == 1024 * 1024
+    assert str(config(tmp_path, text).budgets[0].max_size) == "1048576 B"
 
 
 def test_a_run_is_bound_to_the_application_by_its_words(tmp_path: Path) -> None:

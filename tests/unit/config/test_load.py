@@ -217,7 +217,7 @@ def test_the_example_for_the_engine_loads(tmp_path: Path) -> None:
         ("default", False),
         ("tuned", True),
     ]
-    assert loaded.config.budgets[0].max_bytes == 3 * 1024**2
+    assert str(loaded.config.budgets[0].max_size) == "3145728 B"
 
 
 SCALARS = (

@@ -115,6 +115,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
         "artifacts": ("load_and_run",),
         "budgets": (),
         "waivers": (),
+        "acknowledge": False,
         "baseline": None,
         "perf": {
             "experiments": None,
@@ -192,7 +193,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (scenario.algo_cache, scenario.timeout_s) == (Path("m.mge"), 120.0)
     assert (config.verify.tolerance, config.verify.max_age_s) == (0.5, 259_200.0)
     assert config.artifacts == ("runner", "lib.so")
-    assert (config.budgets[0].max_bytes, config.budgets[0].growth) == (2_621_440, GrowthLimit())
+    assert config.budgets[0].max_size == GrowthLimit(size_bytes=2_621_440)
+    assert config.budgets[0].growth == GrowthLimit()
     assert config.budgets[0].variant is Variant.PROFILE
     assert config.waivers[0].extra_bytes == 65_536
     assert config.waivers[0].expires == date(2099, 12, 31)

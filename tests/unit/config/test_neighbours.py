@@ -39,8 +39,9 @@ def test_what_is_asked_is_written_as_it_is(asked: object, written: str) -> None:
     budget = Budget.model_validate({"artifact": "a", "max": "1 KiB", "neighbours": asked})
 
     assert budget.model_dump_json() == (
-        '{"artifact":"a","variant":"reduced","max_bytes":1024,"warn":null,"growth":null,'
-        f'"neighbours":{written}}}'
+        '{"artifact":"a","variant":"reduced","size":"stripped","section":null,"component":null,'
+        '"model":null,"max_size":"1024 B","warn":null,"growth":null,"warn_growth":null,'
+        f'"ratchet":null,"owner":null,"neighbours":{written}}}'
     )
 
 

@@ -110,6 +110,7 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
         source=f"main at {team.base[:12]}, the merge base, stored 2 days ago",
         base=Base(sha=team.base, branch="main", what="the merge base"),
         sizes=SIZES,
+        commit=team.base,
         evidence=PROOFS,
     )
     assert team.find().rebuild == ""

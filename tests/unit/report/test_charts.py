@@ -88,10 +88,10 @@ def test_a_budget_shows_what_is_left_and_where_the_limit_is() -> None:
 
     assert within is not None and beyond is not None and exact is not None
     assert (within.used, within.limit, within.over) == ("48.098%", "96.195%", False)
-    assert within.text == "1 KiB of 2 KiB, 1 KiB left"
+    assert within.text == "1 KiB of 2 KiB, 1 KiB (50.0%) left"
     assert (beyond.used, beyond.limit, beyond.over) == ("100.000%", "50.000%", True)
     assert beyond.text == "4 KiB of 2 KiB, 2 KiB too many"
-    assert (exact.over, exact.text) == (False, "2 KiB of 2 KiB, 0 B left")
+    assert (exact.over, exact.text) == (False, "2 KiB of 2 KiB, 0 B (0.0%) left")
     assert size_bar(budget(max_bytes=None)) is None
 
 
@@ -103,9 +103,9 @@ def test_growth_has_a_bar_of_its_own() -> None:
 
     assert grown is not None and shrunken is not None and first is not None
     assert (grown.used, grown.limit, grown.over) == ("100.000%", "50.000%", True)
-    assert grown.text == "+32 KiB of 16 KiB allowed"
+    assert grown.text == "+32 KiB of 16 KiB allowed, 16 KiB too many"
     assert (shrunken.used, shrunken.over) == ("0.000%", False)
-    assert shrunken.text == "-1 KiB of 16 KiB allowed"
+    assert shrunken.text == "-1 KiB of 16 KiB allowed, 17 KiB (106.2%) left"
     assert (first.used, first.text) == ("0.000%", "no baseline to compare with")
     assert growth_bar(budget(growth_max_bytes=None)) is None
     assert growth_bar(budget(growth_bytes=0, growth_max_bytes=0)) is not None

@@ -228,8 +228,8 @@ def test_sections_budgets_and_regions_have_their_numbers_in_words() -> None:
 
     assert "text 27,588,611 26.3 MiB 28,430,975 27.1 MiB 1,553,448 1.5 MiB" in text
     assert "file 39,300,016 37.5 MiB 41,204,312 39.3 MiB 2,641,920 2.5 MiB" in text
-    assert "pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB left" in text
-    assert "growth +1 KiB of 16 KiB allowed" in text
+    assert "pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB (8.4%) left" in text
+    assert "growth +1 KiB of 16 KiB allowed, 15 KiB (93.8%) left" in text
     assert "compared with main at 2981d11" in text
     assert "Regions 149 of 900" in text
     assert "megdnn_fp32_sgemv 2 of 2 region meaning for" in text

@@ -22,6 +22,12 @@ def test_a_pass_in_full() -> None:
         "  profile  41,204,312  39.3 MiB      104.8%    900 of 900\n"
         "  reduced   2,641,920   2.5 MiB        6.7%    149 of 900  pass\n"
         "\n"
+        "budgets\n"
+        "  budget        limits     used    limit     left  left in %\n"
+        "  ------------  ------  -------  -------  -------  ---------\n"
+        "  load_and_run  size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
+        "  load_and_run  growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
+        "\n"
         "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 of 900 regions kept\n"
     )
@@ -39,6 +45,12 @@ def test_growth_has_a_column_where_there_is_a_baseline() -> None:
         "\n"
         "baseline: main at 2981d11\n"
         "\n"
+        "budgets\n"
+        "  budget        limits     used    limit     left  left in %\n"
+        "  ------------  ------  -------  -------  -------  ---------\n"
+        "  load_and_run  size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
+        "  load_and_run  growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
+        "\n"
         "verdict: pass. load_and_run: "
     )
 
@@ -51,6 +63,12 @@ def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:
         "  -------  ----------  --------  ----------  ------------  -------\n"
         "  plain    39,300,016  37.5 MiB      100.0%             -\n"
         "  reduced   2,641,920   2.5 MiB        6.7%           149  pass\n"
+        "\n"
+        "budgets\n"
+        "  budget        limits     used    limit     left  left in %\n"
+        "  ------------  ------  -------  -------  -------  ---------\n"
+        "  load_and_run  size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
+        "  load_and_run  growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
         "\n"
         "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 regions kept\n"
@@ -66,7 +84,7 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
     trap = "trap:resnet18-s/tuned@armv82-dotprod: trapped: 2 regions that it needs were not kept"
     parity = "parity:mobilenet-s/default@any: 1 of 1 outputs differs: run0-var178 by up to 0.0125"
     verify = "    to see it again: megtrim verify --config megtrim.yaml --committed --scenario"
-    assert lines[9:19] == [
+    assert lines[15:25] == [
         f"  fail: {trap}",
         f"    what to do: {next_step.for_scenario(CheckKind.TRAP, verdict.invocation)}",
         f"{verify} resnet18-s/tuned@armv82-dotprod --again",
@@ -78,7 +96,7 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
         "    to see it again: megtrim size --config megtrim.yaml --committed",
         "  fail: growth:load_and_run/reduced: +348 KiB since main at 2981d11, 16 KiB allowed",
     ]
-    assert lines[20:] == [
+    assert lines[26:] == [
         "  warning: the engine's checkout has changes that are not committed: 2 files"
     ]
 

@@ -8,12 +8,14 @@ import pytest
 
 from megtrim.config.model import Budget, Waiver
 from megtrim.errors import InputError
+from megtrim.size.acknowledgement import Acknowledgement, Acknowledgements
 from megtrim.size.budgets import (
     Baseline,
     BudgetLimit,
     BudgetResult,
     LimitKind,
     LimitStatus,
+    Measured,
     check,
     ending,
     warn_early,
@@ -42,7 +44,7 @@ def measure(
     waivers: tuple[Waiver, ...] = (),
 ) -> BudgetResult:
     baseline = None if before_bytes is None else Baseline(source="main", sizes={LAR: before_bytes})
-    (result,) = check([one], {LAR: size_bytes}, baseline, waivers, TODAY)
+    (result,) = check([one], Measured(sizes={LAR: size_bytes}), baseline, waivers, TODAY)
     return result
 
 
@@ -154,7 +156,7 @@ def test_baseline_without_the_artifact_is_said() -> None:
     """A new artifact has no predecessor."""
     baseline = Baseline(source="main", sizes={("load_and_run", "plain"): 5})
 
-    (result,) = check([budget(growth="1 KiB")], {LAR: 9}, baseline, (), TODAY)
+    (result,) = check([budget(growth="1 KiB")], Measured(sizes={LAR: 9}), baseline, (), TODAY)
 
     assert only(result).text == "growth was not checked: main does not list load_and_run"
     assert result.baseline == ""
@@ -164,7 +166,7 @@ def test_a_baseline_of_nothing_says_why() -> None:
     """Its source is the reason, so nothing is said of what it does not hold."""
     baseline = Baseline(source="no run of main left its sizes", sizes={})
 
-    (result,) = check([budget(growth="1 KiB")], {LAR: 9}, baseline, (), TODAY)
+    (result,) = check([budget(growth="1 KiB")], Measured(sizes={LAR: 9}), baseline, (), TODAY)
 
     assert only(result).text == "growth was not checked: no run of main left its sizes"
     assert (result.status, result.growth_bytes) == (LimitStatus.SKIPPED, None)
@@ -294,7 +296,7 @@ def test_variants_are_budgets_of_their_own() -> None:
     budgets = [budget(max=10, variant="plain"), budget(max=10)]
     sizes = {LAR: 9, ("load_and_run", "plain"): 11}
 
-    results = check(budgets, sizes, None, (), TODAY)
+    results = check(budgets, Measured(sizes=sizes), None, (), TODAY)
 
     assert [(result.budget, result.variant, result.status) for result in results] == [
         ("load_and_run/plain", "plain", LimitStatus.FAIL),
@@ -305,7 +307,7 @@ def test_variants_are_budgets_of_their_own() -> None:
 def test_budget_of_something_that_was_not_built_is_refused() -> None:
     """A budget that measures nothing would pass for ever."""
     with pytest.raises(InputError) as caught:
-        check([budget(max=1)], {}, None, (), TODAY)
+        check([budget(max=1)], Measured(sizes={}), None, (), TODAY)
 
     assert caught.value.message == (
         "the budget load_and_run names an artifact that was not built: load_and_run"
@@ -316,5 +318,103 @@ def test_a_budget_of_neighbours_alone_is_not_about_size() -> None:
     """It has no row here, whatever the artifact weighs; one of both has."""
     alone, both = budget(neighbours="all"), budget(neighbours="all", max="1 MiB")
 
-    assert check([alone], {LAR: MIB}, None, [], TODAY) == ()
+    assert check([alone], Measured(sizes={LAR: MIB}), None, [], TODAY) == ()
     assert measure(both, 2 * MIB).status is LimitStatus.FAIL
+
+
+def acknowledged(*growth_bytes: int, allowed: bool = True) -> Acknowledgements:
+    entries = tuple(
+        Acknowledgement(growth_bytes=each, reason="new head", author="Ann", commit="5d0c2b7e" * 5)
+        for each in growth_bytes
+    )
+    return Acknowledgements(allowed=allowed, entries=entries)
+
+
+def grow(one: Budget, growth_bytes: int, announced: Acknowledgements) -> BudgetResult:
+    baseline = Baseline(source="main", sizes={LAR: MIB})
+    measured = Measured(sizes={LAR: MIB + growth_bytes})
+    (result,) = check([one], measured, baseline, (), TODAY, announced)
+    return result
+
+
+def test_what_commits_acknowledge_may_be_grown() -> None:
+    """Up to that number, and not one byte more; what was enough without it does not name it."""
+    one = budget(growth="1 KiB")
+
+    kept, needed, over = (
+        grow(one, each, acknowledged(8 * 1024, 4 * 1024)) for each in (1024, 12_288, 12_289)
+    )
+
+    assert (kept.status, kept.acknowledged, kept.acknowledged_bytes) == (LimitStatus.PASS, "", 0)
+    assert (needed.status, needed.acknowledged_bytes) == (LimitStatus.PASS, 12_288)
+    assert needed.acknowledged.startswith("+8 KiB: new head (Ann, 5d0c2b7e5d0c); +4 KiB: ")
+    assert (over.status, over.acknowledged_bytes) == (LimitStatus.FAIL, 12_288)
+    assert "1 B over the allowed 12 KiB; acknowledged +8 KiB" in only(over).text
+
+
+def test_a_largest_size_is_not_acknowledged() -> None:
+    """It is what the team agreed on, not what a change costs."""
+    result = grow(budget(max=MIB), 512, acknowledged(1024))
+
+    assert (result.status, result.acknowledged) == (LimitStatus.FAIL, "")
+
+
+def test_a_budget_of_a_section() -> None:
+    """Measured in this build and in the baseline; a waiver names it."""
+    measured = Measured(sizes={LAR: 100}, measured={LAR: {"section .text": 60}})
+    baseline = Baseline(source="main", sizes={LAR: 90}, measured={LAR: {"section .text": 50}})
+    one = budget(section=".text", growth="8 B", owner="runtime")
+    leave = (waiver("2 B", "2027-02-01", name="load_and_run section .text"),)
+
+    (failed,) = check([one], measured, baseline, (), TODAY)
+    (waived,) = check([one], measured, baseline, leave, TODAY)
+
+    assert (failed.budget, failed.measure) == ("load_and_run section .text", "section .text")
+    assert (failed.size_bytes, failed.growth_bytes, failed.owner) == (60, 10, "runtime")
+    assert [failed.status, waived.status] == [LimitStatus.FAIL, LimitStatus.PASS]
+
+
+def test_a_baseline_that_does_not_measure_a_part_says_so() -> None:
+    """An earlier version of megtrim stored sizes alone."""
+    measured = Measured(sizes={LAR: 100}, measured={LAR: {"section .text": 60}})
+    baseline = Baseline(source="main", sizes={LAR: 90})
+
+    (result,) = check([budget(section=".text", growth="8 B")], measured, baseline, (), TODAY)
+
+    assert only(result).text == (
+        "growth was not checked: main does not list load_and_run section .text"
+    )
+
+
+@pytest.mark.parametrize("part", [{"component": "kernels"}, {"model": "resnet50"}])
+def test_a_part_that_is_not_known_is_no_pass(part: dict[str, str]) -> None:
+    """A program without symbols has no components."""
+    with pytest.raises(InputError) as caught:
+        check([budget(max=9, **part)], Measured(sizes={LAR: 5}), None, (), TODAY)
+
+    assert "cannot be checked" in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_limit_may_be_a_share_of_the_plain_build() -> None:
+    """Of the same measure."""
+    measured = Measured(sizes={LAR: 81, ("load_and_run", "plain"): 1000})
+
+    (result,) = check([budget(max="8%")], measured, None, (), TODAY)
+
+    assert (result.max_bytes, result.status) == (80, LimitStatus.FAIL)
+
+
+def test_soft_limits_warn_and_never_fail() -> None:
+    """Alone, or below a hard limit that is kept."""
+    one = budget(warn="1 MiB", warn_growth="4 KiB", growth="16 KiB", owner="runtime")
+
+    result = grow(one, 8 * 1024, acknowledged())
+
+    assert result.status is LimitStatus.PASS
+    assert warn_early([result]) == (
+        "load_and_run (1.0 MiB) is above 1 MiB, from which its budget warns; runtime owns it",
+        "load_and_run grew by 8 KiB; its budget warns from 4 KiB of growth; runtime owns it",
+    )
+    assert warn_early([grow(one, 17 * 1024, acknowledged())]) == warn_early([result])[:1]
+    assert grow(budget(warn="1 KiB"), 0, acknowledged()).status is LimitStatus.SKIPPED

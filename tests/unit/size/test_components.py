@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.size.components import OTHER, find_component
+from megtrim.size.components import OTHER, find_component, is_component
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,26 @@ def test_a_merged_archive_says_nothing() -> None:
     assert find_component(symbol, "lite/liblite_static.a(opr_impl.cpp.o)") == (
         "kernels/x86/conv_bias"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("kernels", True),
+        ("kernels/x86", True),
+        ("kernels/arm_common/conv_bias", True),
+        ("dependencies/mkl", True),
+        ("C++ library", True),
+        ("headers", True),
+        ("unexplained code", True),
+        ("kernels/x87", False),
+        ("kernels/x86/", False),
+        ("kernel", False),
+        (".text", False),
+        ("", False),
+    ],
+)
+def test_components_that_there_may_be_are_known(name: str, known: bool) -> None:
+    """A budget of any other would be one of nothing."""
+    assert is_component(name) is known
+    assert is_component(find_component("_ZN6megdnn3x868SomeImplE", ""))

@@ -17,6 +17,7 @@ from megtrim.config.units import GrowthLimit
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
 from megtrim.pipeline.results import UnfoldedLinksResult
+from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
 from unit.stages.contract_world import BASES, UNVERIFIED, World
@@ -230,9 +231,23 @@ CONFIG: tuple[Fact, ...] = (
         "size/artifacts",
         tuple(name for name in ALL if name not in (*PLAIN, *COMMITTED)),
     ),
-    key("budgets.0.max_bytes", 7, "size/artifacts"),
-    key("budgets.0.warn", GrowthLimit(size_bytes=5), "size/artifacts"),
-    key("budgets.0.growth", GrowthLimit(size_bytes=7), "size/artifacts"),
+    *(
+        key(f"budgets.0.{name}", value, "size/artifacts")
+        for name, value in {
+            "size": "loaded",
+            "section": ".text",
+            "component": "runtime",
+            "model": "m",
+            "max_size": GrowthLimit(size_bytes=7),
+            "warn": GrowthLimit(size_bytes=5),
+            "growth": GrowthLimit(size_bytes=7),
+            "warn_growth": GrowthLimit(size_bytes=5),
+            "ratchet": GrowthLimit(size_bytes=5),
+            "owner": "they",
+        }.items()
+    ),
+    # What the commits of a change say is read before any task: it is a part of the request.
+    key("acknowledge", True),
     key("budgets.0.neighbours", 2, "size/artifacts neighbours/*"),
     *(
         key(f"waivers.0.{name}", value, "size/artifacts", WAIVED)
@@ -487,6 +502,16 @@ AROUND: tuple[Fact, ...] = (
     ),
     having(
         "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
+    ),
+    having(
+        "acknowledged",
+        "size/artifacts",
+        lambda world: world.having(acknowledged=Acknowledgements(allowed=True)),
+    ),
+    having(
+        "acknowledged",
+        "size/artifacts" + VERDICT,
+        lambda world: world.having(acknowledged=Acknowledgements(warnings=("a line",))),
     ),
     having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),

@@ -28,6 +28,7 @@ from megtrim.pipeline.summary.sizes import (
 )
 from megtrim.plan.graph import REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.budgets import LimitStatus
 from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.stage_result import StageResult
 from megtrim.stages import size
@@ -128,10 +129,37 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
     left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
     assert left.pop("made_from").keys() == {*Cause, ORDERS}
     assert left.pop("inputs").keys() >= {"values"}
+    sizes = left.pop("measured")["load_and_run"]
+    assert sizes.keys() == {"reduced"}
+    assert sizes["reduced"].keys() == {"loaded", "deflated", "section .text", "section .shstrtab"}
     assert left == {
         "version": 1,
         "artifacts": {"load_and_run": {name: len(program(name)) for name in measured}},
     }
+
+
+@pytest.mark.parametrize(
+    ("keys", "variants", "status"),
+    [
+        ("section: .text, max: 300", {"reduced"}, LimitStatus.PASS),
+        ("section: .text, max: 299", {"reduced"}, LimitStatus.FAIL),
+        ("section: .text, max: 99%", {"plain", "reduced"}, LimitStatus.PASS),
+        ("size: loaded, variant: plain, max: 1", {"plain", "reduced"}, LimitStatus.FAIL),
+        ("size: deflated, max: 1 KiB", {"reduced"}, LimitStatus.PASS),
+    ],
+)
+def test_a_budget_of_a_part(
+    tmp_path: Path, keys: str, variants: set[str], status: LimitStatus
+) -> None:
+    """Other builds than what ships are broken down only if a budget is about that."""
+    more = f"budgets: [{{artifact: load_and_run, {keys}}}]\n"
+    now, task, _ = opened(tmp_path, more=more)
+
+    (found,) = weigh(now, task).budgets
+
+    assert found.status is status
+    left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    assert left["measured"]["load_and_run"].keys() == variants
 
 
 def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:

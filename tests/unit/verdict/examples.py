@@ -187,7 +187,7 @@ def facts(**changes: object) -> VerdictInputs:
             RESNET: Place(file="megtrim.yaml", line=21),
             TUNED: Place(file="megtrim.yaml", line=22),
             MOBILENET: Place(file="megtrim.yaml", line=27),
-            "load_and_run": Place(file="megtrim.yaml", line=34),
+            "load_and_run/reduced": Place(file="megtrim.yaml", line=34),
         },
         engine=EngineIdentity(
             kind="megengine",

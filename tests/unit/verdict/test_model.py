@@ -74,8 +74,9 @@ def test_the_keys_are_the_documented_ones() -> None:
         "reproduce", "binding",
     ]  # fmt: skip
     assert list(written["budgets"][0]) == [
-        "artifact", "variant", "size_bytes", "max_bytes", "growth_bytes", "growth_max_bytes",
-        "baseline", "waiver", "lapsed", "status",
+        "artifact", "variant", "measure", "owner", "size_bytes", "max_bytes", "warn_bytes",
+        "growth_bytes", "growth_max_bytes", "warn_growth_bytes", "baseline", "waiver", "lapsed",
+        "acknowledged_bytes", "acknowledged", "acknowledgeable", "ratchet", "status",
     ]  # fmt: skip
     assert list(written["trim"]) == [
         "level", "layout", "minimum_size", "optimize", "switched_off", "means", "quick",

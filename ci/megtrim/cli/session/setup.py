@@ -16,6 +16,7 @@ import click
 from megtrim import engines, toolchains
 from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
 from megtrim.cli.options import CONFIG_HELP, DEFAULT_OUT, expect_writable, out_option
+from megtrim.cli.session.acknowledged import read_acknowledgements
 from megtrim.cli.session.build_host import attach_image, open_place, sysroot_here
 from megtrim.cli.session.compiler_cache import open_compiler_cache
 from megtrim.cli.session.device_specs import (
@@ -317,7 +318,6 @@ def open_session(
     switch_checks.expect_switchable(session)
     neighbour_plan.expect_known(session)
     size_options.expect_usable(session)
-    size.expect_usable_baseline(session.request)
     return session
 
 
@@ -328,7 +328,7 @@ def _make_request(
     invocation = invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set)
     traces = options.traces
     brought = read_brought(traces, config=invocation.config) if traces else {}
-    return TrimRequest(
+    request = TrimRequest(
         loaded=loaded,
         today=read_today(),
         origin=read_origin(loaded.path, processes, name=options.config.name),
@@ -343,6 +343,8 @@ def _make_request(
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
     )
+    baseline = size.expect_usable_baseline(request)
+    return replace(request, acknowledged=read_acknowledgements(loaded, baseline, processes))
 
 
 def _find_base(options: Options, console: Console) -> StageFolder | None:

@@ -23,6 +23,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.causes:causes",
             "Build what ships once for each cause of its growth, and say what that one adds.",
         ),
+        "ratchet": Member(
+            "megtrim.cli.size.ratchet:ratchet",
+            "Show the lower limits that the last verdict proposes, or set them.",
+        ),
     },
     epilog="""\b
 Examples:
@@ -31,11 +35,12 @@ Examples:
   megtrim size show build/load_and_run --map build/load_and_run.map
   megtrim size diff before/load_and_run after/load_and_run
   megtrim size causes --base ../base
+  megtrim size ratchet --write
 """,
 )
 def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
-    The verbs show what the bytes of any file are; they take no configuration, and none of the
-    options, which are those of a call without a verb.
+    The verbs show what the bytes of any file are, and lower limits for what shrank; they take none
+    of the options, which are those of a call without a verb.
     """

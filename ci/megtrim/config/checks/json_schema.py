@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
+from megtrim.config.checks.budgets import LIMITS, OF_TRIMMED, PARTS
 from megtrim.config.checks.levels import COMPILED, FUNCTION_KEYS
-from megtrim.config.checks.references import LIMITS, OF_ONE, OWN_ARGUMENTS
+from megtrim.config.checks.references import OF_ONE, OWN_ARGUMENTS
 from megtrim.config.checks.toolchain import CLANG, OF_NDK
 from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.config.model import Config
@@ -127,9 +128,20 @@ def _scenario_rules() -> Iterator[Schema]:
 
 def _budget_rules() -> Iterator[Schema]:
     yield {"anyOf": [_has(key) for key in LIMITS]}
-    yield _if(_has("warn"), _has("max"))
+    share = {"type": "string", "pattern": "%"}
+    of_limit = {"required": ["warn"], "properties": {"warn": share}}
+    yield _if(of_limit, _has("max"))
+    yield _if(_has("ratchet"), _has("max"))
     trimmed = {"properties": {"variant": {"enum": [str(Variant.REDUCED), None]}}}
-    yield _if(_has("neighbours"), trimmed)
+    for key in ("neighbours", *OF_TRIMMED):
+        yield _if(_has(key), trimmed)
+    in_bytes = {"properties": {"max": {"not": share}}}
+    for sole in (*map(_has, OF_TRIMMED), _is("variant", str(Variant.PLAIN))):
+        yield _if(sole, in_bytes)
+    whole = {"properties": {"size": {"enum": ["stripped", None]}}}
+    for key in PARTS:
+        others = [_has(other) for other in PARTS if other != key]
+        yield _if(_has(key), {**whole, "not": {"anyOf": others}})
 
 
 _RULES: Mapping[str, tuple[Schema, ...]] = {

@@ -7,16 +7,11 @@ together with all others; the model reports values of the wrong type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 
-from megtrim.build_spec import Variant
-from megtrim.config.checks.applications import application_names, engine_target, runs_engine
 from megtrim.config.model import ANY_CLASS
-from megtrim.config.units import parse_bytes, parse_growth
 from megtrim.config.yaml.document import Document, nearest_line
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
 from megtrim.config.yaml.sections import Placed, Section, items, sections
-from megtrim.errors import InputError
 
 OWN_ARGUMENTS: Mapping[str, str] = {
     "--input": "the key inputs in its place",
@@ -26,7 +21,6 @@ OWN_ARGUMENTS: Mapping[str, str] = {
     "--bin-out-dump": "no such argument: verification adds it",
 }
 """Arguments that megtrim adds itself, from keys whose files it identifies by digest."""
-LIMITS = ("max", "growth", "neighbours")
 OF_ONE: Mapping[str, str] = {
     "toolchain": "toolchain or toolchains, not both",
     "baseline": "the key baseline of each toolchain",
@@ -42,16 +36,16 @@ def toolchain_references(document: Document) -> Iterator[Problem]:
     It is for the file as a whole: the other checks see what is left for one toolchain.
     """
     data = document.data
-    named = _at(sections(data, "toolchains"), "name")
-    yield from _find_duplicates(document, named)
+    named = at_key(sections(data, "toolchains"), "name")
+    yield from find_duplicates(document, named)
     for key, expected in OF_ONE.items() if named else ():
         if data.get(key) is not None:
             yield document.problem((key,), "a key of one toolchain next to toolchains", expected)
-    known = _texts(named)
+    known = texts_of(named)
     expected = listing(known) if known else "no such key: the file has no toolchains"
     for path, each in _list_limited(data):
         given = list(items(each, "toolchains", path))
-        yield from _find_duplicates(document, given)
+        yield from find_duplicates(document, given)
         for place, name in given:
             if isinstance(name, str) and name not in known:
                 yield document.problem(place, show(name), expected, closest(name, known))
@@ -69,34 +63,36 @@ def reference_problems(document: Document) -> Iterator[Problem]:
     """Yield names that occur twice, and names of things that do not exist."""
     data = document.data
     for key in ("applications", "classes", "devices", "models"):
-        yield from _find_duplicates(document, _at(sections(data, key), "name"))
-    classes = _texts(_at(sections(data, "classes"), "name")) or [ANY_CLASS.name]
-    yield from _unknown(document, _at(sections(data, "devices"), "class"), classes)
-    serials = _at(sections(data, "devices"), "serial")
-    yield from _find_duplicates(document, serials, expected="each phone once")
+        yield from find_duplicates(document, at_key(sections(data, key), "name"))
+    classes = texts_of(at_key(sections(data, "classes"), "name")) or [ANY_CLASS.name]
+    yield from find_unknown(document, at_key(sections(data, "devices"), "class"), classes)
+    serials = at_key(sections(data, "devices"), "serial")
+    yield from find_duplicates(document, serials, expected="each phone once")
     for path, model in sections(data, "models"):
         scenarios = list(sections(model, "scenarios", path))
-        yield from _find_duplicates(document, _at(scenarios, "name"))
+        yield from find_duplicates(document, at_key(scenarios, "name"))
         for scenario_path, scenario in scenarios:
             named = list(items(scenario, "classes", scenario_path))
-            yield from _find_duplicates(document, named)
-            yield from _unknown(document, named, classes)
+            yield from find_duplicates(document, named)
+            yield from find_unknown(document, named, classes)
             if scenario.get("application") is None:
                 yield from _own_arguments(document, items(scenario, "args", scenario_path))
-    yield from _budgets(document)
 
 
-def _at(entries: Iterable[tuple[KeyPath, Section]], key: str) -> list[Placed]:
+def at_key(entries: Iterable[tuple[KeyPath, Section]], key: str) -> list[Placed]:
+    """Return what sections hold at a key, and where."""
     return [((*path, key), entry.get(key)) for path, entry in entries]
 
 
-def _texts(values: Iterable[Placed]) -> list[str]:
+def texts_of(values: Iterable[Placed]) -> list[str]:
+    """Return those values that are text."""
     return [value for _, value in values if isinstance(value, str)]
 
 
-def _find_duplicates(
+def find_duplicates(
     document: Document, values: Iterable[Placed], expected: str = "each name once"
 ) -> Iterator[Problem]:
+    """Yield texts that are there a second time."""
     first: dict[str, KeyPath] = {}
     for path, value in values:
         if not isinstance(value, str):
@@ -110,9 +106,10 @@ def _find_duplicates(
         first.setdefault(value, path)
 
 
-def _unknown(
+def find_unknown(
     document: Document, values: Iterable[Placed], known: Iterable[str]
 ) -> Iterator[Problem]:
+    """Yield names of things that do not exist."""
     choices = list(dict.fromkeys(known))
     for path, value in values:
         if isinstance(value, str) and value not in choices:
@@ -126,40 +123,3 @@ def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[
             expected = OWN_ARGUMENTS.get(argument.partition("=")[0])
             if expected is not None:
                 yield document.problem(path, show(argument), expected)
-
-
-def _budgets(document: Document) -> Iterator[Problem]:
-    data = document.data
-    artifacts = list(items(data, "artifacts"))
-    yield from _find_duplicates(document, artifacts)
-    budgets = list(sections(data, "budgets"))
-    applications = application_names(document)
-    own = [engine_target(document)] if runs_engine(document) or not applications else []
-    known = _texts(artifacts) or [*own, *applications]
-    yield from _unknown(document, _at(budgets, "artifact"), known)
-    named = [((*path, "artifact"), _budget_id(budget)) for path, budget in budgets]
-    yield from _find_duplicates(document, named)
-    for path, budget in budgets:
-        if all(budget.get(key) is None for key in LIMITS):
-            yield document.problem(path, "a budget without a limit", "max, growth or neighbours")
-        if budget.get("warn") is not None and budget.get("max") is None:
-            expected = "max, the size that it warns of"
-            yield document.problem((*path, "warn"), "a warning without a limit", expected)
-        yield from _late_warning(document, path, budget)
-    yield from _unknown(document, _at(sections(data, "waivers"), "budget"), _texts(named))
-
-
-def _late_warning(document: Document, path: KeyPath, budget: Section) -> Iterator[Problem]:
-    with suppress(InputError):  # no sizes: the model reports it
-        limit_bytes = parse_bytes(budget.get("max"))
-        if parse_growth(budget.get("warn")).limit_bytes(limit_bytes) >= limit_bytes:
-            found = f"{show(budget.get('warn'))}, which is not below max"
-            yield document.problem((*path, "warn"), found, "a size below max, or a share of it")
-
-
-def _budget_id(budget: Section) -> object:
-    """Spell a budget as :attr:`megtrim.config.model.Budget.id` does."""
-    artifact, variant = budget.get("artifact"), budget.get("variant")
-    if isinstance(variant, str) and variant != Variant.REDUCED:
-        return f"{artifact}/{variant}"
-    return artifact

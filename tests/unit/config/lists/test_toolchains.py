@@ -61,7 +61,8 @@ def test_each_toolchain_has_what_is_for_it(tmp_path: Path) -> None:
     assert names(desk) == ["m/many-threads-1@any", "m/many-threads-4@any", "m/last@any"]
     assert [each.name for each in phone.devices] == ["pixel"]
     assert [(each.name, each.kind) for each in desk.devices] == [("auto", "auto")]
-    assert [each.max_bytes for each in (*phone.budgets, *desk.budgets)] == [1 << 20, 2 << 20]
+    limits = [str(each.max_size) for each in (*phone.budgets, *desk.budgets)]
+    assert limits == ["1048576 B", "2097152 B"]
     assert str(phone.keep_set) == "megtrim/keepset/phone"
 
 

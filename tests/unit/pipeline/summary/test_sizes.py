@@ -46,7 +46,7 @@ def test_without_results_there_is_nothing_to_show(tmp_path: Path) -> None:
     session = opened(tmp_path)
 
     assert artifact_sizes(session) == ()
-    assert budget_rows(session.results) == ()
+    assert budget_rows(session) == ()
     assert list(budget_checks_of(session)) == []
     assert switch_sizes(session.results) == ()
     assert baseline_text(session.results) == ""
@@ -74,7 +74,7 @@ def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
     session = opened(tmp_path, "artifacts: [load_and_run, other]\n" + BUDGETS)
     finish(session, SIZE, {}, budgets=(replace(BUDGET, status=LimitStatus.FAIL, max_bytes=200),))
 
-    [row] = budget_rows(session.results)
+    [row] = budget_rows(session)
     assert (row.status, row.size_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
     [check] = budget_checks_of(session)
     assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from megtrim.build_spec import Origin
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.options import out_option
@@ -139,9 +140,11 @@ def rebuild_baseline(**options: Any) -> int:
     text = dump_sizes(
         found.sizes,
         parts=found.parts,
+        measured=found.measured,
         made_from=found.made_from,
         source=shown,
         quick=known.quick,
+        origin=Origin(commit=base.sha if how is BaselineSource.REBUILT else found.commit),
     )
     write_atomically(folder / SIZES_FILE, text)
     write_output(open_processes().env, "how", how)
@@ -153,9 +156,11 @@ def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
     text = dump_sizes(
         found.sizes,
         parts=found.parts,
+        measured=found.measured,
         made_from=found.made_from,
         source=found.source,
         quick=quick,
+        origin=Origin(commit=found.commit),
     )
     write_atomically(folder / SIZES_FILE, text)
     write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))

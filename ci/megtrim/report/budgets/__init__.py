@@ -1,0 +1,1 @@
+"""Budgets in reports: what each limit allows, what is used, what is left."""

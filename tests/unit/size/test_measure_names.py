@@ -1,0 +1,30 @@
+"""What budgets measure, by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.config.model import Budget
+from megtrim.size.measure_names import name_budget, name_measure
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, "load_and_run"),
+        ({"variant": "plain"}, "load_and_run/plain"),
+        ({"size": "loaded"}, "load_and_run loaded"),
+        ({"section": ".text", "variant": "plain"}, "load_and_run/plain section .text"),
+        ({"component": "kernels/x86"}, "load_and_run component kernels/x86"),
+        ({"model": "resnet50"}, "load_and_run model resnet50"),
+    ],
+)
+def test_the_name_of_a_budget(keys: dict[str, str], expected: str) -> None:
+    """The kind is part of it: a component that is called like a model is still another."""
+    assert Budget.model_validate({"artifact": "load_and_run", "max": 1, **keys}).id == expected
+
+
+def test_values_of_another_type_have_a_name_too() -> None:
+    """Mistakes are looked for before the types are known to be right."""
+    assert name_measure(["loaded"], section=5) == "section 5"
+    assert name_budget("a", "reduced", name_measure(None)) == "a"

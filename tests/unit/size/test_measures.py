@@ -1,0 +1,68 @@
+"""What a file measures besides its stripped size."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from megtrim.size.breakdown import Breakdown, ByteRow, FileSizes
+from megtrim.size.byte_table import ByteTable
+from megtrim.size.measures import find_measure, list_measures
+
+SIZES = FileSizes(
+    file_bytes=100, stripped_bytes=90, memory_bytes=80, text_bytes=40, deflated_bytes=30
+)
+ROWS = Counter(
+    {
+        ByteRow(".text", "kernels/x86", "f", "a.o"): 30,
+        ByteRow(".text", "runtime", "g", "b.o"): 10,
+        ByteRow("[ELF header]", "headers", "[headers]", "[not known]"): 64,
+    }
+)
+TABLE = ByteTable(
+    least_bytes=64,
+    components={
+        "kernels": {"h": 1},
+        "kernels/x86": {"f": 2},
+        "kernels/x86/conv_bias": {"g": 4},
+        "kernels/x86_other": {"i": 8},
+    },
+)
+UNNAMED = ByteTable(least_bytes=64, components={"code": {"[smaller]": 9}, "headers": {"h": 64}})
+
+
+def test_the_measures_of_a_file() -> None:
+    """Headers are in no section; a price is there if it is known."""
+    found = Breakdown(sizes=SIZES, rows=ROWS)
+
+    assert list_measures(found) == {"loaded": 80, "deflated": 30, "section .text": 40}
+    assert list_measures(found, {"resnet50": 7})["model resnet50"] == 7
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("", 90),
+        ("loaded", 80),
+        ("section .text", 40),
+        ("section .gone", 0),
+        ("model resnet50", None),
+        ("component kernels", 15),
+        ("component kernels/x86", 6),
+        ("component operators", 0),
+    ],
+)
+def test_a_measure_is_found_by_its_name(measure: str, expected: int | None) -> None:
+    """A component has all below it, and nothing that is only called alike."""
+    measures = {"loaded": 80, "section .text": 40}
+
+    assert find_measure(measure, 90, measures, TABLE) == expected
+
+
+def test_what_was_not_measured_is_not_0_bytes() -> None:
+    """A budget of it would pass for ever."""
+    assert find_measure("section .text", 90, None, TABLE) is None
+    assert find_measure("component kernels", 90, {}, None) is None
+    assert find_measure("component kernels", 90, {}, UNNAMED) is None
+    assert find_measure("component code", 90, {}, UNNAMED) == 9
