@@ -528,8 +528,6 @@ def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.Monke
     monkeypatch.setattr(comment, "LIMIT", 2_400)
     left_out = "*Left out, because a comment is bounded: check (2), budgets, scenarios, what"
     assert left_out in render(failed)
-        failed
-    )
 
 
 def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
