@@ -61,7 +61,10 @@ def _find(asked: Asked, number: int) -> dict[str, Any]:
 
 def edit_release(asked: Asked, number: int) -> Response:
     """Change a release, or publish a draft."""
-    release = _find(asked, number)
+    release, every = _find(asked, number), asked.repository.releases.values()
+    taken = {each["tag_name"] for each in every if not each["draft"]}
+    if release["draft"] and asked.body.get("draft") is False and release["tag_name"] in taken:
+        raise Refused(422, "Validation Failed", errors=[{"code": "already_exists"}])
     release |= {key: value for key, value in asked.body.items() if key in ("draft", "body")}
     return as_json(release)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -62,11 +62,15 @@ class ReleasePublisher:
         Raises ProductFailure where the tag is at another commit or the release has other files.
         """
         self._expect_tag(wanted)
-        for each in self._list(wanted.tag):
-            if each.get("draft") is not True:
-                _expect_same(each, wanted)
-                return text_at(each, "html_url")
-            self._discard(each)
+        published, drafts = self._list(wanted.tag)
+        for each in published:
+            _expect_same(each, wanted)
+            for draft in filter(_is_ours, drafts):
+                with suppress(MegtrimError):  # no one sees it
+                    self._discard(draft)
+            return text_at(each, "html_url")
+        for draft in drafts:
+            self._discard(draft)
         made = self._make_draft(wanted)
         try:
             for name, data in sorted(wanted.assets.items()):
@@ -111,15 +115,16 @@ class ReleasePublisher:
             )
             raise ProductFailure(msg, hint="run the workflow again for the tag, or make a new tag")
 
-    def _list(self, tag: str) -> Iterator[dict[str, Any]]:
-        """Yield the releases of a tag, drafts among them; published ones first."""
+    def _list(self, tag: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the releases of a tag that are published, and its drafts."""
         every = self._api.pages(f"{self._path}/releases", most=_MOST_RELEASES)
         found = [each for each in every if each.get("tag_name") == tag]
-        return iter(sorted(found, key=lambda each: each.get("draft") is True))
+        drafts = [each for each in found if each.get("draft") is True]
+        return [each for each in found if each not in drafts], drafts
 
     def _discard(self, draft: Mapping[str, Any]) -> None:
         """Remove a draft that an earlier attempt left."""
-        if not str(draft.get("body") or "").rstrip().endswith(_MARK):
+        if not _is_ours(draft):
             msg = (
                 f"{one_line(str(draft.get('html_url')))}: a draft of this tag that is not megtrim's"
             )
@@ -154,6 +159,10 @@ def _series_of(tag: str) -> str:
     """Return what stands before a tag's version: each configuration has tags of its own."""
     found = re.match(r"(.*-|)v[0-9]", tag)
     return found[1] if found else ""
+
+
+def _is_ours(draft: Mapping[str, Any]) -> bool:
+    return str(draft.get("body") or "").rstrip().endswith(_MARK)
 
 
 def _expect_same(found: Mapping[str, Any], wanted: WantedRelease) -> None:
