@@ -125,14 +125,15 @@ WAYS = {
     "the token may not": (403, False),
     "there is none": (404, False),
 }
+
+
+def fail(method: str, path: str, status: int, *, acts: bool) -> Step:
+    """Return the fault of one kind of request."""
+    return lambda world: world.fail(method, path, status, acts=acts)
+
+
 AWAY: dict[str, tuple[Step, int, Step]] = {
-    f"{asked}: {way}": (
-        lambda world, method=method, path=path, status=status, acts=acts: world.fail(
-            method, path, status, acts=acts
-        ),
-        3,
-        World.mend,
-    )
+    f"{asked}: {way}": (fail(method, path, status, acts=acts), 3, World.mend)
     for asked, (method, path) in REQUESTS.items()
     for way, (status, acts) in WAYS.items()
 }
@@ -256,7 +257,7 @@ def test_someone_publishes_it_meanwhile(world: World) -> None:
     assert world.see()[TAG] == sorted(PUBLISHED)
 
 
-def test_a_draft_beside_the_release_is_removed(world: World) -> None:
+def test_a_draft_next_to_the_release_is_removed(world: World) -> None:
     """Another run published while this one had uploaded; one of a person stays."""
     assert world.publish().status == 0
     world.add(MARK, draft=True, files={"SHA256SUMS": b""})
