@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration.conftest import MakeProject
+from integration.consumers import build_c_consumer_for_arm64
+from integration.sample_builds import run
 from megtrim.midout.keepset_folder import read_folder
+from megtrim.process import CompletedCommand
 from support.megtrim_cli import ROOT, Project
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]
@@ -28,6 +32,9 @@ target_link_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,LINK_OPTIONS>
 """
 PRINTED = ["{model}", "data={input:data}"]
 WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
+
+TRAPPED = 133
+"""What qemu ends with for an emulated trap."""
 
 MakeTeam = Callable[[str], Project]
 
@@ -154,3 +161,36 @@ def test_a_shared_object_travels_to_a_phone(team: MakeTeam) -> None:
     ended = project.run("verify")
 
     assert ended.rc == 0, ended.stderr
+
+
+def test_a_program_in_c_loads_the_shared_object(team: MakeTeam, tmp_path: Path) -> None:
+    """For arm64, from an export, by its CMake package; with the outputs of the whole engine.
+
+    What no scenario ran is gone: with two threads it traps.
+    """
+    project = team("used-by-c")
+    ended = project.run("export", str(tmp_path / "trimmed"))
+    assert ended.rc == 0, ended.stderr
+    program = build_c_consumer_for_arm64(tmp_path / "trimmed", tmp_path / "consumer")
+    library = tmp_path / "trimmed/lib/libsample_engine.so"
+    trimmed = library.stat().st_size
+    first = run_on_arm64(program, project)
+    untraced = run_on_arm64(program, project, "threads=2")
+    shutil.copy(project.file("build/plain", "bin/libsample_engine.so"), library)
+    second = run_on_arm64(program, project)
+
+    assert first.ok, first.stderr
+    assert first.stdout.startswith("softmax29: ")
+    assert first.stdout == second.stdout
+    assert (untraced.rc, untraced.stdout) == (TRAPPED, "")
+    assert trimmed < 0.6 * library.stat().st_size
+
+
+def run_on_arm64(program: Path, project: Project, *more: str) -> CompletedCommand:
+    """Run a consumer on the team's model under qemu, with Debian's arm64 libraries."""
+    models = project.folder / "engine/models"
+    return run(
+        *("qemu-aarch64-static", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", str(program)),
+        *(str(models / "tiny-mobile.sample"), f"data={models / 'tiny-mobile.data.npy'}"),
+        *more,
+    )

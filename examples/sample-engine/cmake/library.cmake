@@ -3,7 +3,9 @@
 set(library_sources ${sources})
 list(FILTER library_sources EXCLUDE REGEX "src/load_and_run/(main|options|outputs|session).cpp")
 
-add_library(sample_engine_objects OBJECT EXCLUDE_FROM_ALL ${library_sources} src/library/model.cpp)
+add_library(sample_engine_objects OBJECT EXCLUDE_FROM_ALL ${library_sources}
+                                                           src/library/model.cpp
+                                                           src/library/model_c.cpp)
 set_target_properties(
   sample_engine_objects PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
 foreach(what INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS)
