@@ -18,6 +18,7 @@ _SIZE = r"\d[\d,]*(?:\.\d+)? (?:B|KiB|MiB)\b"
 _REPLACED = (
     # Which symbols change, and whether a file grows at all, depends on the compiler.
     (r"\\\n(?:By component|Causes?): [^\n]*?(?=\\?\n)", ""),
+    (r"\n### Why sizes changed\n\n(?:- [^\n]*\n)+", ""),
     (r"(?s)\n<details><summary>What changed in .*?</details>\n", ""),
     (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
     (r"actions/runs/\d+", "actions/runs/RUN"),

@@ -9,6 +9,7 @@ import hashlib
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,22 @@ from act import golden, stranger
 from act.driver.forge import BAIT, HOSTILE_BRANCH
 from act.driver.runner import Run
 from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
+from megtrim.config.units import format_growth
 from support.megtrim_cli import SAMPLE
 
 PROPOSAL = "megtrim/keepset"
 PROPOSAL_ON_BRANCH = "megtrim/keepset-columns"
 REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")
+
+
+def explain(cause: str, chapter: Chapter, budget: dict[str, Any]) -> str:
+    """Return the comment's line about the only cause, which has all of the growth."""
+    growth = format_growth(budget["growth_bytes"])
+    assert f"\\\nCause: {cause} {growth}. Unchanged: " in chapter.body
+    _, _, section = chapter.body.partition("### Why sizes changed\n\n")
+    line = section.partition("\n")[0]
+    assert line.startswith(f"- **{cause}** {growth}: ")
+    return line
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +66,19 @@ def over(world: World, untouched: Chapter) -> Chapter:
     """A pull request that costs more than is allowed."""
     files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(65536)}
     return world.run_pull(world.propose("table", files))
+
+
+@pytest.fixture(scope="module")
+def flagged(world: World, over: Chapter) -> Chapter:
+    """A pull request that builds with log lines, exceptions and type information."""
+    config = f"{stranger.CONFIG}trim: {{minimum_size: false}}\n"
+    return world.run_pull(world.propose("errors", {"megtrim.yaml": config}))
+
+
+@pytest.fixture(scope="module")
+def modelled(world: World, flagged: Chapter) -> Chapter:
+    """A pull request that adds a model, with its part of the keep set."""
+    return world.run_pull(world.propose("another-model", stranger.another_model()))
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +180,9 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
     assert 4096 <= budget["growth_bytes"] <= 8192
     assert not Path(world.forge.act.home["HOME"], BAIT).exists()
     assert BAIT not in within.body + within.run.jobs["verdict"].summary
+    verdict = content(within.run, "megtrim-report", "verdict.json")
+    assert [each["cause"] for each in verdict["notes"]] == ["source"]
+    assert "src/load\\_and\\_run/main.cpp differs" in explain("source", within, budget)
 
 
 def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:
@@ -170,6 +198,25 @@ def test_growth_over_budget_fails(over: Chapter) -> None:
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert over.run.rc == 1
     golden.check("over", over.body)
+    (budget,) = content(over.run, "megtrim-report", "verdict.json")["budgets"]
+    assert "What to do: look at What changed" in explain("source", over, budget)
+
+
+def test_a_flag_is_the_cause_of_what_it_adds(flagged: Chapter) -> None:
+    """It is too much, and the comment names the setting as it was and as it is."""
+    assert flagged.run.rc == 1
+    (budget,) = content(flagged.run, "megtrim-report", "verdict.json")["budgets"]
+    said = explain("flags", flagged, budget)
+    assert "trim.minimum\\_size: not set → False. What to do: if it was not meant" in said
+
+
+def test_a_model_is_the_cause_of_what_it_needs(modelled: Chapter) -> None:
+    """It fits, and the comment names what is kept for it alone."""
+    assert modelled.run.rc == 0
+    (budget,) = content(modelled.run, "megtrim-report", "verdict.json")["budgets"]
+    said = explain("models", modelled, budget)
+    assert "tiny-quant/default@<!-- -->desk is new; kept and was not: " in said
+    assert "What to do: if one of them should not ship" in said
 
 
 def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:

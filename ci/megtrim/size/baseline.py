@@ -188,9 +188,10 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             for variant, measures in variants.items()
         },
         quick=found.quick,
-        commit=found.commit,
         # Outside of a repository, configurations of other projects have the same name.
         config=found.config if found.commit else "",
+        commit=found.commit,
+        committed_at=found.committed_at,
     )
 
 

@@ -67,7 +67,8 @@ class Baseline:
     config: str = ""
     """Path of their configuration in the repository; empty if that is not known."""
     commit: str = ""
-    """Of what these sizes are; empty if that is not known."""
+    committed_at: str = ""
+    """What they are of, and its time in UTC; empty if that is not known."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
         """Return by how many bytes a file grew; None if the baseline does not list it."""

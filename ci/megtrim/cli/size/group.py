@@ -27,6 +27,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.ratchet:ratchet",
             "Show the lower limits that the last verdict proposes, or set them.",
         ),
+        "history": Member(
+            "megtrim.cli.size.history:history",
+            "Show how sizes changed over the commits whose sizes were kept.",
+        ),
     },
     epilog="""\b
 Examples:
@@ -36,6 +40,7 @@ Examples:
   megtrim size diff before/load_and_run after/load_and_run
   megtrim size causes --base ../base
   megtrim size ratchet --write
+  megtrim size history runs
 """,
 )
 def size() -> None:
