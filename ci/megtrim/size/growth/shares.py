@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from megtrim.size.byte_change import ByteChange
+from megtrim.size.components import OTHER
 from megtrim.size.growth.causes import Cause
 
 _BUILT_IN_ADVANCE = re.compile(r"C\+\+ library|C library|toolchain")
@@ -118,6 +119,8 @@ def _is_ruled_out(cause: Cause, change: ByteChange, evidence: GrowthEvidence) ->
     if cause is Cause.SOURCE:
         return as_it_was and (theirs or not _may_be_of_source(change, evidence))
     if cause is Cause.DEPENDENCIES and not evidence.headers_of_dependencies:
+        if change.component == OTHER:
+            return False  # a third party may have any names
         return not theirs or change.component.removeprefix(_DEPENDENCY) not in evidence.dependencies
     return False
 

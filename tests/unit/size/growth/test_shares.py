@@ -86,6 +86,7 @@ def test_functions_that_are_kept_are_linked_as_they_are() -> None:
         ("dependencies/cpuinfo", False, (DEPENDENCIES,)),
         ("operators", False, (SOURCE,)),
         ("operators", True, (SOURCE, DEPENDENCIES)),
+        ("other", False, (SOURCE, DEPENDENCIES)),
     ],
 )
 def test_a_third_party_has_its_own_code(
