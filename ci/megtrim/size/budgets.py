@@ -297,6 +297,8 @@ def _result(
             else _skip_growth(baseline, budget)
         )
     needed = any(limit.acknowledged for limit in limits)
+    status = _combine_statuses(limits)
+    won = None if status is LimitStatus.FAIL else propose_limit(budget, size_bytes, growth_bytes)
     return BudgetResult(
         budget=budget.id,
         artifact=budget.artifact,
@@ -315,8 +317,8 @@ def _result(
         acknowledged_bytes=leave.acknowledged.growth_bytes if needed else 0,
         acknowledged=leave.acknowledged.describe() if needed else "",
         acknowledgeable=leave.acknowledged.allowed,
-        ratchet_bytes=propose_limit(budget, size_bytes, growth_bytes),
-        status=_combine_statuses(limits),
+        ratchet_bytes=won,
+        status=status,
         limits=tuple(limits),
     )
 

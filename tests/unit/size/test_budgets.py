@@ -418,3 +418,11 @@ def test_soft_limits_warn_and_never_fail() -> None:
     )
     assert warn_early([grow(one, 17 * 1024, acknowledged())]) == warn_early([result])[:1]
     assert grow(budget(warn="1 KiB"), 0, acknowledged()).status is LimitStatus.SKIPPED
+
+
+def test_a_lower_limit_is_proposed_for_what_shrank() -> None:
+    """Of a budget that is kept; one that failed has other worries."""
+    one = budget(max="2 MiB", growth="1 KiB", ratchet="16 KiB")
+
+    assert grow(one, -4096, acknowledged()).ratchet_bytes == MIB + 12 * 1024
+    assert grow(one, 4096, acknowledged()).ratchet_bytes is None
