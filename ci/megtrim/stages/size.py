@@ -8,7 +8,11 @@ from megtrim.build_spec import Variant
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import InputError
-from megtrim.pipeline.building.build_inputs import gather_evidence, read_build_inputs
+from megtrim.pipeline.building.build_inputs import (
+    gather_evidence,
+    name_build_inputs,
+    read_build_inputs,
+)
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.pipeline.results import ArtifactSize, SizeResult
@@ -48,7 +52,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
-    named["made from"] = " ".join(read_build_inputs(shipped, session).digests().values())
+    named["made from"] = name_build_inputs(shipped, session)
     if session.request.quick:
         named["quick"] = str(session.request.quick)
     named["origin"] = dump(session.request.origin)

@@ -40,10 +40,24 @@ def read_build_inputs(shipped: StageFolder, session: Session) -> BuildInputs:
 
     A list of functions also names the link that it is of, so the functions stand in its place.
     """
+    kept = _keep_set_folder(session)
+    return _gather(shipped, session, read_keep_set(kept.file(KEEP_SET_FILE)) if kept else None)
+
+
+def name_build_inputs(shipped: StageFolder, session: Session) -> str:
+    """Return what is another text if any of them is another; a keep set is its file's digest."""
+    kept = _keep_set_folder(session)
+    keep_set = kept.files[KEEP_SET_FILE] if kept else ""
+    return " ".join((keep_set, *_gather(shipped, session, None).digests().values()))
+
+
+def _keep_set_folder(session: Session) -> StageFolder | None:
+    return session.results.done.get(keep_task(session.request.config))
+
+
+def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> BuildInputs:
     files = _group_files(session.services.engine.checkout)
     inputs = {label: value for label, value in shipped.inputs.items() if label != KEEP_SET}
-    kept = session.results.done.get(keep_task(session.request.config))
-    keep = read_keep_set(kept.file(KEEP_SET_FILE)) if kept else None
     version = f"{session.request.origin.megtrim} {code_digest()[:12]}".strip()
     return BuildInputs(
         values={
