@@ -32,7 +32,7 @@ from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
 from megtrim.config.workflow_templates import CALLED
 from megtrim.perf.experiments.listing import render_reference
-from megtrim.plan.graph import Stage, tasks
+from megtrim.plan.graph import Stage, on_demand, tasks
 from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -141,13 +141,17 @@ def _index() -> str:
     )
 
 
+_ASIDE = (Stage.PERF, Stage.REFERENCES)
+"""Stages that no trim runs by itself."""
+
+
 def _pipeline() -> Iterator[str]:
     """Yield a flowchart: each stage, and an arrow from each whose result it reads directly.
 
     What a stage reads of one that another of them has read already has no arrow of its own. A
     dotted one leads back: what a later stage found is used for one more build.
     """
-    reads = {stage: reads for stage, reads in _stage_reads().items() if stage is not Stage.PERF}
+    reads = {stage: reads for stage, reads in _stage_reads().items() if stage not in _ASIDE}
     order = list(Stage)
     behind: dict[Stage, set[Stage]] = {}
     for stage, read in reads.items():
@@ -177,7 +181,7 @@ def _stage_reads() -> dict[Stage, list[Stage]]:
     config = load_config(_CHAIN).config
     measuring = config.trim.model_copy(update={"measure": (Switch.RTTI,)})
     config = config.model_copy(update={"trim": measuring})
-    every = tasks(config, neighbours=True)
+    every = (*tasks(config, neighbours=True), *on_demand(config))
     found = {}
     for stage in Stage:
         own = (task for task in every if task.stage is stage)

@@ -43,6 +43,8 @@ class Link(StrEnum):
     """Without the functions that never ran."""
     NAMED = "named"
     """Names the function that a trap replaced."""
+    REFERENCED = "referenced"
+    """Holds the relocations that the linker applied, which show what refers to what."""
 
 
 class StubForm(StrEnum):

@@ -192,3 +192,39 @@ def test_dump_and_parse_of_the_whole_keep_set(trimmed: Project) -> None:
     """Equal values give equal bytes: the file is stable under its own reader."""
     text = _keep_set(trimmed).read_text(encoding="utf-8")
     assert dump_keep_set(read_keep_set(_keep_set(trimmed))) == text
+
+
+def _ask(project: Project, *words: str) -> Any:
+    verb, *rest = words
+    ended = project.run(f"size {verb}", *rest, "--json")
+    assert ended.rc == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_a_trimmed_program_says_why_it_has_a_function(trimmed: Project) -> None:
+    """The scenario that ran it, the chain from the entry point, and what would go."""
+    found = _ask(trimmed, "why", "sample::read_model")
+
+    assert found["kept_by"] == [{"rule": "ran in a scenario", "by": [SCENARIO], "functions": 1}]
+    assert (found["chain"][0], found["root"]) == ("_start", "the entry point")
+    assert found["chain"][-1].startswith("sample::read_model(")
+    assert found["retained_bytes"] >= found["size_bytes"] > 0
+
+
+def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
+    """The answer would be of another program."""
+    ended = trimmed.run("size why", "main", "--out", str(trimmed.folder / "elsewhere"))
+
+    assert ended.rc == 2
+    assert "is not up to date" in ended.stderr
+
+
+def test_what_was_left_out_has_its_bytes(trimmed: Project) -> None:
+    """The rows are what went with the functions, and some of them are nearly free to keep."""
+    rows = _ask(trimmed, "left-out", "--by", "symbol")["left_out"]
+    found = _ask(trimmed, "left-out", "--within", "2KiB")["additions"]
+
+    assert all(each["base_bytes"] - each["kept_bytes"] == each["left_out_bytes"] for each in rows)
+    assert sum(each["left_out_bytes"] for each in rows) > 4096
+    assert 0 < sum(each["size_bytes"] for each in found) <= 2048
+    assert all(each["callers"] for each in found)

@@ -38,6 +38,18 @@ _CLONE = re.compile(
     r" \[clone [^]]*\]|\.llvm\.[0-9]+|\.(?:constprop|isra|part|cold|lto_priv)\b[.0-9]*|\.[0-9]+$"
 )
 """What compilers add to the names of copies and parts of functions, and to equal names."""
+WORD = re.compile(r"[A-Za-z_]\w*")
+_ABBREVIATED = (
+    "std allocator string wstring istream ostream iostream char_traits basic_string "
+    "basic_istream basic_ostream basic_iostream anonymous namespace operator lambda "
+    "unnamed type enable_if void bool char signed unsigned short int long float double "
+    "half const volatile auto restrict decltype true false nullptr_t new delete co_await "
+    "char8_t char16_t char32_t wchar_t __int128 __float128 decimal32 virtual thunk "
+    "covariant vtable for typeinfo name guard variable reference temporary clone default "
+    "arg parm fp "
+)
+NOT_SPELLED_OUT = frozenset(_ABBREVIATED.split())
+"""Words of readable names that linkage names abbreviate; all others are in both."""
 _MAX_BRIEF = 80
 _MAX_READABLE = 1 << 20
 """Largest length of a name when its back references are expanded."""
@@ -128,9 +140,27 @@ def without_arguments(text: str) -> Iterator[str]:
             depth -= 1
 
 
+def iter_spellings(name: str) -> Iterator[str]:
+    """Yield the linkage name, and the readable name with arguments and without."""
+    yield name
+    text = readable(name)
+    yield text
+    yield from without_arguments(text)
+
+
+def find_literal_word(text: str) -> str:
+    """Return the longest word of a readable name that its linkage name has, too; empty: none."""
+    words = (word for word in WORD.findall(text) if word not in NOT_SPELLED_OUT)
+    return max(words, key=len, default="")
+
+
 def brief(name: str) -> str:
     """Return the readable name for lists; if it is long, without the content of its brackets."""
-    text = readable(name)
+    return shorten(readable(name))
+
+
+def shorten(text: str) -> str:
+    """Return a readable name for lists; if it is long, without the content of its brackets."""
     if len(text) > _MAX_BRIEF:
         text = _fold(text)
     return text if len(text) <= _MAX_BRIEF else f"{text[: _MAX_BRIEF - 1]}…"

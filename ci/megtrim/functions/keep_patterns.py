@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import translate
 
-from megtrim.elf.symbol_names import identifiers, readable, without_arguments
+from megtrim.elf.symbol_names import (
+    NOT_SPELLED_OUT,
+    WORD,
+    find_literal_word,
+    identifiers,
+    iter_spellings,
+)
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly
@@ -47,17 +53,7 @@ _UNWINDING = (
 """Functions that a thrown exception needs, and that are reached by tables, not by direct calls."""
 _NEAR = 3
 _HINT = "name functions as in the source, my::log::*, or a folder of objects: src/log/"
-_WORD = re.compile(r"[A-Za-z_]\w*")
 _SET = re.compile(r"\[[^]]*\]")
-_NOT_SPELLED_OUT = """
-std allocator string wstring istream ostream iostream char_traits basic_string basic_istream
-basic_ostream basic_iostream anonymous namespace operator lambda unnamed type enable_if void bool
-char signed unsigned short int long float double half const volatile auto restrict decltype true
-false nullptr_t new delete co_await char8_t char16_t char32_t wchar_t __int128 __float128
-decimal32 virtual thunk covariant vtable for typeinfo name guard variable reference temporary
-clone default arg parm fp
-"""
-"""Words of readable names that linkage names abbreviate; all others are in both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +143,8 @@ class _Search:
 
     def _match_names(self, text: str) -> frozenset[str]:
         match = re.compile(translate(text)).match
-        words = _WORD.findall(_SET.sub(" ", text))
-        spelled_out = [word for word in words if word not in _NOT_SPELLED_OUT]
-        names = self._with(max(spelled_out, key=len, default=""))
-        return frozenset(name for name in names if any(map(match, _spellings(name))))
+        names = self._with(find_literal_word(_SET.sub(" ", text)))
+        return frozenset(name for name in names if any(map(match, iter_spellings(name))))
 
     def _with(self, word: str) -> Iterator[str]:
         """Yield each name that contains ``word``."""
@@ -174,17 +168,9 @@ class _Search:
             known, words = {f"{folder}/" for folder in folders if folder}, {text}
         else:
             known = {*identifiers(self._lines.split())}
-            words = {*_WORD.findall(text)} - known - {*_NOT_SPELLED_OUT.split()}
+            words = {*WORD.findall(text)} - known - NOT_SPELLED_OUT
         close = (get_close_matches(word, sorted(known), _NEAR) for word in sorted(words))
         return dict.fromkeys(name for names in close for name in names)
-
-
-def _spellings(name: str) -> Iterator[str]:
-    """Yield the linkage name, and the readable name with arguments and without."""
-    yield name
-    text = readable(name)
-    yield text
-    yield from without_arguments(text)
 
 
 def _place(file: str) -> str:

@@ -295,3 +295,10 @@ class VerdictResult(StageResult):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportResult(StageResult):
     """Of the stage `report`. Its files say everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencesResult(StageResult):
+    """Of the stage `references`: programs linked with their relocations, and their maps."""
+
+    programs: tuple[str, ...]

@@ -33,6 +33,8 @@ class Stage(StrEnum):
     PERF = "perf"
     VERDICT = "verdict"
     REPORT = "report"
+    REFERENCES = "references"
+    """Made when something asks what refers to what."""
 
     @property
     def verb(self) -> str:
@@ -41,6 +43,8 @@ class Stage(StrEnum):
             return f"{Stage.VERIFY} --neighbours"
         if self is Stage.PERF:
             return f"{self} run"
+        if self is Stage.REFERENCES:
+            return f"{Stage.SIZE} why"
         own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
         return self.value if self in own else f"stage {self}"
 
@@ -83,6 +87,10 @@ SIZE = f"{Stage.SIZE}/artifacts"
 SWITCHES = f"{Stage.SWITCHES}/table"
 VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
+SHIPPED_REFERENCES = f"{Stage.REFERENCES}/shipped"
+"""The program that ships, linked with its relocations."""
+BASE_REFERENCES = f"{Stage.REFERENCES}/base"
+"""What it was trimmed from, linked likewise."""
 
 
 def verb_of(task: str) -> str:
@@ -214,10 +222,15 @@ def _list_size_needs(config: Config, builds: tuple[str, ...]) -> tuple[str, ...]
 
 def on_demand(config: Config) -> tuple[Task, ...]:
     """Return the tasks that run only if their result is requested."""
-    if not trims_functions(config):
-        return ()
     linked = next(task for task in tasks(config) if task.id == REDUCED)
-    return (replace(linked, name=task_name(NAMED)),)
+    named = (replace(linked, name=task_name(NAMED)),) if trims_functions(config) else ()
+    before = LINKED if trims_functions(config) else PLAIN
+    needs = (*linked.needs, before, REDUCED)
+    links = (SHIPPED_REFERENCES, BASE_REFERENCES)
+    return (
+        *named,
+        *(Task(stage=Stage.REFERENCES, name=task_name(each), needs=needs) for each in links),
+    )
 
 
 def switch_task(build: SwitchBuild, config: Config) -> str:

@@ -40,6 +40,7 @@ from megtrim.stages import (
     perf,
     profile,
     reduce,
+    references,
     report,
     size,
     switches,
@@ -61,6 +62,7 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.PERF: perf,
     Stage.VERDICT: verdict,
     Stage.REPORT: report,
+    Stage.REFERENCES: references,
 }
 
 

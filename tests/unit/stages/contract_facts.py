@@ -117,7 +117,7 @@ CONFIG: tuple[Fact, ...] = (
     key(
         "trim.level",
         "function",
-        "reduce/reduced verify/* neighbours/* size/artifacts switches/table",
+        "reduce/reduced verify/* neighbours/* size/artifacts switches/table references/base",
         ("region",),
     ),
     key(
@@ -602,7 +602,10 @@ def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
         return world.found("functions/linked", links={**links, program: "another"})
 
     return having(
-        f"link of {program}", f"functions/keepset {LINKS} {rest}" + VERDICT, change, where
+        f"link of {program}",
+        f"functions/keepset references/base {LINKS} {rest}" + VERDICT,
+        change,
+        where,
     )
 
 

@@ -107,5 +107,8 @@ LEFT: tuple[Left, ...] = (
         rest=f"{LINKS} verify/* neighbours/* size/artifacts",
     ),
     Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
+    Left(task="reduce/reduced", file="*", rest="references/shipped"),
+    Left(task="build/plain", file="*", rest="references/base", where=(*REGION, "times")),
+    Left(task="functions/linked", file="*", rest="references/base"),
     Left(task="verdict/verdict", file="verdict.json", rest="report/report"),
 )

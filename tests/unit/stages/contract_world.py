@@ -173,7 +173,9 @@ class World:
             if self.name == "times"
             else tasks(config, committed=now.request.committed, neighbours=now.request.neighbours)
         )
-        object.__setattr__(self, "tasks", (*planned, *on_demand(config)))
+        ids = {task.id for task in planned}
+        more = (task for task in on_demand(config) if ids.issuperset(task.needs))
+        object.__setattr__(self, "tasks", (*planned, *more))
 
     def having(self, **changes: Any) -> World:
         """Return the same world with other fields of the session, its tasks done as before."""
@@ -406,6 +408,7 @@ _FILES: Mapping[Stage, Any] = {
     Stage.SWITCHES: lambda task: () if task.name == "table" else _BIN,
     Stage.VERDICT: ("verdict.json",),
     Stage.REPORT: ("junit.xml",),
+    Stage.REFERENCES: ("links/referenced/load_and_run",),
 }
 
 

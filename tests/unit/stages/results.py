@@ -26,6 +26,7 @@ from megtrim.pipeline.results import (
     RebuildRecord,
     RecordResult,
     ReduceResult,
+    ReferencesResult,
     ReportResult,
     SearchResult,
     SizeResult,
@@ -118,6 +119,7 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             build=BUILD, functions={"load_and_run": FunctionCount(held=1_900, dropped=1_300)}
         ),
         SymbolizingLinkResult(),
+        ReferencesResult(programs=("load_and_run",)),
         UnfoldedLinksResult(
             links={name: f"link of {name}" for name in ("load_and_run", "classify")}
         ),

@@ -31,6 +31,14 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.history:history",
             "Show how sizes changed over the commits whose sizes were kept.",
         ),
+        "why": Member(
+            "megtrim.cli.size.why:why",
+            "Show why THING is in the trimmed program, and what would go with it.",
+        ),
+        "left-out": Member(
+            "megtrim.cli.size.left_out:left_out",
+            "Show what the trim left out, and what a few bytes more would buy back.",
+        ),
     },
     epilog="""\b
 Examples:
@@ -46,6 +54,7 @@ Examples:
 def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
-    The verbs show what the bytes of any file are, and lower limits for what shrank; they take none
-    of the options, which are those of a call without a verb.
+    `show` and `diff` show what the bytes of any file are, and `ratchet` lower limits for what
+    shrank; they take none of the options, which are those of a call without a verb. `why` and
+    `left-out` ask a finished trim.
     """

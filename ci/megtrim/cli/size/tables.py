@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 
 _MOST_BYTES = 4 * 1024**3
 _EXPECTED = "a program, shared library, object or static archive"
-_NUMBERS = frozenset({"bytes", "share", "A", "B", "change"})
+_NUMBERS = frozenset({"bytes", "share", "A", "B", "change", "left out", "kept"})
 """Heads of columns with numbers."""
 _SIZES = (
     ("file", "file_bytes"),

@@ -1,0 +1,55 @@
+"""A finished trim, as the verbs of ``megtrim size`` ask it what refers to what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from megtrim.cli.session.setup import Options, open_session
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.pipeline import references
+from megtrim.pipeline.results import ReferencesResult
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import REDUCED, tasks, with_dependencies
+from megtrim.plan.staleness import TaskState
+from megtrim.size.references.linked_file import LinkedFile
+from megtrim.stages import runner
+
+_HINT = "trim first: its results are what is asked about"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimResults:
+    """A trim whose results are up to date."""
+
+    session: Session
+
+    def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
+        """Return a program's name and its graph, of the links of a task.
+
+        They are made now if they are not there yet. ``program``: None for the first. Raises
+        InputError for a program that is not one of them.
+        """
+        made = self.session.results.obtain(task_id)
+        if made is None:
+            raise self.session.results.failed.get(task_id) or InfrastructureFailure(
+                f"{task_id} could not be made", hint="the messages above say why"
+            )
+        names = made.result_as(ReferencesResult).programs
+        chosen = program or next(iter(names), "")
+        if chosen not in names:
+            msg = f"--program: found {chosen!r}, expected one of {', '.join(names)}"
+            raise InputError(msg)
+        self.session.services.console.note(f"reading what refers to what in {chosen}")
+        return chosen, references.read_program(chosen, made)
+
+
+def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
+    """Open the results of a trim. Raises InputError where they are not up to date."""
+    session = open_session(options)
+    every = tasks(session.request.config, committed=session.request.committed)
+    for step in runner.plan(with_dependencies(needs, every), session):
+        if step.state is not TaskState.DONE:
+            msg = f"{options.out}: {step.task} is not up to date: {step.why}"
+            raise InputError(msg, hint=_HINT, command=("trim",))
+    return TrimResults(session=runner.able(session))

@@ -1,0 +1,254 @@
+"""``megtrim size why``: why something is in a program, and what would go with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.echo import show
+from megtrim.cli.session.setup import Options, committed_option, common, quick_option
+from megtrim.cli.size.tables import FILE, top_option
+from megtrim.cli.size.trim_results import TrimResults, open_trim
+from megtrim.elf.symbol_names import iter_spellings, shorten
+from megtrim.elf.symbol_table import read_linked
+from megtrim.errors import EXIT_PASS, InputError
+from megtrim.functions.link_map import read_map
+from megtrim.pipeline import references
+from megtrim.pipeline.filenames import DROPPED_FILE
+from megtrim.plan.graph import REDUCED, SHIPPED_REFERENCES, trims_functions
+from megtrim.report.formatting import align_columns, group_digits
+from megtrim.report.text import one_line
+from megtrim.size.references import search
+from megtrim.size.references.explanation import Explanation, explain
+from megtrim.size.references.graph import ReferenceGraph
+from megtrim.size.references.linked_file import LinkedFile, read_graph
+from megtrim.size.references.search import Match
+
+_GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
+
+_MOST_RULES = 50
+"""Functions of a match whose rules are looked up."""
+
+
+@click.command(
+    "why",
+    epilog="""\b
+Examples:
+  megtrim size why mgb::opr::Convolution::make
+  megtrim size why kernels/fallback            a component
+  megtrim size why libmegdnn.a                 an archive
+  megtrim size why .rodata --top 30            a section
+  megtrim size why main --file build/load_and_run --map build/load_and_run.map
+""",
+)
+@common
+@committed_option
+@quick_option
+@top_option
+@click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
+@click.option("--file", type=FILE, help="Look in this file, whatever made it; no configuration.")
+@click.option("--map", "link_map", type=FILE, help="The linker's map of that file.")
+@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
+@click.argument("thing")
+def why(
+    thing: str,
+    top: int,
+    program: str | None,
+    file: Path | None,
+    link_map: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Show why THING is in the trimmed program, what it costs, and what would go with it.
+
+    THING is a function or variable, by its linkage name or as in the source; all overloads or
+    instances of a template are one. Or it is a component, an object or archive, or a section. The
+    shortest chain of references leads to it from what always stays; where functions are trimmed,
+    the rule that keeps it is shown, too.
+
+    The trimmed program is linked once more for it, which takes seconds. A file of your own
+    is best linked with `-Wl,--emit-relocs`.
+    """
+    trim = None
+    if file is not None:
+        origins = read_map(link_map) if link_map else None
+        name, found = str(file), read_graph(read_linked(file), origins, source=str(file))
+    else:
+        trim = open_trim(Options(**options))
+        name, found = trim.read(SHIPPED_REFERENCES, program)
+    matches = search.find_matches(thing, found.graph)
+    if not matches:
+        raise _make_error(thing, name, trim)
+    if len(matches) > 1:
+        facts = _list_matches(thing, matches, found.graph)
+    else:
+        facts = _explain(name, matches[0], found, trim)
+    show(json.dumps({"version": 1} | facts, indent=1) if as_json else _draw(facts, top))
+    return EXIT_PASS
+
+
+def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
+    """Return what is wrong with a name that the program does not have."""
+    reduced = trim.session.results.done[REDUCED] if trim else None
+    listed = DROPPED_FILE.format(target=name)
+    dropped: Sequence[str] = ()
+    if reduced is not None and listed in reduced.files:
+        dropped = reduced.file(listed).read_text(encoding="utf-8").split()
+    if any(thing in iter_spellings(each) for each in dropped):
+        msg = f"{thing} was left out of {name}: no scenario runs it"
+        return InputError(msg, hint=f"megtrim size left-out --match '{thing}' shows its bytes")
+    msg = f"{name} has nothing that is called {thing!r}"
+    return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
+
+
+def _list_matches(thing: str, matches: Sequence[Match], graph: ReferenceGraph) -> dict[str, Any]:
+    rows = [
+        {"name": each.label, "size_bytes": int(graph.sizes[list(each.parts)].sum())}
+        for each in matches
+    ]
+    return {"asked": thing, "matches": rows}
+
+
+def _explain(
+    name: str, match: Match, found: LinkedFile, trim: TrimResults | None
+) -> dict[str, Any]:
+    graph = found.graph
+    why_there = explain(match.parts, graph)
+    largest = max(match.parts, key=lambda number: (int(graph.sizes[number]), -number))
+    facts: dict[str, Any] = {
+        "program": name,
+        "kind": match.kind.value,
+        "name": match.label,
+        "size_bytes": why_there.size_bytes,
+        "parts": [_describe(number, graph) for number in _by_size(match.parts, graph)],
+        "kept_by": _find_rule(name, match, found, trim),
+        "chain": [search.describe(graph.parts[each]) for each in why_there.chain],
+        "chain_to": search.describe(graph.parts[largest]),
+        "root": why_there.root,
+        "referrers": [_describe(each, graph) for each in why_there.referrers],
+        "retained_bytes": why_there.retained_bytes,
+        "retained": _list_retained(why_there, graph),
+        "exact": found.exact,
+    }
+    return facts
+
+
+def _by_size(parts: Sequence[int], graph: ReferenceGraph) -> list[int]:
+    return sorted(parts, key=lambda number: (-int(graph.sizes[number]), number))
+
+
+def _list_retained(why_there: Explanation, graph: ReferenceGraph) -> list[dict[str, Any]]:
+    return [_describe(each, graph) for each in why_there.retained]
+
+
+def _describe(number: int, graph: ReferenceGraph) -> dict[str, Any]:
+    part = graph.parts[number]
+    return {
+        "name": search.describe(part),
+        "linkage_names": list(part.names),
+        "size_bytes": part.size_bytes,
+        "section": part.section,
+        "component": search.find_component_of(part),
+        "source": part.source,
+    }
+
+
+def _find_rule(
+    name: str, match: Match, found: LinkedFile, trim: TrimResults | None
+) -> list[dict[str, Any]]:
+    """Return the rules that keep functions of a match, and how many functions each keeps."""
+    if trim is None or not trims_functions(trim.session.request.config):
+        return []
+    kept = references.read_kept_functions(name, trim.session)
+    rules: dict[tuple[str, tuple[str, ...]], int] = {}
+    for number in match.parts[:_MOST_RULES]:
+        reasons = map(kept.find_reason, found.graph.parts[number].names)
+        reason = next((each for each in reasons if each is not None), None)
+        if reason is not None:
+            key = (reason.rule.value, reason.by)
+            rules[key] = rules.get(key, 0) + 1
+    return [
+        {"rule": rule, "by": list(by), "functions": count}
+        for (rule, by), count in sorted(rules.items(), key=lambda each: (-each[1], each[0]))
+    ]
+
+
+def _draw(facts: dict[str, Any], top: int) -> str:
+    return "\n".join(map(_make_line, _lines(facts, top)))
+
+
+def _make_line(line: str) -> str:
+    """Return a line as a terminal can show it, with its indentation."""
+    text = line.lstrip(" ")
+    return " " * (len(line) - len(text)) + one_line(text)
+
+
+def _lines(facts: dict[str, Any], top: int) -> Iterator[str]:
+    if "matches" in facts:
+        rows = facts["matches"]
+        yield f"{len(rows)} names contain {facts['asked']!r}; ask for one of them by its whole name"
+        yield from _table(rows, top)
+        return
+    parts = facts["parts"]
+    yield facts["name"]
+    if len(parts) == 1:
+        part = parts[0]
+        places = [part["section"], part["component"], part["source"]]
+        yield f"  {_bytes(facts['size_bytes'])}: {', '.join(filter(None, places))}"
+        yield from (f"  linkage name {each}" for each in part["linkage_names"][:top])
+    else:
+        yield f"  {_bytes(facts['size_bytes'])} in {group_digits(len(parts))} parts"
+        yield from _table(parts, top)
+    yield "why it is there"
+    for each in facts["kept_by"]:
+        by = ": " + ", ".join(each["by"]) if each["by"] else ""
+        count = f"{each['functions']} of them: " if len(parts) > 1 else ""
+        yield f"  {count}{each['rule']}{by}"
+    yield from _draw_chain(facts)
+    others = facts["referrers"]
+    if others:
+        refer = "other refers" if len(others) == 1 else "others refer"
+        yield f"{group_digits(len(others))} {refer} to it"
+    yield from _table(others, top)
+    more = facts["retained_bytes"] - facts["size_bytes"]
+    yield f"without it, {_bytes(facts['retained_bytes'])} would go"
+    if facts["retained"]:
+        yield f"  {_bytes(more)} of these only it leads to"
+        yield from _table(facts["retained"], top)
+    if not facts["exact"]:
+        yield _GUESSED
+
+
+def _draw_chain(facts: dict[str, Any]) -> Iterator[str]:
+    chain = facts["chain"]
+    if not chain:
+        yield f"  {facts['root']}"
+        return
+    yield f"  the shortest chain of references{_of_largest(facts)}:"
+    yield f"    {_shorten(chain[0])} ({facts['root']})"
+    yield from (f"    -> {_shorten(each)}" for each in chain[1:])
+
+
+def _of_largest(facts: dict[str, Any]) -> str:
+    return " to the largest" if len(facts["parts"]) > 1 else ""
+
+
+def _table(rows: Sequence[dict[str, Any]], top: int) -> Iterator[str]:
+    shown = [(group_digits(each["size_bytes"]), _shorten(each["name"])) for each in rows[:top]]
+    if rest := rows[top:]:
+        total = sum(each["size_bytes"] for each in rest)
+        shown.append((group_digits(total), f"[{group_digits(len(rest))} others]"))
+    if shown:
+        yield from (f"  {line}" for line in align_columns(("bytes", "name"), shown, ("name",)))
+
+
+def _shorten(name: str) -> str:
+    return one_line(shorten(name))
+
+
+def _bytes(size_bytes: int) -> str:
+    return f"{group_digits(size_bytes)} bytes"

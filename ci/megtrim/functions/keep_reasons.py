@@ -1,0 +1,74 @@
+"""By which rule a function stays where functions are trimmed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.elf.symbol_names import is_linkable
+from megtrim.elf.symbol_table import FunctionTable
+from megtrim.functions.keep_patterns import BY_VALUES, REPORTS, KeepPattern, matching
+from megtrim.functions.link_map import LinkMap
+from megtrim.functions.observables import Observables
+
+
+class KeepRule(StrEnum):
+    """Why a function stays, in words."""
+
+    RAN = "ran in a scenario"
+    REQUESTED = "trim.keep names it"
+    ENGINE = "the engine's list of what always stays names it"
+    REPORTS = "it reports errors"
+    BY_VALUES = "whether it runs depends on values, such as addresses"
+    SHARED = "other files import or export its name"
+    UNOBSERVABLE = "no recorder can observe it"
+    CALLED = "functions that always stay call it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepReason:
+    """Why one function stays."""
+
+    rule: KeepRule
+    by: tuple[str, ...] = ()
+    """The scenarios that ran it, or the patterns that name it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFunctions:
+    """What decides which functions of a program stay."""
+
+    ran: Mapping[str, tuple[str, ...]]
+    """The scenarios that ran each function, by its linkage name."""
+    table: FunctionTable
+    """Of the unfolded link."""
+    observables: Observables
+    origins: LinkMap
+    patterns: Sequence[KeepPattern]
+
+    def find_reason(self, name: str) -> KeepReason | None:
+        """Return why a function stays; None: it is not in the unfolded link."""
+        if scenarios := self.ran.get(name):
+            return KeepReason(rule=KeepRule.RAN, by=scenarios)
+        if not any(each.name == name for each in self.table.functions):
+            return None
+        asked = self._find_patterns(name, [each.text for each in self.patterns if each.where])
+        if asked:
+            return KeepReason(rule=KeepRule.REQUESTED, by=asked)
+        always = self._find_patterns(name, [e.text for e in self.patterns if not e.where])
+        if always:
+            return KeepReason(rule=KeepRule.ENGINE, by=always)
+        if reports := self._find_patterns(name, REPORTS):
+            return KeepReason(rule=KeepRule.REPORTS, by=reports)
+        return KeepReason(rule=self._find_rule(name))
+
+    def _find_patterns(self, name: str, texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(text for text in texts if name in matching((text,), self.table, self.origins))
+
+    def _find_rule(self, name: str) -> KeepRule:
+        if name in self.table.imported | self.table.exported | self.table.data:
+            return KeepRule.SHARED
+        if not is_linkable(name) or name not in self.observables.names():
+            return KeepRule.UNOBSERVABLE
+        return KeepRule.BY_VALUES if BY_VALUES.search(name) else KeepRule.CALLED

@@ -1,0 +1,71 @@
+"""What refers to what in the programs of a trim: the links of the stage `references`, read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from megtrim.build_spec import Link
+from megtrim.config.scenarios import all_scenarios
+from megtrim.elf.symbol_names import readable
+from megtrim.elf.symbol_table import read_linked
+from megtrim.functions.keep_reasons import KeptFunctions
+from megtrim.functions.link_map import read_map
+from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building import shipped_links
+from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.pipeline.results import NeighboursResult
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import REDUCED, Stage, keep_task
+from megtrim.size.references.additions import Wish
+from megtrim.size.references.graph import ReferenceGraph
+from megtrim.size.references.linked_file import LinkedFile, read_graph
+from megtrim.store import StageFolder
+
+
+def read_program(name: str, made: StageFolder) -> LinkedFile:
+    """Read the graph of one program of such a link. Raises InputError."""
+    path = made.file(linking.locate_unstripped(Link.REFERENCED, name))
+    listed = made.file(linking.locate_unstripped(Link.REFERENCED, f"{name}.map"))
+    return read_graph(read_linked(path), read_map(listed), source=str(path))
+
+
+def read_keep(session: Session) -> KeepSet:
+    """Read the keep set that the programs were trimmed to."""
+    task = keep_task(session.request.config)
+    return read_keep_set(session.results.done[task].file(KEEP_SET_FILE))
+
+
+def read_dropped(name: str, session: Session) -> tuple[str, ...]:
+    """Read which functions of a program were left out, by their linkage names."""
+    listed = session.results.done[REDUCED].file(DROPPED_FILE.format(target=name))
+    return tuple(listed.read_text(encoding="utf-8").split())
+
+
+def read_wishes(session: Session, base: ReferenceGraph) -> tuple[Wish, ...]:
+    """Read which functions the newest neighbours of each scenario ended without."""
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for scenario in all_scenarios(session.request.config):
+        found = session.services.store.previous(Stage.NEIGHBOURS, NeighboursResult, scenario.id)
+        for each in found.result_as(NeighboursResult).neighbours if found else ():
+            for need in each.levels[-1].needs if each.levels and not each.works else ():
+                wanted[need].append(f"{each.scenario}: {each.name}")
+    names = (name for part in base.parts for name in part.names) if wanted else ()
+    return tuple(
+        Wish(name=name, by=by)
+        for name in names
+        for text in {name, readable(name)} & wanted.keys()
+        for by in wanted[text]
+    )
+
+
+def read_kept_functions(name: str, session: Session) -> KeptFunctions:
+    """Read what decides which functions of a program stay, where functions are trimmed."""
+    program = shipped_links.read_program(name, session)
+    return KeptFunctions(
+        ran=read_keep(session).functions(),
+        table=program.unfolded.table,
+        observables=program.unfolded.observables,
+        origins=program.origins,
+        patterns=program.patterns,
+    )

@@ -1,0 +1,110 @@
+"""What is nearly free to keep: what a few bytes more would buy back.
+
+What a function needs that was left out comes with it: other functions, which would be traps, and
+data. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from megtrim.size.references.graph import Mask, ReferenceGraph
+from megtrim.size.references.left_out import TrimmedGraph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """A function that could stay, and what it takes."""
+
+    part: int
+    size_bytes: int
+    """Of the function and of all that it refers to, directly or not, and that went."""
+    needed: tuple[int, ...]
+    """These parts, the function first."""
+    callers: tuple[int, ...]
+    """Parts that stay and refer to it."""
+    wanted_by: tuple[str, ...] = ()
+    """What is known to need it: neighbours of scenarios, which ended in its trap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A function that something ended without."""
+
+    name: str
+    """Linkage name."""
+    by: str
+
+
+def find_additions(
+    trimmed: TrimmedGraph, within_bytes: int, wishes: Iterable[Wish] = ()
+) -> Iterator[Addition]:
+    """Yield what could stay in addition, best first, within so many bytes altogether.
+
+    What is known to be needed comes first, then what most parts that stay refer to, then the
+    cheapest. Each takes what those before it do not take already. Only functions that something
+    that stays refers to count: no other would run.
+    """
+    by_part: dict[int, list[str]] = {}
+    for wish in wishes:
+        for number in trimmed.base.find([wish.name]):
+            by_part.setdefault(number, []).append(wish.by)
+    links = _Links(trimmed.base)
+    candidates = []
+    for number in np.flatnonzero(trimmed.emptied & trimmed.left_out).tolist():
+        callers = [each for each in links.referrers(number) if trimmed.kept[each]]
+        needed = links.closure(number, trimmed.kept, within_bytes) if callers else None
+        if needed is not None:
+            size_bytes = int(trimmed.base.sizes[needed].sum())
+            rank = (-len(by_part.get(number, ())), -len(callers), size_bytes, number)
+            candidates.append((rank, number, needed, callers))
+    taken: set[int] = set()
+    left_bytes = within_bytes
+    for _, number, needed, callers in sorted(candidates, key=lambda each: each[0]):
+        fresh = [each for each in needed if each not in taken]
+        size_bytes = int(trimmed.base.sizes[fresh].sum())
+        if number in taken or size_bytes > left_bytes:
+            continue
+        taken.update(fresh)
+        left_bytes -= size_bytes
+        yield Addition(
+            part=number,
+            size_bytes=size_bytes,
+            needed=tuple(fresh),
+            callers=tuple(callers),
+            wanted_by=tuple(dict.fromkeys(by_part.get(number, ()))),
+        )
+
+
+class _Links:
+    """A graph's references, looked up many times."""
+
+    def __init__(self, graph: ReferenceGraph) -> None:
+        count = len(graph.parts)
+        self._graph = graph
+        self._targets = graph.targets.tolist()
+        self._bounds = np.searchsorted(graph.origins, np.arange(count + 1)).tolist()
+        order = np.argsort(graph.targets, kind="stable")
+        self._origins = graph.origins[order].tolist()
+        self._starts = np.searchsorted(graph.targets[order], np.arange(count + 1)).tolist()
+        self._sizes = graph.sizes.tolist()
+
+    def referrers(self, number: int) -> tuple[int, ...]:
+        return tuple(self._origins[self._starts[number] : self._starts[number + 1]])
+
+    def closure(self, number: int, kept: Mask, within_bytes: int) -> list[int] | None:
+        """Return a part and all that it leads to and that is not kept; None: more bytes."""
+        found, ahead, left_bytes = {number: None}, [number], within_bytes
+        while ahead:
+            each = ahead.pop()
+            left_bytes -= self._sizes[each]
+            if left_bytes < 0:
+                return None
+            for target in self._targets[self._bounds[each] : self._bounds[each + 1]]:
+                if target not in found and not kept[target]:
+                    found[target] = None
+                    ahead.append(target)
+        return list(found)

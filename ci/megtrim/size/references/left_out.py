@@ -1,0 +1,107 @@
+"""What a trimmed program leaves out, by the graph of what it was trimmed from.
+
+In the base, every function has bytes of its own. Those that are left out end in traps and refer to
+nothing, so data that only they refer to goes with them. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from megtrim.elf.symbol_names import fold
+from megtrim.size.references.graph import Mask, ReferenceGraph
+from megtrim.size.references.search import find_component_of
+
+_UNNAMED = "unnamed"
+"""Component of what neither a symbol nor a source names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrimmedGraph:
+    """A base's graph, and which of its functions a trim left out."""
+
+    base: ReferenceGraph
+    dropped: Collection[str]
+    """Linkage names."""
+
+    @cached_property
+    def emptied(self) -> Mask:
+        """The parts whose functions were all left out."""
+        dropped = {*self.dropped}
+        return np.fromiter(
+            (bool(each.names) and dropped.issuperset(each.names) for each in self.base.parts),
+            dtype=bool,
+            count=len(self.base.parts),
+        )
+
+    @cached_property
+    def present(self) -> Mask:
+        """The parts that the base has because something refers to them."""
+        return self.base.reach(self.base.roots)
+
+    @cached_property
+    def kept(self) -> Mask:
+        """The parts that stay."""
+        return self.base.reach(self.base.roots, emptied=self.emptied) & ~self.emptied
+
+    @cached_property
+    def left_out(self) -> Mask:
+        """The parts that went: functions that were left out, and what only they referred to."""
+        return self.present & ~self.kept
+
+    def find_callers(self, number: int) -> tuple[int, ...]:
+        """Return the parts that stay and refer to one that went."""
+        return tuple(each for each in self.base.referrers(number) if self.kept[each])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutRow:
+    """What a trim made of some bytes."""
+
+    component: str
+    symbol: str
+    """Readable, with the instances of a template as one; in brackets what no symbol names."""
+    base_bytes: int
+    """Before functions or regions were left out."""
+    kept_bytes: int
+
+    @property
+    def left_out_bytes(self) -> int:
+        """Return how much smaller it is; negative if it grew."""
+        return self.base_bytes - self.kept_bytes
+
+
+def compare_graphs(base: ReferenceGraph, shipped: ReferenceGraph) -> tuple[LeftOutRow, ...]:
+    """Return what a trim made of every symbol of a program."""
+    return _list_rows(_count(base, None), _count(shipped, None))
+
+
+def list_left_out(trimmed: TrimmedGraph) -> tuple[LeftOutRow, ...]:
+    """Return what leaving functions out made of every symbol."""
+    return _list_rows(_count(trimmed.base, trimmed.present), _count(trimmed.base, trimmed.kept))
+
+
+def _count(graph: ReferenceGraph, mask: Mask | None) -> Counter[tuple[str, str]]:
+    """Return the bytes of parts, all or those of a mask, by component and symbol."""
+    totals: Counter[tuple[str, str]] = Counter()
+    numbers = range(len(graph.parts)) if mask is None else np.flatnonzero(mask).tolist()
+    for number in numbers:
+        part = graph.parts[number]
+        label = fold(part.names[0]) if part.names else part.name
+        totals[find_component_of(part) or _UNNAMED, label] += part.size_bytes
+    return totals
+
+
+def _list_rows(
+    base: Counter[tuple[str, str]], kept: Counter[tuple[str, str]]
+) -> tuple[LeftOutRow, ...]:
+    rows = (
+        LeftOutRow(component=key[0], symbol=key[1], base_bytes=base[key], kept_bytes=kept[key])
+        for key in base.keys() | kept.keys()
+    )
+    return tuple(sorted(rows, key=lambda each: (-each.left_out_bytes, each.component, each.symbol)))

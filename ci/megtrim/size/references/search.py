@@ -1,0 +1,133 @@
+"""Finds what a person asks about in a graph of references: by name, component, source or section.
+
+A name is a linkage name, or a readable one with arguments or without; all overloads, and all
+instances of a template, are one answer. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.elf.symbol_names import find_literal_word, fold, iter_spellings, readable
+from megtrim.size.components import find_component
+from megtrim.size.references.graph import Part, ReferenceGraph
+
+
+class MatchKind(StrEnum):
+    """What a text names."""
+
+    SYMBOL = "symbol"
+    FAMILY = "symbols"
+    """Overloads, instances of a template, or local functions with one name."""
+    COMPONENT = "component"
+    SOURCE = "source"
+    SECTION = "section"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """What a text names, and its parts."""
+
+    kind: MatchKind
+    label: str
+    parts: tuple[int, ...]
+
+
+def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
+    """Return what ``text`` names: one match, or, if it is part of several names, all of these.
+
+    The largest come first. A whole name goes before a component, this before a source or section,
+    and these before parts of names.
+    """
+    named = _find_named(text, graph)
+    if named:
+        return (named,)
+    for kind, label_of in _LABELS:
+        labels = (label_of(each) for each in graph.parts)
+        parts = [number for number, each in enumerate(labels) if _is_within(text, each, kind)]
+        if parts:
+            return (Match(kind=kind, label=text, parts=tuple(parts)),)
+    return _find_similar(text, graph)
+
+
+def find_component_of(part: Part) -> str:
+    """Return the component of a part, empty if neither a name nor a source shows it."""
+    return find_component(part.names[0] if part.names else "", part.source)
+
+
+def describe(part: Part) -> str:
+    """Return a part's name as people read it; in brackets what no symbol names."""
+    return readable(part.names[0]) if part.names else part.name
+
+
+def _find_named(text: str, graph: ReferenceGraph) -> Match | None:
+    exact = [number for number, part in enumerate(graph.parts) if text in part.names]
+    if exact:
+        return _join(exact, text, graph)
+    word = find_literal_word(text)
+    found = []
+    for number, name in _iter_names(graph, word):
+        if text in iter_spellings(name) or text == fold(name):
+            found.append((number, name))
+    if not found:
+        return None
+    labels = {fold(name) for _, name in found}
+    label = text if len(labels) > 1 else labels.pop()
+    return _join(sorted({number for number, _ in found}), label, graph)
+
+
+def _join(numbers: list[int], label: str, graph: ReferenceGraph) -> Match:
+    if len(numbers) == 1:
+        part = graph.parts[numbers[0]]
+        return Match(kind=MatchKind.SYMBOL, label=describe(part), parts=(numbers[0],))
+    return Match(kind=MatchKind.FAMILY, label=label, parts=tuple(numbers))
+
+
+def _find_similar(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
+    """Return the families whose readable names contain ``text``."""
+    families: dict[str, set[int]] = defaultdict(set)
+    for number, name in _iter_names(graph, find_literal_word(text)):
+        if text in name or text in readable(name):
+            families[fold(name)].add(number)
+    matches = (
+        Match(
+            kind=MatchKind.SYMBOL if len(numbers) == 1 else MatchKind.FAMILY,
+            label=label,
+            parts=tuple(sorted(numbers)),
+        )
+        for label, numbers in families.items()
+    )
+    return tuple(
+        sorted(matches, key=lambda each: (-int(graph.sizes[list(each.parts)].sum()), each.label))
+    )
+
+
+def _iter_names(graph: ReferenceGraph, word: str) -> Iterator[tuple[int, str]]:
+    """Yield the names that contain a word, each with its part: to demangle all takes seconds."""
+    for number, part in enumerate(graph.parts):
+        for name in part.names:
+            if word in name:
+                yield number, name
+
+
+def _is_within(text: str, label: str, kind: MatchKind) -> bool:
+    """Return whether a component, source or section is what ``text`` names, or in it."""
+    wanted = text.rstrip("/")
+    if not label or label == wanted:
+        return bool(label)
+    if kind is MatchKind.COMPONENT:
+        return label.startswith(f"{wanted}/")
+    return kind is MatchKind.SOURCE and (
+        label.endswith((f"/{wanted}", f"({wanted})")) or f"/{wanted}(" in label
+    )
+
+
+_LABELS: tuple[tuple[MatchKind, Callable[[Part], str]], ...] = (
+    (MatchKind.COMPONENT, find_component_of),
+    (MatchKind.SOURCE, lambda part: part.source),
+    (MatchKind.SECTION, lambda part: part.section),
+)
+"""By what parts have labels that many of them share, in the order in which they are looked up."""

@@ -1,0 +1,70 @@
+"""Stage `references`: links whose relocations show what refers to what.
+
+They are made when something asks for them. ``shipped`` is the program that ships, linked once more
+by the same command; ``base`` is what it was trimmed from: the unfolded link where functions are
+trimmed, otherwise the plain program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build_spec import BuildSpec, Link, LinkSpec, Variant
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building import programs, shipped_links, size_options, variants
+from megtrim.pipeline.result_content import content_of
+from megtrim.pipeline.results import ReferencesResult
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import LINKED, PLAIN, REDUCED, SHIPPED_REFERENCES, Task, trims_functions
+
+_WITH_RELOCATIONS = ("-Wl,--emit-relocs",)
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what the results hold whose objects are linked again."""
+    trims = trims_functions(session.request.config)
+    named = REDUCED if task.id == SHIPPED_REFERENCES else LINKED if trims else PLAIN
+    return {"linked again": content_of(session.results.done[named])}
+
+
+def result_type(_task: Task) -> type[ReferencesResult]:
+    """Return the type of what :func:`work` finds."""
+    return ReferencesResult
+
+
+def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
+    """Link; the files are what is of interest."""
+    spec, links = _specify(task, session)
+    wanted = tuple(
+        replace(
+            each,
+            label=Link.REFERENCED,
+            flags=(*each.flags, *_WITH_RELOCATIONS),
+            strip=False,
+            map=True,
+        )
+        for each in links
+    )
+    variants.link(session, spec, wanted, folder)
+    return ReferencesResult(programs=tuple(each.target for each in wanted))
+
+
+def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, ...]]:
+    """Return the build whose objects are linked, and the links as they are without relocations."""
+    shipped = task.id == SHIPPED_REFERENCES
+    if trims_functions(session.request.config):
+        spec = linking.make_base_spec(session)
+        if shipped:
+            trimmed = shipped_links.find_programs(session)
+            return spec, tuple(shipped_links.specify_link(each, session) for each in trimmed)
+        flags = size_options.unfolded_flags(session)
+        return spec, tuple(
+            LinkSpec(target=each, label=Link.UNFOLDED, unfolded=True, flags=flags)
+            for each in programs.linked_again(session.request)
+        )
+    variant = Variant.REDUCED if shipped else Variant.PLAIN
+    header = variants.header_files(session.results) if shipped else {}
+    spec = variants.make_spec(session, variant, header)
+    holders = programs.holders(session)
+    return spec, tuple(LinkSpec(target=each, label=Link.SHIPPED) for each in holders)

@@ -1,0 +1,95 @@
+"""``megtrim size left-out``: rows that add up, and what could be bought back."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from megtrim.cli.size import left_out
+from megtrim.pipeline import references
+from megtrim.size.references.additions import Wish
+from megtrim.size.references.graph import ReferenceGraph
+from unit.cli.support import Shell
+from unit.size.references.made_graphs import made_graph
+
+
+class _Trim:
+    """A finished trim: by functions, ``mul`` was left out; by regions, ``run`` is smaller."""
+
+    def __init__(self, level: str) -> None:
+        self.session = SimpleNamespace(
+            request=SimpleNamespace(config=SimpleNamespace(trim=SimpleNamespace(level=level)))
+        )
+
+    def read(self, task_id: str, program: str | None) -> tuple[str, Any]:
+        graph = made_graph()
+        if task_id.endswith("shipped"):
+            smaller = (each._replace(size_bytes=each.size_bytes // 2) for each in graph.parts)
+            graph = ReferenceGraph(
+                parts=tuple(smaller),
+                origins=graph.origins,
+                targets=graph.targets,
+                roots=graph.roots,
+            )
+        return program or "load_and_run", SimpleNamespace(graph=graph)
+
+
+@pytest.fixture(autouse=True)
+def level(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    trim = _Trim(getattr(request, "param", "function"))
+    monkeypatch.setattr(left_out, "open_trim", lambda _: trim)
+    monkeypatch.setattr(references, "read_dropped", lambda *_: ("mul",))
+    wishes = (Wish(name="mul", by="m/s@any: threads-4"),)
+    monkeypatch.setattr(references, "read_wishes", lambda *_: wishes)
+
+
+def test_rows_add_up_to_what_is_gone(shell: Shell) -> None:
+    """A function and the table that only it used."""
+    answer = shell("size", "left-out", "--by", "symbol")
+
+    assert answer.status == 0
+    assert answer.out.splitlines()[-1].split()[-2:] == ["120", "0"]
+    assert "table" in answer.out
+
+
+def test_rows_can_be_searched(shell: Shell) -> None:
+    """In any case; JSON has what people see."""
+    found = json.loads(shell("size", "left-out", "--by", "symbol", "--match", "TAB", "--json").out)
+
+    assert [each["symbol"] for each in found["left_out"]] == ["table"]
+    assert json.loads(shell("size", "left-out", "--match", "nothing", "--json").out) == {
+        "version": 1,
+        "program": "load_and_run",
+        "left_out": [],
+    }
+
+
+def test_a_few_bytes_more_buy_something_back(shell: Shell) -> None:
+    """With who is known to need it, and who refers to it."""
+    answer = shell("size", "left-out", "--within", "1KiB")
+    found = json.loads(shell("size", "left-out", "--within", "1KiB", "--json").out)
+
+    assert "needed by m/s@any: threads-4; run refers to it" in answer.out
+    assert [each["size_bytes"] for each in found["additions"]] == [120]
+    assert "nothing that was left out" in shell("size", "left-out", "--within", "9 B").out
+
+
+@pytest.mark.parametrize("level", ["region"], indirect=True)
+def test_by_regions_two_programs_are_compared(shell: Shell, level: None) -> None:
+    """The plain one and what ships; there are no functions to buy back."""
+    assert level is None
+    found = json.loads(shell("size", "left-out", "--json").out)["left_out"]
+    answer = shell("size", "left-out", "--within", "1KiB")
+
+    assert sum(each["left_out_bytes"] for each in found) == sum((10, 20, 40, 80, 160, 320, 640)) / 2
+    assert (answer.status, "expected function" in answer.err) == (2, True)
+
+
+def test_a_size_has_a_unit(shell: Shell) -> None:
+    """As budgets have."""
+    answer = shell("size", "left-out", "--within", "a lot")
+
+    assert answer.status == 2
