@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from megtrim.elf.symbol_names import fold
 from megtrim.engines.checkout import Checkout
@@ -48,7 +49,10 @@ def name_build_inputs(shipped: StageFolder, session: Session) -> str:
     """Return what is another text if any of them is another; a keep set is its file's digest."""
     kept = _keep_set_folder(session)
     keep_set = kept.files[KEEP_SET_FILE] if kept else ""
-    return " ".join((keep_set, *_gather(shipped, session, None).digests().values()))
+    found = _gather(shipped, session, None)
+    # A setting that changes what is built is in the inputs of what was built.
+    values = {k: v for k, v in found.values.items() if k not in _list_settings(session)}
+    return " ".join((keep_set, *replace(found, values=values).digests().values()))
 
 
 def _keep_set_folder(session: Session) -> StageFolder | None:
