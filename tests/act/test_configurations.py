@@ -1,22 +1,25 @@
-"""Three configurations in one repository, checked by one caller's matrix in one run.
+"""Four configurations in one repository, checked by the callers of two files.
 
-All are of the same engine and model, so only their names keep what they leave apart. One has
-another budget; one is a toolchain of a file that may have several, is trimmed quickly and has no
-device. act runs nothing after a caller's failed job, so only the first run has its summary.
+All are of the same engine and model, so only their names keep what they leave apart. Two are
+files, checked by one caller's matrix; one of them has another budget. Two are toolchains of a
+third file, with the caller that `megtrim init` writes and one summary; they have one compiler, so
+that its cache serves both, are trimmed quickly and have no device.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from act import stranger
-from act.driver.forge import KIT
+from act.driver.forge import KIT, KIT_VERSION
 from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
+from megtrim.config.units import format_bytes
 from megtrim.evidence.early_exit import ENDING_FILE
 from megtrim.github.comment import key_of
 from support.fork_server import run_megtrim
@@ -24,20 +27,24 @@ from support.fork_server import run_megtrim
 CONFIGS = {
     "app": "megtrim.yaml",
     "android": "android/megtrim.yaml",
-    "quick": "quick/megtrim.yaml#desk",
 }
-SUFFIXES = {"app": "", "android": ".android", "quick": ".quick_desk"}
+QUICK = "quick/megtrim.yaml"
+"""The file with several toolchains."""
+TOOLCHAINS = ("desk", "board")
+SUFFIXES = {"app": "", "android": ".android"}
+LEGS = {"desk": ".quick_desk", "board": ".quick_board"}
 JOBS = {
     **{f"size app / {name}": end for name, end in WITH_DEVICE.items()},
     **{
         f"size android / {name.replace('device', 'device android')}": end
         for name, end in WITH_DEVICE.items()
     },
-    "size quick / build": "success",
-    "size quick / verdict": "success",
 }
-SUMMARY = {"verdict": "success"}
-"""The job of the summary, whose caller has no matrix."""
+LEG_JOBS = {
+    f"size quick {name} / {job}": "success" for name in TOOLCHAINS for job in ("build", "verdict")
+} | {"verdict": "success"}
+"""The last one is the summary's, whose caller has no matrix."""
+QUICK_CALLER = "megtrim.quick.yml"
 CALLER = """\
 name: megtrim
 on: [push, pull_request]
@@ -49,9 +56,8 @@ jobs:
       fail-fast: false
       matrix:
         include:
-          - {{name: app, config: megtrim.yaml, quick: false}}
-          - {{name: android, config: android/megtrim.yaml, quick: false}}
-          - {{name: quick, config: quick/megtrim.yaml#desk, quick: true}}
+          - {{name: app, config: megtrim.yaml}}
+          - {{name: android, config: android/megtrim.yaml}}
     permissions: {{actions: read, contents: read, pull-requests: write}}
     uses: {kit}/.github/workflows/size-check.yml@{sha}
     with:
@@ -59,18 +65,14 @@ jobs:
       kit-sha: {sha}
       device-pickup-minutes: 0.2
       config: ${{{{ matrix.config }}}}
-      quick: ${{{{ matrix.quick }}}}
-  summary:
-    name: size all
-    needs: size
-    if: always()
-    permissions: {{contents: read, pull-requests: write}}
-    uses: {kit}/.github/workflows/size-summary.yml@{sha}
-    with:
-      kit-repository: {kit}
-      kit-sha: {sha}
-      config: quick/megtrim.yaml
-      toolchains: desk
+"""
+SEVERAL = """\
+toolchains:
+  - {name: desk, kind: host}
+  - {name: board, kind: host, jobs: 1}
+classes:
+  - {name: desk, qemu_cpu: max, toolchains: [desk]}
+  - {name: board, qemu_cpu: max, toolchains: [board]}
 """
 
 
@@ -81,59 +83,94 @@ def below(config: str) -> str:
     )
 
 
+def with_toolchains(config: str) -> str:
+    """Return a configuration for two toolchains in place of one, without a device."""
+    own = config[config.index("toolchain:") : config.index("models:")]
+    return config.replace(own, SEVERAL)
+
+
+def write_callers(work: Path, kit_sha: str) -> None:
+    """Let megtrim write the callers of the file with several toolchains, as the page says."""
+    written = run_megtrim(
+        *("init", "--github", "--config", QUICK, "--kit", KIT, "--kit-sha", kit_sha),
+        *("--kit-version", KIT_VERSION),
+        cwd=work,
+    )
+    assert written.rc == 0, written.stderr
+    caller = work / ".github/workflows" / QUICK_CALLER
+    text = caller.read_text(encoding="utf-8")
+    assert text.count("with: {config: ") == 2
+    given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
+    text = text.replace("with: {config: ", given)
+    caller.write_text(text.replace("comment: false", "comment: false, quick: true"), "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The runs of both callers for one commit."""
+
+    files: Run
+    toolchains: Run
+
+
 @pytest.fixture(scope="module")
-def stored(world: World) -> Run:
-    """The default branch has all three, and stores their baselines."""
+def stored(world: World) -> Checks:
+    """The default branch has all of them, and stores their baselines."""
     world.forge.merge(world.adopted)
     kept = Path("megtrim/keepset", stranger.SCENARIO_FILE)
     strict = stranger.CONFIG.replace("growth: 16 KiB", "growth: 1 KiB")
-    device = next(line for line in stranger.CONFIG.splitlines() if "bench" in line)
     files: dict[str, str | bytes | None] = {
         ".github/workflows/megtrim.yml": CALLER.format(kit=KIT, sha=world.forge.kit_sha),
         "android/megtrim.yaml": below(strict),
-        "quick/megtrim.yaml": below(
-            stranger.CONFIG.replace(f"devices:\n{device}\n", "").replace(
-                "toolchain: {kind: host}", "toolchains: [{name: desk, kind: host}]"
-            )
-        ),
+        QUICK: below(with_toolchains(stranger.CONFIG)),
         f"android/{kept}": (world.forge.code.work / kept).read_bytes(),
     }
-    world.forge.push(files, branch="main", message="Three configurations")
-    return world.forge.run_push()
+    world.forge.push(files, branch="main", message="Three files")
+    write_callers(world.forge.code.work, world.forge.kit_sha)
+    sha = world.forge.code.save(message="The callers of the third", branch="main")
+    world.forge.know(sha)
+    world.forge.api.set_head("main", sha)
+    world.forge.api.workflows[QUICK_CALLER] = {"pull-request"}
+    return Checks(world.forge.run_push(), world.forge.run_push(workflow=QUICK_CALLER))
 
 
 @pytest.fixture(scope="module")
-def changed(world: World, stored: Run) -> Chapter:
-    """A pull request that costs more than one of them allows."""
-    assert stored.conclusions == JOBS | SUMMARY
+def changed(world: World, stored: Checks) -> Chapter:
+    """A pull request that costs more than one of the files allows."""
+    assert stored.files.conclusions == JOBS
     files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(4096)}
     return world.run_pull(world.propose("table", files))
 
 
-def test_each_stores_a_baseline(stored: Run) -> None:
+@pytest.fixture(scope="module")
+def joined(world: World, stored: Checks, changed: Chapter) -> Chapter:
+    """The toolchains' check of the same pull request."""
+    assert stored.toolchains.conclusions == LEG_JOBS
+    return world.run_pull(changed.number, workflow=QUICK_CALLER)
+
+
+def test_each_stores_a_baseline(stored: Checks) -> None:
     """No job has replaced what another one uploaded."""
-    assert sorted(stored.artifacts) == sorted(
+    kinds = ("baseline", "proofs", "report", "results")
+    assert sorted(stored.files.artifacts) == sorted(
         [
-            *(f"megtrim-{what}{end}" for what in ("baseline", "proofs", "report", "results")
-              for end in SUFFIXES.values()),
-            *(f"megtrim-bundle{end}" for end in SUFFIXES.values()),
+            *(f"megtrim-{what}{end}" for what in (*kinds, "bundle") for end in SUFFIXES.values()),
             *("megtrim-evidence-desk-1", "megtrim-evidence.android.desk-1"),
         ]
-    )  # fmt: skip
-    sizes = {
-        name: content(stored, f"megtrim-baseline{end}", "sizes.json")
-        for name, end in SUFFIXES.items()
-    }
-    assert {name: each.get("quick", False) for name, each in sizes.items()} == {
-        "app": False,
-        "android": False,
-        "quick": True,
-    }
-    assert sizes["app"]["artifacts"] == sizes["android"]["artifacts"] != sizes["quick"]["artifacts"]
+    )
+    assert sorted(stored.toolchains.artifacts) == sorted(
+        f"megtrim-{what}{end}" for what in (*kinds, "bundle") for end in LEGS.values()
+    )
+    runs = {**dict.fromkeys(SUFFIXES.values(), stored.files)}
+    runs |= dict.fromkeys(LEGS.values(), stored.toolchains)
+    sizes = {end: content(run, f"megtrim-baseline{end}", "sizes.json") for end, run in runs.items()}
+    assert [end for end, each in sizes.items() if each.get("quick", False)] == [*LEGS.values()]
+    app, android, desk, board = (each["artifacts"] for each in sizes.values())
+    assert app == android != desk == board
 
 
-def test_each_has_a_check_of_its_own(changed: Chapter) -> None:
-    """Only the one whose budget is exceeded is red; devices of both others were heard."""
+def test_each_file_has_a_check_of_its_own(changed: Chapter) -> None:
+    """Only the one whose budget is exceeded is red; devices of both were heard."""
     red = ("size android / verdict", "size android / late")
     assert changed.run.conclusions == {**JOBS, **dict.fromkeys(red, "failure")}
     verdicts = {
@@ -143,15 +180,14 @@ def test_each_has_a_check_of_its_own(changed: Chapter) -> None:
     assert {name: each["verdict"] for name, each in verdicts.items()} == {
         "app": "pass",
         "android": "fail",
-        "quick": "pass",
     }
-    for name in ("app", "android"):
-        assert verdicts[name]["invocation"]["config"] == CONFIGS[name]
+    for name, config in CONFIGS.items():
+        assert verdicts[name]["invocation"]["config"] == config
         (check,) = (each for each in verdicts[name]["checks"] if each["kind"] == "device")
         assert check["status"] == "pass"
 
 
-def test_each_has_a_comment_of_its_own(changed: Chapter) -> None:
+def test_each_file_has_a_comment_of_its_own(changed: Chapter) -> None:
     """With its name, its artifact, and growth against its own baseline."""
     bodies = {each["body"].rpartition("\n")[2]: each["body"] for each in changed.comments}
     assert sorted(bodies) == sorted(
@@ -164,14 +200,40 @@ def test_each_has_a_comment_of_its_own(changed: Chapter) -> None:
         assert "the merge base, stored today" in body
 
 
-def test_a_publisher_of_junit_counts_all_cases(changed: Chapter) -> None:
-    """It reads the files of all three as one: what has one class and name would be one case."""
+def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -> None:
+    """With a row each, against its own baseline, and no comment by either of them."""
+    assert joined.run.conclusions == LEG_JOBS
+    files = {f"<!-- megtrim:report:v1:{key_of(config)} -->" for config in CONFIGS.values()}
+    bodies = [each["body"] for each in joined.comments]
+    (body,) = (each for each in bodies if each.rpartition("\n")[2] not in files)
+    assert body.rpartition("\n")[2] == f"<!-- megtrim:report:v1:{key_of(QUICK)} -->"
+    head = body.splitlines()[0]
+    assert head == f"## ✅ megtrim: pass for `vision-app` (`{QUICK}`)"
+    rows = {
+        cells[1].strip(): cells for line in body.splitlines() if len(cells := line.split("|")) > 6
+    }
+    for name, end in LEGS.items():
+        verdict = content(joined.run, f"megtrim-report{end}", "verdict.json")
+        assert verdict["invocation"]["config"] == f"{QUICK}#{name}"
+        (reduced,) = (
+            each for each in verdict["artifacts"][0]["sizes"] if each["variant"] == "reduced"
+        )
+        assert reduced["growth_bytes"] > 0
+        assert "✅ pass" in rows[f"`{name}`"][2]
+        assert format_bytes(reduced["size_bytes"]) in rows[f"`{name}`"][4]
+        assert f"as its artifact `megtrim-report{end}`" in body
+
+
+def test_a_publisher_of_junit_counts_all_cases(changed: Chapter, joined: Chapter) -> None:
+    """It reads the files of all as one: what has one class and name would be one case."""
+    runs = {**dict.fromkeys(SUFFIXES.values(), changed.run)}
+    runs |= dict.fromkeys(LEGS.values(), joined.run)
     cases = [
         (case.get("classname"), case.get("name"))
-        for end in SUFFIXES.values()
-        for case in _junit(changed.run, f"megtrim-report{end}").iter("testcase")
+        for end, run in runs.items()
+        for case in _junit(run, f"megtrim-report{end}").iter("testcase")
     ]
-    assert len(cases) == len({*cases}) > 10
+    assert len(cases) == len({*cases}) > 12
 
 
 def _junit(run: Run, artifact: str) -> ET.Element:
@@ -210,3 +272,24 @@ def test_what_another_configuration_left_is_refused(
     assert joined.rc == 2
     assert "is of the configuration megtrim.yaml, expected one of android/" in joined.stderr
     assert (tmp_path / "report" / ENDING_FILE).is_file()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_summary_refuses_the_report_of_another_toolchain(
+    joined: Chapter, tmp_path: Path, swapped: bool
+) -> None:
+    """Its row has no verdict, and the check is red, even though both reports passed."""
+    for name, end in LEGS.items():
+        taken = LEGS["desk"] if swapped else end
+        with zipfile.ZipFile(joined.run.artifacts[f"megtrim-report{taken}"]) as archive:
+            archive.extractall(tmp_path / f"reports/megtrim-report{LEGS[name]}")
+    done = run_megtrim(
+        *("ci", "github", "toolchains", "reports", "--config", QUICK, "--to", "report"),
+        *("--names", " ".join(TOOLCHAINS)),
+        cwd=tmp_path,
+    )
+
+    assert done.rc == (2 if swapped else 0)
+    head = (tmp_path / "report/comment.md").read_text(encoding="utf-8").splitlines()[0]
+    assert ("no verdict" in head and "`board`" in head) is swapped
+    assert ("is of the configuration quick/megtrim.yaml#desk" in done.stderr) is swapped

@@ -1,11 +1,12 @@
-"""A repository whose engine is a submodule with submodules of its own, and is private.
+"""A repository whose engine is a private submodule with submodules, and whose models are in LFS.
 
-All come from a server of the test's own, by HTTP.
+Sources come from a server of the test's own, by HTTP; what is in Git LFS, from a folder.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from act import stranger
-from act.driver.forge import KIT, KIT_VERSION, Forge
+from act.driver.forge import KIT, KIT_VERSION, STRANGER, Forge
 from act.driver.runner import Act, Run
 from act.world import HOSTED_JOBS, content
 from megtrim.process import Command, ProcessRunner
@@ -29,6 +30,7 @@ ENGINE = "third_party/engine"
 NEEDED = "third_party/notes"
 KEY = "github_pat_engine_0123456789"
 SECRET = base64.b64encode(f"x-access-token:{KEY}".encode()).decode()
+POINTER = "version https://git-lfs.github.com/spec/v1\n"
 CONFIG = f"""\
 version: 1
 engine: {{kind: sample, source: {ENGINE}}}
@@ -80,6 +82,18 @@ def megtrim(folder: Path, *argv: str) -> None:
     assert done.ok, done.stdout
 
 
+def move_to_lfs(forge: Forge) -> None:
+    """Put pointers in the place of the models and inputs, and their content where LFS keeps it."""
+    objects = (forge.root / "remotes" / STRANGER).with_suffix(".lfs")
+    objects.mkdir(parents=True)
+    for file in sorted((forge.code.work / "models").iterdir()):
+        data = file.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        (objects / digest).write_bytes(data)
+        pointer = f"{POINTER}oid sha256:{digest}\nsize {len(data)}\n"
+        file.write_text(pointer, encoding="utf-8")
+
+
 def adopt(forge: Forge, engine: str, server: str) -> None:
     """Do what a team does: the engine as a submodule, the configuration, the callers, a trim."""
     code = forge.code
@@ -105,9 +119,11 @@ def adopt(forge: Forge, engine: str, server: str) -> None:
     for caller in sorted((code.work / ".github/workflows").glob("*.yml")):
         stranger.introduce(caller, forge.kit_sha)
         text = caller.read_text(encoding="utf-8")
-        text = text.replace("config: ", f"submodules: {ENGINE}/{NEEDED}, config: ", 1)
+        more_inputs = f"lfs: true, submodules: {ENGINE}/{NEEDED}, config: "
+        text = text.replace("config: ", more_inputs, 1)
         secret = "    secrets: {engine-key: '${{ secrets.ENGINE_KEY }}'}\n"
         caller.write_text(text.rstrip("\n") + "\n" + secret, encoding="utf-8")
+    move_to_lfs(forge)
     sha = code.save(message="Adopt megtrim", branch="main")
     forge.know(sha)
     forge.api.set_head("main", sha)
@@ -136,7 +152,7 @@ def stored(team: Team) -> Run:
 
 
 def test_a_check_with_submodules_passes(stored: Run) -> None:
-    """With the one that is named, and without the one that is nowhere."""
+    """With the one that is named, and without the one that is nowhere; models come out of LFS."""
     assert stored.conclusions == HOSTED_JOBS, stored.log
     assert content(stored, "megtrim-report", "verdict.json")["verdict"] == "pass"
     lines = "\n".join(stored.jobs["build"].lines)

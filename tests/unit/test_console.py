@@ -232,3 +232,17 @@ def test_sparse_lines_are_said_every_15_seconds() -> None:
 def test_times_that_are_left_are_shown_in_whole_seconds(seconds: float, shown: str) -> None:
     """They are estimates."""
     assert show_time(seconds) == shown
+
+
+def test_the_time_that_is_left_may_be_known_better() -> None:
+    """By what the steps cost; where that is not known, by their number."""
+    clock, stream = Clock(), io.StringIO()
+    known = iter((90.0, None))
+    progress = Console(stream, clock=clock).progress("work", lambda *_: next(known))
+
+    for done, item in ((1, "a"), (2, "b")):
+        clock.now += 100
+        progress(done, 4, item)
+
+    assert "1 min 30 s left · a" in stream.getvalue()
+    assert "3 min 20 s left · b" in stream.getvalue()

@@ -732,6 +732,20 @@ def test_what_is_trusted_is_the_commit_that_the_change_enters() -> None:
     assert trusted["with"]["sparse-checkout"].split() == [".gitmodules", "*.yaml"]
 
 
+def test_every_checkout_of_the_project_may_have_large_files() -> None:
+    """The base's, too: a model that is a pointer there would make it no baseline."""
+    asked = [
+        step["with"].get("lfs")
+        for document in workflows()
+        for _, step in document.steps()
+        if str(step.get("uses", "")).startswith("actions/checkout@")
+        and step["with"].get("path") in ("project", "base")
+    ]
+
+    assert len(asked) >= 9
+    assert {*asked} == {"${{ inputs.lfs }}"}
+
+
 def test_no_checkout_fetches_submodules() -> None:
     """One step does, which knows from where they may come."""
     asked = [

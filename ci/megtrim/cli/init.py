@@ -15,7 +15,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes, read_git_ceilings
 from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
-from megtrim.cli.session.starter import write_starter
+from megtrim.cli.session.starter import add_models, write_sharing, write_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
@@ -55,6 +55,8 @@ Examples:
   megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine
   megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
   megtrim init --github --release --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
+  megtrim init --add models/mobilenet.mge
+  megtrim init --config linux/megtrim.yaml --share android/megtrim.yaml
   megtrim init --convert --config trim/megtrim.yaml
 """
 )
@@ -87,6 +89,15 @@ Examples:
     "--branch", default="main", show_default=True, help="Default branch of your repository."
 )
 @click.option(
+    "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
+)
+@click.option(
+    "--share",
+    type=click.Path(path_type=Path),
+    metavar="CONFIG",
+    help="Take engine and models of another configuration, whose files both use then.",
+)
+@click.option(
     "--convert",
     is_flag=True,
     help="Make a folder of a keep set that is one file, and do nothing else.",
@@ -101,6 +112,8 @@ def init(
     kit_sha: str | None,
     kit_version: str | None,
     branch: str,
+    add: bool,
+    share: Path | None,
     convert: bool,
 ) -> int:
     """Write a commented starter configuration for MODELS, and inputs next to them.
@@ -109,8 +122,8 @@ def init(
     replace them by real ones when you have some. The engine is the one that runs such models.
     """
     if convert:
-        if models or github:
-            msg = "--convert does nothing else: leave out MODELS and --github"
+        if models or github or share:
+            msg = "--convert does nothing else: leave out MODELS, --github and --share"
             raise InputError(msg)
         show(convert_keep_set(config))
         return EXIT_PASS
@@ -120,8 +133,8 @@ def init(
     reviewed = _require_kit(kit, kit_sha, kit_version) if github else None
     if reviewed is not None:
         _expect_version(reviewed)
-    if models or reviewed is None:
-        for line in write_starter(models, config, engine):
+    if models or share or reviewed is None:
+        for line in _write_configuration(models, config, engine, share, add=add):
             show(line)
     if reviewed is None:
         return _go_on(config)
@@ -139,10 +152,31 @@ def init(
     return EXIT_PASS
 
 
+def _write_configuration(
+    models: Sequence[Path], config: Path, engine: Path | None, share: Path | None, *, add: bool
+) -> tuple[str, ...]:
+    """Write it, for models or for those of another one; return a line for each thing.
+
+    ``add``: it is there, and gets more models.
+    """
+    if add:
+        if share or engine:
+            msg = "--add leaves the configuration as it is: leave out --share and --engine"
+            raise InputError(msg)
+        return add_models(models, config)
+    if share is None:
+        return write_starter(models, config, engine)
+    if models or engine:
+        msg = "--share takes engine and models of another file: leave out MODELS and --engine"
+        raise InputError(msg)
+    return write_sharing(share, config)
+
+
 def _go_on(config: Path) -> int:
     """Say what comes next, and how long it takes; a person at a terminal may have it done."""
     jobs = os.cpu_count() or 1
-    show(f"time: {estimate_first_trim(load_config(config).config, jobs)}")
+    if not list_toolchains(config):
+        show(f"time: {estimate_first_trim(load_config(config).config, jobs)}")
     show(f"next: megtrim trim --config {config}")
     attended = sys.stdin.isatty() and sys.stderr.isatty()
     if not attended or not click.confirm("Trim now?", default=True, err=True):
@@ -216,6 +250,7 @@ def _write_callers(callers: Callers, top: Path, checked: str) -> Iterator[Path]:
     texts = {top / path: text for path, text in workflows(callers).items()}
     if checked == callers.config:
         _expect_only_callers(callers.config, (top / RELEASE).parent, [*texts])
+        _expect_own_keep_set(callers, top, [*texts])
     else:
         own = Path(RELEASE).stem
         texts = {path: text for path, text in texts.items() if path.name.startswith(own)}
@@ -237,6 +272,22 @@ def _expect_only_callers(config: str, folder: Path, own: Sequence[Path]) -> None
         raise InputError(msg, hint="keep it, or remove it and run this again")
 
 
+def _expect_own_keep_set(callers: Callers, top: Path, own: Sequence[Path]) -> None:
+    """Refuse a keep set of two configurations: each would replace the files of the other.
+
+    A link to the same file is no other configuration.
+    """
+    given = re.compile(
+        rf'\bconfig: "?([^\s",}}#]+).*\bkeep-set: "?{re.escape(callers.keep_set)}(?:/\$|[,}}\s])'
+    )
+    file, _ = split(callers.config)
+    for path, text in _list_other_callers((top / RELEASE).parent, own):
+        other = given.search(text)
+        if other is not None and (top / other[1]).resolve() != (top / file).resolve():
+            msg = f"{path} proposes {callers.keep_set} for another configuration already"
+            raise InputError(msg, hint="name a folder of its own as keep_set, and run this again")
+
+
 def _as_leg(config: str) -> str:
     """Return a pattern for how a caller of all toolchains of a file names one; of others none."""
     file, toolchain = split(config)
@@ -246,11 +297,16 @@ def _as_leg(config: str) -> str:
 def _find_caller(config: str, folder: Path, own: Sequence[Path]) -> Path | None:
     """Return a workflow, not one of our own, that calls the kit for what fits the pattern."""
     given = re.compile(rf"\bconfig: {config}")
+    found = (path for path, text in _list_other_callers(folder, own) if given.search(text))
+    return next(found, None)
+
+
+def _list_other_callers(folder: Path, own: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the workflows, not our own, that call the kit, and their texts."""
     for path in sorted({*folder.glob("*.y*ml")} - {*own}):
         text = read_text(path, most_bytes=_LARGEST_WORKFLOW_BYTES, expected="a workflow")
-        if given.search(text) and any(f"/{name}@" in text for name in CALLED):
-            return path
-    return None
+        if any(f"/{name}@" in text for name in CALLED):
+            yield path, text
 
 
 def _in_image(toolchain: ToolchainConfig) -> bool:

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from megtrim.config.value_types import NAME_PATTERN
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import InputError
 
 _HEAD = """\
@@ -60,10 +61,10 @@ toolchain:
 _TAIL = """
 # The models, each in a file of its own, and so is each way that one is run: people who add some
 # at the same time change no common file.
-models: {models}/*.yaml
+models: {models}
 
 # What is kept, with a file for each scenario. Commit this folder: a later run is held against it.
-keep_set: megtrim/keepset
+keep_set: {keep_set}
 
 # Outputs must equal the plain build's to the last bit, and a proof counts for this long.
 #verify: {{tolerance: 0, max_age: 14 days}}
@@ -85,6 +86,8 @@ keep_set: megtrim/keepset
 
 MODELS = "megtrim/models"
 """Folder of the models' files, next to the configuration."""
+KEEP_SET = "megtrim/keepset"
+"""The committed keep set of a megtrim.yaml; other files have their names in theirs."""
 _MODEL = """\
 # A model that the trimmed engine must run. Paths are relative to the configuration.
 name: {name}
@@ -96,7 +99,7 @@ strip_info: {strip_info}
 _SCENARIOS = """\
 # Everything that a user does with it belongs into some scenario: what none of them runs is gone
 # from the trimmed engine. Add one by another file in that folder.
-scenarios: {scenarios}/*.yaml
+scenarios: {scenarios}
 """
 _SCENARIO = """\
 # One way the model is run.
@@ -111,7 +114,7 @@ _INPUTS = """\
 inputs:
 """
 
-_PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@-]*")
+_PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@*-]*")
 _WORDS = frozenset({"true", "false", "null"})
 
 
@@ -130,25 +133,43 @@ def starter(
     *,
     source: str = "",
     toolchain: str = "auto",
+    models: str = f"{MODELS}/*.yaml",
+    keep_set: str = KEEP_SET,
 ) -> str:
-    """Return the text of a megtrim.yaml, whose models are those of :func:`model_files`.
+    """Return the text of a megtrim.yaml.
+
+    ``models`` is the pattern of its models' files, ``keep_set`` the folder of what is kept.
 
     ``source`` is the engine's folder; empty: the sample engine that comes with megtrim. A path that
     YAML cannot hold on one line is an :class:`InputError`.
     """
     place = _PLACE.format(toolchain=toolchain)
-    return "".join([_HEAD, _engine(kind, source), place, _TAIL.format(models=MODELS)])
+    tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
+    return "".join([_HEAD, _engine(kind, source), place, tail])
 
 
-def model_files(models: Sequence[StarterModel]) -> dict[str, str]:
-    """Return the text of each model's and scenario's file, by its path from the configuration."""
+def name_keep_set(config: PurePath) -> str:
+    """Return the keep set of a configuration, no other one's in the same folder."""
+    if config.name == DEFAULT_CONFIG:
+        return KEEP_SET
+    words = re.sub(r"[^A-Za-z0-9]+", "-", config.stem.removeprefix("megtrim")).strip("-")
+    return f"{KEEP_SET}-{words or 'other'}"
+
+
+def model_files(
+    models: Sequence[StarterModel], *, folder: str = MODELS, taken: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the text of each model's and scenario's file, by its path from where paths begin.
+
+    ``folder`` gets them; names that are ``taken`` are not used.
+    """
     texts: dict[str, str] = {}
-    names: list[str] = []
+    names = [*taken]
     for model in models:
         name = _free_name(PurePath(model.file).stem, names)
         names.append(name)
-        texts[f"{MODELS}/{name}.yaml"] = _model(name, model)
-        texts[f"{MODELS}/{name}/default.yaml"] = _scenario(model)
+        texts[f"{folder}/{name}.yaml"] = _model(name, model, folder)
+        texts[f"{folder}/{name}/default.yaml"] = _scenario(model)
     return texts
 
 
@@ -158,11 +179,11 @@ def _engine(kind: Literal["megengine", "sample"], source: str) -> str:
     return _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
 
 
-def _model(name: str, model: StarterModel) -> str:
+def _model(name: str, model: StarterModel, folder: str) -> str:
     text = _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
     if model.strip_info is not None:
         text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
-    return text + _SCENARIOS.format(scenarios=f"{MODELS}/{name}")
+    return text + _SCENARIOS.format(scenarios=_quote_scalar(f"{folder}/{name}/*.yaml"))
 
 
 def _scenario(model: StarterModel) -> str:

@@ -6,6 +6,7 @@ nothing, starts nothing.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,8 @@ class LoadedConfig:
     """Lines such as ``FILE:LINE: what may surprise``."""
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     """Models and scenarios that are files of their own, relative to the folder."""
+    models_pattern: str = ""
+    """Of the files of the models; empty: they are a list."""
     written: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
     """As in a document: where what stands elsewhere in its file is written."""
 
@@ -84,6 +87,10 @@ class LoadedConfig:
         within = written_path(self.written, path)
         return self.path.parent / self.place(*path).file, within[len(item) :]
 
+    def is_shared(self, *path: str | int) -> bool:
+        """Return whether a key is in a file that other configurations may use, too."""
+        return self.place(*path).file.startswith("../")
+
     def show_key(self, *path: str | int) -> str:
         """Return a key as messages name it."""
         return show_path(written_path(self.written, path))
@@ -91,7 +98,7 @@ class LoadedConfig:
     def where(self, *path: str | int) -> str:
         """Return ``FILE:LINE`` of a key, for messages."""
         place = self.place(*path)
-        return f"{self.path.parent / place.file}:{place.line}"
+        return f"{posixpath.normpath(self.path.parent / place.file)}:{place.line}"
 
 
 def load_config(
@@ -106,7 +113,9 @@ def load_config(
     file, toolchain = split(str(path))
     path = Path(file)
     folder = path.absolute().parent
-    document = read_items(parse_document(_load_bytes(path), file=str(path)), folder)
+    main = parse_document(_load_bytes(path), file=str(path))
+    pattern = main.data.get("models")
+    document = read_items(main, folder)
     document = expand_threads(document)
     problems = [*document.repeated, *toolchain_references(document)]
     document = choose_toolchain(document, toolchain)
@@ -139,6 +148,7 @@ def load_config(
         sha256=document.sha256,
         warnings=_warnings(config, document),
         files=document.files,
+        models_pattern=pattern if isinstance(pattern, str) else "",
         written=document.written,
     )
 

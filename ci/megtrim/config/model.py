@@ -341,7 +341,8 @@ class Config(ConfigSection):
     """Programs of the team's own that are trimmed with the engine."""
     models: Items[ModelConfig]
     """Models that the trimmed engine must run, at least one: a list, or a pattern of files with
-    one each, such as megtrim/models/*.yaml."""
+    one each, such as megtrim/models/*.yaml; paths in files of a pattern that begins with ../ are
+    relative to the folder that it climbs to."""
     keep_set: FilePath = Field(default="megtrim/keepset", validate_default=True)
     """The folder that a team commits: what is kept, with a file for each scenario. With toolchains,
     each has a folder of its name in it."""

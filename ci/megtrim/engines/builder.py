@@ -30,11 +30,13 @@ from megtrim.engines.cmake import (
 )
 from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.engines.cmake.driver import Job, WorkTree
+from megtrim.engines.cmake.step_costs import read_costs
 from megtrim.engines.link import relink
 from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.engines.megengine import android_script
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.midout.header import CONTRACT
+from megtrim.plan.remaining import StepCosts
 from megtrim.process import ProcessRunner
 
 Progress = Callable[[int, int, str], None]
@@ -96,6 +98,15 @@ class Builder:
             return None
         changed = generated_files.pending(spec, tree, self._checkout)
         return rebuild_forecast.predict_sources(tree, changed, self._processes)
+
+    def read_step_costs(
+        self, spec: BuildSpec, *, work: Path, guess: Callable[[str], float | None]
+    ) -> StepCosts:
+        """Return what the objects of a build in ``work`` cost, by builds that were made here.
+
+        ``guess`` returns the cost of an object that was not built here.
+        """
+        return StepCosts(costs_s=read_costs(_tree(spec, work), guess), jobs=self._jobs)
 
     def link(
         self,

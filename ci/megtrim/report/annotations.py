@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.config_id import split
 from megtrim.report.formatting import group_digits, list_urgent
-from megtrim.report.text import command, one_line, path_in_project
+from megtrim.report.text import command, one_line, path_in_project, path_in_repository
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
@@ -35,16 +36,17 @@ class Annotation:
 
     level: Level
     file: str
-    """Path relative to the project."""
+    """Path from the top of the repository."""
     line: int
     title: str
     message: str
 
 
-def annotate(verdict: Verdict) -> tuple[Annotation, ...]:
+def annotate(verdict: Verdict, config: str) -> tuple[Annotation, ...]:
     """Return an error for each failure and a warning for each check without a result.
 
-    At most ten of each. Scenarios that wait for a device share one warning.
+    ``config`` is the configuration's path from the top of the repository. At most ten of each.
+    Scenarios that wait for a device share one warning.
     """
     levels: dict[Level, list[Check]] = {level: [] for level in Level}
     pending: set[str] = set()
@@ -59,25 +61,25 @@ def annotate(verdict: Verdict) -> tuple[Annotation, ...]:
     return tuple(
         annotation
         for level, checks in levels.items()
-        for annotation in _limit_annotations(level, checks, verdict)
+        for annotation in _limit_annotations(level, checks, config)
     )
 
 
-def _limit_annotations(level: Level, checks: list[Check], verdict: Verdict) -> list[Annotation]:
+def _limit_annotations(level: Level, checks: list[Check], config: str) -> list[Annotation]:
     if len(checks) <= MOST_OF_A_LEVEL:
-        return [_annotation(level, check) for check in checks]
+        return [_annotation(level, check, config) for check in checks]
     shown = MOST_OF_A_LEVEL - 1
     further = Annotation(
         level=level,
-        file=path_in_project(verdict.config),
+        file=path_in_project(split(config)[0]),
         line=1,
         title=f"megtrim: {group_digits(len(checks) - shown)} more",
         message=f"{group_digits(len(checks) - shown)} more {level}s are in the report of this run",
     )
-    return [*(_annotation(level, check) for check in checks[:shown]), further]
+    return [*(_annotation(level, check, config) for check in checks[:shown]), further]
 
 
-def _annotation(level: Level, check: Check) -> Annotation:
+def _annotation(level: Level, check: Check, config: str) -> Annotation:
     parts = [one_line(check.text, limit=_LONGEST_SENTENCE) or f"{check.kind} {check.status}"]
     if check.hint:
         parts.append(f"What to do: {one_line(check.hint, limit=_LONGEST_COMMAND)}")
@@ -85,7 +87,7 @@ def _annotation(level: Level, check: Check) -> Annotation:
         parts.append(f"To see it again: {command(check.reproduce, limit=_LONGEST_COMMAND)}")
     return Annotation(
         level=level,
-        file=path_in_project(check.file),
+        file=path_in_repository(check.file, config),
         line=check.line,
         title=f"megtrim {check.status}: {one_line(check.id, limit=_LONGEST_ID)}",
         message=". ".join(parts),

@@ -26,7 +26,7 @@ from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report.formatting import group_digits, list_urgent, origin_facts
 from megtrim.report.performance.properties import LIMIT as PROPERTIES_LIMIT
 from megtrim.report.performance.properties import properties
-from megtrim.report.text import clean, command, one_line, path_in_project
+from megtrim.report.text import clean, command, one_line, path_in_repository
 from megtrim.verdict.model import Check, Origin, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
@@ -153,7 +153,7 @@ def _cases(verdict: Verdict, limit: int) -> list[_Case]:
     cases: dict[str, _Case] = {}
     left_out: list[Check] = []
     for check in _worst_first(verdict):
-        case = _case(check, names[check.id])
+        case = _case(check, names[check.id], verdict.invocation.config)
         if case.weight <= room:
             cases[check.id] = case
             room -= case.weight
@@ -193,7 +193,7 @@ def _names(checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
         yield check.id, unique
 
 
-def _case(check: Check, name: str) -> _Case:
+def _case(check: Check, name: str, config: str) -> _Case:
     message = _message(check)
     return _Case(
         stage=_STAGES[check.kind],
@@ -202,7 +202,7 @@ def _case(check: Check, name: str) -> _Case:
         kind=_INFRASTRUCTURE if check.status is CheckStatus.INFRASTRUCTURE else str(check.kind),
         message=message,
         output=message,
-        file=path_in_project(check.file),
+        file=path_in_repository(check.file, config),
         line=check.line,
         time_s=max(check.time_s, _LEAST_TIME_S),
     )
@@ -222,7 +222,7 @@ def _others(checks: list[Check], verdict: Verdict) -> _Case:
         kind="further",
         message=message,
         output=message,
-        file=path_in_project(verdict.config),
+        file=path_in_repository(verdict.config, verdict.invocation.config),
         line=1,
         time_s=_LEAST_TIME_S,
     )

@@ -5,7 +5,9 @@ Pure; part of the report room. Escaping for XML, Markdown or HTML is up to each 
 
 from __future__ import annotations
 
+import posixpath
 import re
+from pathlib import PurePosixPath
 
 # Whole escape sequences are removed: without ESC, their rest would remain as text.
 _ESCAPES = re.compile(
@@ -57,6 +59,17 @@ def path_in_project(text: str) -> str:
     """Return ``text`` as a relative path without ``..``, never empty."""
     parts = [part for part in one_line(text).split("/") if part not in ("", ".", "..")]
     return "/".join(parts) or "megtrim.yaml"
+
+
+def path_in_repository(text: str, config: str) -> str:
+    """Return a path that is relative to a configuration's folder as one from the repository's top.
+
+    ``config`` is the configuration's path from there; if it is not below it, its folder is the top.
+    """
+    folder = PurePosixPath(config).parent
+    if folder.is_absolute() or ".." in folder.parts:
+        return path_in_project(text)
+    return path_in_project(posixpath.normpath(folder / one_line(text)))
 
 
 def _shorten(text: str, limit: int) -> str:

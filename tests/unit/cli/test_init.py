@@ -103,6 +103,113 @@ def test_two_configurations_can_share_the_models(team: Shell) -> None:
     assert model.read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.parametrize("config", ["megtrim.yaml", "linux/megtrim.yaml"])
+def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
+    """Those that two people add touch nothing in common; shared models get them where they are."""
+    for name in ("resnet18-s.mge", "mobilenet-s.mge"):
+        team.model(name)
+    assert team("init", "resnet18-s.mge").status == 0
+    if config != "megtrim.yaml":
+        assert share(team, "megtrim.yaml") == (0, "")
+    before = {path: path.read_bytes() for path in team.folder.rglob("*") if path.is_file()}
+
+    answer = team("init", "--add", "-c", config, "mobilenet-s.mge")
+
+    assert answer.status == 0, answer.err
+    added = {path.relative_to(team.folder).as_posix() for path in team.folder.rglob("*.*")}
+    added -= {path.relative_to(team.folder).as_posix() for path in before}
+    assert added == {
+        "mobilenet-s.h2d-0.npy",
+        "megtrim/models/mobilenet-s.yaml",
+        "megtrim/models/mobilenet-s/default.yaml",
+    }
+    assert {path: path.read_bytes() for path in before} == before
+    for each in {"megtrim.yaml", config}:
+        loaded = load_config(team.folder / each)
+        assert [model.name for model in loaded.config.models] == ["mobilenet-s", "resnet18-s"]
+        assert loaded.resolve(loaded.config.models[0].file).resolve().name == "mobilenet-s.mge"
+
+
+def test_a_model_that_cannot_be_added_is_refused(team: Shell) -> None:
+    """With what to do; nothing is written."""
+    team.model("resnet18-s.mge")
+    team.sample("tiny-vgg.sample")
+    assert team("init", "resnet18-s.mge").status == 0
+
+    for arguments, words in (
+        (("--add",), "found no model, expected at least one"),
+        (("--add", "tiny-vgg.sample"), "is a model for the engine sample, expected one for megeng"),
+        (("--add", "--engine", "x", "resnet18-s.mge"), "leave out --share and --engine"),
+        (("--add", "-c", "gone.yaml", "resnet18-s.mge"), "gone.yaml"),
+    ):
+        assert words in refused(team, *arguments)
+
+
+def share(team: Shell, *arguments: str) -> tuple[int, str]:
+    """Let linux/megtrim.yaml share what another configuration has."""
+    answer = team("init", "-c", "linux/megtrim.yaml", "--share", *arguments)
+    return answer.status, answer.err
+
+
+@pytest.mark.parametrize("other", ["megtrim.yaml", "android/megtrim.yaml"])
+def test_configurations_in_several_folders_can_share_the_models(team: Shell, other: str) -> None:
+    """Engine, models and inputs are those of the first; the keep set is its own."""
+    team.model("resnet18-s.mge")
+    assert team("init", "resnet18-s.mge").status == 0
+    if other != "megtrim.yaml":
+        assert team("init", "-c", other, "--share", "megtrim.yaml").status == 0
+
+    assert share(team, other) == (0, "")
+
+    first, second = (load_config(team.folder / name) for name in (other, "linux/megtrim.yaml"))
+    (ours,), (theirs,) = first.config.models, second.config.models
+    for path, again in (
+        (ours.file, theirs.file),
+        (ours.scenarios[0].inputs["h2d[0]"], theirs.scenarios[0].inputs["h2d[0]"]),
+        (first.config.engine.source or Path(), second.config.engine.source or Path()),
+    ):
+        assert first.resolve(path).resolve(strict=True) == second.resolve(again).resolve()
+    assert second.resolve(second.config.keep_set) == team.folder / "linux/megtrim/keepset"
+    assert second.is_shared("models", 0)
+
+
+def test_a_configuration_of_several_toolchains_can_be_shared(team: Shell) -> None:
+    """Its models are those of all of them."""
+    team.model("resnet18-s.mge")
+    assert team("init", "resnet18-s.mge").status == 0
+    file = team.folder / "megtrim.yaml"
+    text = file.read_text("utf-8")
+    one = "toolchain:\n  kind: clang-linux-arm64\n"
+    several = "toolchains: [{name: a, kind: host}, {name: b, kind: host}]\n"
+    assert one in text
+    file.write_text(text.replace(one, several), "utf-8")
+
+    assert share(team, "megtrim.yaml") == (0, "")
+
+
+def test_models_that_cannot_be_shared_are_refused(team: Shell) -> None:
+    """With what to change."""
+    team.model("resnet18-s.mge")
+    assert team("init", "-c", "android/megtrim.yaml", "resnet18-s.mge").status == 0
+    file = team.folder / "android/megtrim.yaml"
+    begin, wanted = team.folder / "android", team.folder
+
+    status, err = share(team, "android/megtrim.yaml")
+    assert (status, f"begin at {begin}, expected {wanted}" in err) == (2, True)
+    assert f"move these files to {wanted}/megtrim/models" in err
+
+    text = file.read_text("utf-8").replace(
+        "models: megtrim/models/*.yaml",
+        "models: [{name: a, file: ../resnet18-s.mge, scenarios: [{name: s}]}]",
+    )
+    file.write_text(text, "utf-8")
+    status, err = share(team, "android/megtrim.yaml")
+    assert (status, "found a list of models, expected a pattern of files" in err) == (2, True)
+
+    both = team("init", "-c", "x.yaml", "--share", "android/megtrim.yaml", "resnet18-s.mge")
+    assert (both.status, "leave out MODELS and --engine" in both.err) == (2, True)
+
+
 def refused(shell: Shell, *arguments: str) -> str:
     """Return why nothing was written."""
     before = sorted(shell.folder.rglob("*"))

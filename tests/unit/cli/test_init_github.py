@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from megtrim.config.load import load_config
 from megtrim.config_id import id_of
 from support.kit_repository import KIT_SHA, make_kit
 from unit.cli.support import Shell
@@ -108,8 +109,9 @@ def test_callers_for_a_configuration_that_is_there(team: Shell) -> None:
 
 def test_a_second_configuration_has_callers_of_its_own(team: Shell) -> None:
     """Those of the first stay as they are; so do both if this is run again."""
-    for config in ("megtrim.yaml", "android/megtrim.yaml", "megtrim-quick.yaml"):
+    for config in ("megtrim.yaml", "android/megtrim.yaml"):
         assert team("init", "-c", config, "tiny-vgg.sample").status == 0
+    (team.folder / "megtrim-quick.yaml").symlink_to("megtrim.yaml")
     first = team("init", *KIT)
     before = {name: (team.folder / name).read_bytes() for name in WRITTEN}
     second = team("init", "-c", "android/megtrim.yaml", *KIT)
@@ -150,6 +152,26 @@ def test_a_configuration_has_one_set_of_callers(team: Shell) -> None:
         "  keep it, or remove it and run this again\n"
     )
     assert not (team.folder / TRIM[0]).exists()
+
+
+def test_a_keep_set_belongs_to_one_configuration(team: Shell) -> None:
+    """Two refreshes would each propose to remove what the other one keeps."""
+    for config in ("megtrim.yaml", "linux.yaml"):
+        assert team("init", "-c", config, "tiny-vgg.sample").status == 0
+    other = team.folder / "linux.yaml"
+    assert load_config(other).config.keep_set == Path("megtrim/keepset-linux")
+    text = other.read_text("utf-8").replace("megtrim/keepset-linux", "megtrim/keepset")
+    other.write_text(text, "utf-8")
+    assert team("init", *KIT).status == 0
+
+    answer = team("init", "-c", "linux.yaml", *KIT)
+
+    assert answer.status == 2
+    assert answer.err == (
+        f"megtrim: {team.folder / WRITTEN[1]} proposes megtrim/keepset for another configuration "
+        "already\n  name a folder of its own as keep_set, and run this again\n"
+    )
+    assert [*team.folder.glob(".github/workflows/*linux*")] == []
 
 
 def test_a_caller_that_was_edited_stays(team: Shell) -> None:

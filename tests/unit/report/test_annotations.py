@@ -26,9 +26,14 @@ def many(*counts: tuple[CheckStatus, int]) -> Verdict:
     return join(pull_request(checks=checks))
 
 
+def annotate_at_top(verdict: Verdict) -> tuple[Annotation, ...]:
+    """Return the annotations of a configuration at the top of its repository."""
+    return annotate(verdict, "megtrim.yaml")
+
+
 def test_a_failure_is_an_error_where_it_is_configured() -> None:
     """With what to do and the command that shows it again; nothing is said of what passed."""
-    trap, *rest = annotate(failing())
+    trap, *rest = annotate_at_top(failing())
 
     assert trap == Annotation(
         level=Level.ERROR,
@@ -45,16 +50,16 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
         ),
     )
     assert [each.level for each in rest] == [Level.ERROR] * 3
-    assert annotate(passing()) == ()
+    assert annotate_at_top(passing()) == ()
 
 
 def test_what_is_not_known_is_a_warning() -> None:
     """Infrastructure, unverified and inconclusive are no one's failure."""
-    assert [(each.level, each.title) for each in annotate(unverified())] == [
+    assert [(each.level, each.title) for each in annotate_at_top(unverified())] == [
         (Level.WARNING, "megtrim infrastructure: device:mobilenet-s/default@any"),
         (Level.WARNING, "megtrim unverified: coverage:resnet18-s/tuned@armv82-dotprod"),
     ]
-    (nothing,) = annotate(join(pull_request(scenarios=())))
+    (nothing,) = annotate_at_top(join(pull_request(scenarios=())))
     assert nothing.level is Level.WARNING
     assert nothing.title == "megtrim inconclusive: coverage:scenarios"
     assert (str(Level.ERROR), str(Level.WARNING)) == ("error", "warning")
@@ -67,18 +72,18 @@ def test_what_is_pending_for_one_reason_is_said_once() -> None:
         for number, text in enumerate((PENDING, PENDING, "other", PENDING))
     )
     lost = tuple(on_device(CheckStatus.INFRASTRUCTURE, PENDING, f"l/{n}@c") for n in range(2))
-    found = annotate(join(pull_request(checks=(*pending, *lost))))
+    found = annotate_at_top(join(pull_request(checks=(*pending, *lost))))
 
     assert [each.title.split(":")[-1] for each in found] == ["l/0@c", "l/1@c", "m/0@c", "m/2@c"]
 
 
 def test_ten_of_a_level_are_shown() -> None:
     """An eleventh would be dropped silently, so the tenth counts what is not shown."""
-    ten = annotate(many((CheckStatus.FAIL, 10), (CheckStatus.UNVERIFIED, 10)))
+    ten = annotate_at_top(many((CheckStatus.FAIL, 10), (CheckStatus.UNVERIFIED, 10)))
     assert Counter(each.level for each in ten) == {Level.ERROR: 10, Level.WARNING: 10}
     assert ten[9].title == "megtrim fail: device:fail/9"
 
-    more = annotate(many((CheckStatus.FAIL, 1_011), (CheckStatus.INFRASTRUCTURE, 11)))
+    more = annotate_at_top(many((CheckStatus.FAIL, 1_011), (CheckStatus.INFRASTRUCTURE, 11)))
     assert Counter(each.level for each in more) == {Level.ERROR: 10, Level.WARNING: 10}
     assert more[9] == Annotation(
         level=Level.ERROR,
@@ -99,7 +104,7 @@ def test_texts_are_one_line_and_bounded() -> None:
         hint="y\n" * 9_999,
         reproduce="z" * 9_999,
     )
-    (said,) = annotate(join(pull_request(checks=(hostile,))))
+    (said,) = annotate_at_top(join(pull_request(checks=(hostile,))))
 
     assert said.file == "a/b.yaml"
     assert "\n" not in said.message
@@ -110,7 +115,7 @@ def test_texts_are_one_line_and_bounded() -> None:
     assert said.message.endswith(
         "To see it again: (the command cannot be shown here: see verdict.json)"
     )
-    (silent,) = annotate(join(pull_request(checks=(on_device(CheckStatus.FAIL, " \n"),))))
+    (silent,) = annotate_at_top(join(pull_request(checks=(on_device(CheckStatus.FAIL, " \n"),))))
     assert silent.message == "device fail"
 
 
@@ -118,7 +123,7 @@ def test_texts_are_one_line_and_bounded() -> None:
 @given(verdicts())
 def test_any_verdict_fits(verdict: Verdict) -> None:
     """Ten of a level, fifty of a job, 255 characters of a title, a few lines of message."""
-    found = annotate(verdict)
+    found = annotate_at_top(verdict)
     levels = Counter(each.level for each in found)
 
     assert len(found) <= 50
@@ -131,3 +136,20 @@ def test_any_verdict_fits(verdict: Verdict) -> None:
         assert each.file
         assert "".join(each.title.splitlines()) == each.title
         assert "".join(each.message.splitlines()) == each.message
+
+
+def test_a_file_is_named_from_the_top_of_the_repository() -> None:
+    """One that several configurations share, too, which lies above the folder of each."""
+    files = ("megtrim.yaml", "models/a.yaml", "../megtrim/models/a.yaml")
+    verdict = join(
+        pull_request(
+            checks=tuple(
+                replace(on_device(CheckStatus.FAIL, name, str(number)), file=name)
+                for number, name in enumerate(files)
+            )
+        )
+    )
+
+    assert [each.file for each in annotate(verdict, "linux/megtrim.yaml#desk")] == [
+        *("linux/megtrim.yaml", "linux/models/a.yaml", "megtrim/models/a.yaml")
+    ]

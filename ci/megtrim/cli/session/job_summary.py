@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar
 
 from megtrim.build_spec import Origin
@@ -68,7 +68,7 @@ def read_page(report: Path, *, config: str, links: Links, known: Origin = _UNKNO
 
     verdict = read(VERDICT_FILE, _verdict, LARGEST_DOCUMENT)
     if verdict is not None:
-        annotations = tuple(_rebase_annotation(each, config) for each in annotate(verdict))
+        annotations = annotate(verdict, config if is_inside(config) else verdict.config)
         text = render(confirm_origin(verdict, known), links=links)
         return SummaryPage(text=text, annotations=annotations, problems=())
     ending = read(ENDING_FILE, _ending, _LARGEST_PAGE)
@@ -109,14 +109,6 @@ def _ending_annotation(ending: EarlyExit, config: str) -> Annotation:
     message = one_line(str(ending), limit=_LONGEST_ENDING)
     annotation = Annotation(level=Level.ERROR, file="", line=0, title=_ENDED, message=message)
     return replace(annotation, file=split(config)[0]) if is_inside(config) else annotation
-
-
-def _rebase_annotation(annotation: Annotation, config: str) -> Annotation:
-    """Return an annotation whose file is named from the root of the repository."""
-    folder = PurePosixPath(config).parent
-    if not annotation.file or not is_inside(config):
-        return annotation
-    return replace(annotation, file=str(folder / annotation.file))
 
 
 def _text(path: Path, most: int) -> str | None:

@@ -7,11 +7,20 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from megtrim.cli.session.new_files import find_missing
-from megtrim.config.config_template import MODELS, StarterModel, model_files, starter
+from megtrim.config.config_template import (
+    MODELS,
+    StarterModel,
+    model_files,
+    name_keep_set,
+    starter,
+)
+from megtrim.config.lists.item_files import climb
+from megtrim.config.load import LoadedConfig, list_toolchains, load_config
+from megtrim.config_id import DEFAULT_CONFIG, choose
 from megtrim.engines.megengine.search import find_checkouts, is_checkout
 from megtrim.errors import NO_ROOM, InputError
 from megtrim.input_files import kind_at, open_plain_file
@@ -64,12 +73,95 @@ def write_starter(
         source=_relative(source, config) if source else "",
         # The toolchain that MegEngine is known to build with; auto would take zig.
         toolchain="auto" if kind == _SAMPLE else "clang-linux-arm64",
+        keep_set=name_keep_set(config),
     )
     lines = [line for path, each in facts.items() for line in _write_inputs(path, each, inputs)]
     for path, text in missing.items():
         write_atomically(path, text)
     shown = f"the engine in {source}" if source else "the sample engine"
     return (*lines, f"wrote {config} and {config.parent / MODELS}, for {shown}")
+
+
+def add_models(models: Sequence[Path], config: Path) -> tuple[str, ...]:
+    """Write the files of further models of a configuration, and inputs; return what was done.
+
+    Raises InputError where the models are a list, or one of these is there already.
+    """
+    if not models:
+        msg = "--add: found no model, expected at least one"
+        raise InputError(msg, hint="`megtrim init --add MODEL...`")
+    loaded = _load_any(config)
+    pattern = _expect_pattern(loaded)
+    facts = {path: read_model(path) for path in models}
+    kind = loaded.config.engine.kind
+    if (found := _kind_of(facts)) != kind:
+        msg = f"{models[0]} is a model for the engine {found}, expected one for {kind}"
+        raise InputError(msg, hint="a configuration trims one engine: write one for each")
+    base = loaded.folder / climb(pattern)
+    place = PurePosixPath(os.path.relpath((loaded.folder / pattern).parent, base)).as_posix()
+    inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
+    described = model_files(
+        [_describe_model(path, base / DEFAULT_CONFIG, inputs[path]) for path in models],
+        folder=place,
+        taken=[each.name for each in loaded.config.models],
+    )
+    texts = {base / name: text for name, text in described.items()}
+    missing = find_missing(texts, hint="rename the model's file, or remove what is there")
+    lines = [line for path, each in facts.items() for line in _write_inputs(path, each, inputs)]
+    for path, text in missing.items():
+        write_atomically(path, text)
+    wrote = (f"wrote {os.path.relpath(path)}" for path in missing)
+    return (*lines, *wrote)
+
+
+def _load_any(config: Path) -> LoadedConfig:
+    """Load a configuration; of a file with several toolchains, that of the first."""
+    names = list_toolchains(config)
+    return load_config(Path(choose(str(config), names[0])) if names else config)
+
+
+def _expect_pattern(loaded: LoadedConfig) -> str:
+    """Return the pattern of the models' files. Raises InputError if they are a list."""
+    if loaded.models_pattern:
+        return loaded.models_pattern
+    msg = f"{loaded.where('models')}: found a list of models, expected a pattern of files"
+    hint = f"move each entry into a file, and write `models: {MODELS}/*.yaml` in their place"
+    raise InputError(msg, hint=hint)
+
+
+def write_sharing(other: Path, config: Path) -> tuple[str, ...]:
+    """Write a configuration with the engine and the models of another one; return what was done.
+
+    Both use the files of the models from then on. Raises InputError where these cannot be shared:
+    they are no files, or their paths would not mean the same.
+    """
+    if config.exists():
+        msg = f"{config} already exists"
+        raise InputError(msg, hint="edit it, or name another file with --config")
+    loaded = _load_any(other)
+    pattern = _expect_pattern(loaded)
+    shared = _relative(loaded.folder / pattern, config)
+    begin, wanted = (
+        os.path.normpath(folder.absolute() / climb(each))
+        for folder, each in ((loaded.folder, pattern), (config.parent, shared))
+    )
+    if begin != wanted:
+        msg = f"paths in {loaded.folder / pattern} begin at {begin}, expected {wanted}"
+        hint = (
+            f"move these files to {Path(wanted) / MODELS}, with paths from {wanted}, and name "
+            f"them in {loaded.path} by a pattern that begins with ../"
+        )
+        raise InputError(msg, hint=hint)
+    engine = loaded.config.engine
+    text = starter(
+        engine.kind,
+        source=_relative(loaded.resolve(engine.source), config) if engine.source else "",
+        toolchain="auto" if engine.kind == _SAMPLE else "clang-linux-arm64",
+        models=shared,
+        keep_set=name_keep_set(config),
+    )
+    write_atomically(config, text)
+    return (f"wrote {config}, with the models of {loaded.path}",)
 
 
 def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:

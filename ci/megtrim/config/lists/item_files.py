@@ -3,20 +3,28 @@
 ``models`` and a model's ``scenarios`` may be such a pattern, relative to megtrim.yaml. Each file
 that it finds is one item, as it would be in the list. So two branches that each add a model or a
 scenario change no common line. Paths in these files are relative to megtrim.yaml, too.
+
+Configurations in several folders share files by a pattern that begins with ``../``. Paths in those
+files are relative to the folder that it climbs to, so that they mean the same for all of them.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from megtrim.config.value_types import MOST_ITEMS
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, Document, parse_document
 from megtrim.config.yaml.problems import KeyPath
 from megtrim.input_files import read_bytes
+
+_UP = ".."
+_FILES = ("file", "algo_cache")
+_LISTS_OF_FILES = ("strip_info", "also")
 
 
 def read_items(document: Document, folder: Path) -> Document:
@@ -38,7 +46,8 @@ def _fill(
     if not 0 < len(names) <= MOST_ITEMS:
         return document  # a list, or a pattern that stays, and is reported with all other mistakes
     items = [_read(document, name, folder) for name in names]
-    section[key] = [item.document.data for item in items]
+    climbed = climb(str(pattern))
+    section[key] = [_rebase(item.document.data, climbed) for item in items]
     lines, files, repeated = {**document.lines}, {**document.files}, [*document.repeated]
     for index, item in enumerate(items):
         place = (*path, key, index)
@@ -61,6 +70,36 @@ def _glob(folder: Path, pattern: str) -> list[str]:
     except (ValueError, NotImplementedError):  # an empty, impossible or absolute pattern
         return []
     return sorted(name for name in found if not PurePath(name).name.startswith("."))
+
+
+def climb(pattern: str) -> PurePosixPath:
+    """Return the leading ``..`` of a pattern, the folder that paths in its files begin at."""
+    parts = PurePosixPath(pattern).parts
+    ups = next((number for number, part in enumerate(parts) if part != _UP), len(parts))
+    return PurePosixPath(*parts[:ups])
+
+
+def _rebase(item: Mapping[str, Any], base: PurePosixPath) -> dict[str, Any]:
+    """Return a model or a scenario with its paths as megtrim.yaml has to write them."""
+
+    def rebase(value: object) -> object:
+        if isinstance(value, list):
+            return [rebase(each) for each in value]
+        return str(base / value) if isinstance(value, str) and value.strip() else value
+
+    if not base.parts:
+        return {**item}
+    own = {key: rebase(item[key]) for key in (*_FILES, *_LISTS_OF_FILES) if key in item}
+    inputs, scenarios = item.get("inputs"), item.get("scenarios")
+    if isinstance(inputs, dict):
+        own["inputs"] = {name: rebase(value) for name, value in inputs.items()}
+    if isinstance(scenarios, str):
+        own["scenarios"] = rebase(scenarios)
+    if isinstance(scenarios, list):
+        own["scenarios"] = [
+            _rebase(each, base) if isinstance(each, dict) else each for each in scenarios
+        ]
+    return {**item, **own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -52,7 +53,7 @@ class Document:
 
     def name_of(self, name: str) -> str:
         """Return the name of a file that is given relative to the folder of this one."""
-        return str(PurePath(self.file).parent / name)
+        return posixpath.normpath(PurePath(self.file).parent / name)
 
     def with_items(self, lists: Mapping[KeyPath, Items]) -> Document:
         """Return the document with other items in some lists, none of which is in another.

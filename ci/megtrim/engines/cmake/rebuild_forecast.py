@@ -13,8 +13,8 @@ from megtrim.engines.cmake import build_records
 from megtrim.engines.cmake.driver import WorkTree
 from megtrim.process import ProcessRunner
 
-_COMMANDS = "compile_commands.json"
-_LOG = ".ninja_log"
+COMMANDS = "compile_commands.json"
+LOG = ".ninja_log"
 _DEPENDENCIES = ".ninja_deps"
 _DEPENDENCIES_TIMEOUT_S = 300.0
 _CONFIGURES = ("CMakeLists.txt", ".cmake")
@@ -29,14 +29,14 @@ def dependencies(tree: WorkTree, processes: ProcessRunner) -> str:
 
 def commands(tree: WorkTree) -> str:
     """Return CMake's JSON of compile commands."""
-    return (tree.build / _COMMANDS).read_text(encoding="utf-8")
+    return (tree.build / COMMANDS).read_text(encoding="utf-8")
 
 
 def predict_sources(
     tree: WorkTree, changed: Collection[Path], processes: ProcessRunner
 ) -> tuple[str, ...] | None:
     """Return the sources that depend on ``changed`` files; None: not known, maybe all."""
-    records = (tree.build / name for name in (_COMMANDS, _DEPENDENCIES, _LOG))
+    records = (tree.build / name for name in (COMMANDS, _DEPENDENCIES, LOG))
     if not all(record.is_file() for record in records):
         return None
     if any(path.name.endswith(_CONFIGURES) for path in changed):
@@ -51,7 +51,7 @@ def predict_sources(
 
 def read_steps(tree: WorkTree) -> Mapping[Path, str]:
     """Return Ninja's record of each file that it has made."""
-    path = tree.build / _LOG
+    path = tree.build / LOG
     if not path.is_file():
         return {}
     return build_records.steps(path.read_text(encoding="utf-8", errors="replace"), tree.build)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
@@ -16,7 +17,9 @@ from megtrim.pipeline.building import programs, size_options
 from megtrim.pipeline.results import BuildSummary, RebuildRecord
 from megtrim.pipeline.session import Services, Session, TaskResults
 from megtrim.plan import staleness
+from megtrim.plan.compile_costs import guess_cost
 from megtrim.plan.graph import HEADER
+from megtrim.plan.remaining import RemainingTime
 from megtrim.store import StageFolder
 
 _INCLUDE = "include/"
@@ -134,15 +137,17 @@ def region_inputs(session: Session) -> dict[str, str]:
 def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> BuildSummary:
     """Build, and return the record of it; ``purpose`` has a tree of its own."""
     what = purpose or str(wanted.variant)
-    progress = session.services.console.progress(f"building {what}")
+    services = session.services
+    guess = partial(guess_cost, services.engine.identity().kind)
     way = way_of(wanted)
-    session.services.console.say(f"  by {way}")
-    with _tree(session.services, what) as tree:
-        record = session.services.builder.build(
+    services.console.say(f"  by {way}")
+    with _tree(services, what) as tree:
+        read = partial(services.builder.read_step_costs, wanted, work=tree, guess=guess)
+        record = services.builder.build(
             wanted,
             work=tree,
             folder=folder,
-            progress=progress,
+            progress=services.console.progress(f"building {what}", RemainingTime(read).after),
             applications=programs.list_specs(session, wanted.variant),
         )
     rebuilt = record.rebuilt

@@ -99,6 +99,10 @@ def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
 
     Raises InputError where it cannot be added.
     """
+    if loaded.is_shared(*tuned.sibling):
+        file, _ = loaded.source(*tuned.sibling)
+        msg = f"{file}: other configurations may use this file, too, so nothing is added next to it"
+        raise InputError(msg, hint="leave out --write, and add by hand what is printed")
     if tuned.sibling in loaded.files:
         other, _ = loaded.source(*tuned.sibling)
         file = other.with_name(f"{tuned.item['name']}.yaml")

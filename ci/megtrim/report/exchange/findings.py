@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from megtrim.report.formatting import list_urgent
-from megtrim.report.text import command, one_line, path_in_project
+from megtrim.report.text import command, one_line, path_in_repository
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
@@ -55,7 +54,7 @@ def _of_check(check: Check, verdict: Verdict) -> VerdictFinding:
         status=check.status,
         text=". ".join(parts),
         identity=_identify(check.kind, check.id, verdict),
-        path=_path_in_repository(check.file, verdict),
+        path=path_in_repository(check.file, verdict.invocation.config),
         line=check.line,
     )
 
@@ -66,7 +65,7 @@ def _of_warning(text: str, verdict: Verdict) -> VerdictFinding:
         status=None,
         text=one_line(text),
         identity=_identify(WARNING, text, verdict),
-        path=_path_in_repository(verdict.config, verdict),
+        path=path_in_repository(verdict.config, verdict.invocation.config),
         line=1,
     )
 
@@ -74,10 +73,3 @@ def _of_warning(text: str, verdict: Verdict) -> VerdictFinding:
 def _identify(kind: CheckKind | str, subject: str, verdict: Verdict) -> str:
     text = f"megtrim/{kind}\0{verdict.invocation.config}\0{verdict.config}\0{subject}"
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
-
-
-def _path_in_repository(file: str, verdict: Verdict) -> str:
-    """Return a path as seen from the folder of the call, which is the top of a job's checkout."""
-    folder = PurePosixPath(verdict.invocation.config).parent
-    outside = folder.is_absolute() or ".." in folder.parts
-    return path_in_project(file if outside else f"{folder}/{file}")

@@ -159,3 +159,81 @@ def test_all_files_are_shown_sorted(tmp_path: Path) -> None:
     files = [each.file for each in caught.value.problems]
     assert files == sorted(files)
     assert len(set(files)) == len(FILES)
+
+
+SHARED = {
+    "megtrim/models/a.yaml": (
+        "name: a\nfile: files/m.mge\nstrip_info: [files/m.json]\n"
+        "scenarios: megtrim/models/a/*.yaml\n"
+    ),
+    "megtrim/models/a/one.yaml": (
+        "name: one\ninputs: {x: files/x.npy}\nfast_run: true\nalgo_cache: files/x.cache\n"
+    ),
+    "megtrim/models/b.yaml": (
+        "name: b\nfile: files/m.mge\nscenarios: [{name: s, inputs: {x: files/x.npy}}]\n"
+    ),
+}
+"""Models at the top of a repository, with paths from there."""
+
+
+def load_shared(folder: Path, config: str, files: dict[str, str] | None = None) -> LoadedConfig:
+    """Load a configuration in a folder of its own that shares the files."""
+    up = "../" * config.count("/")
+    main = f"{ENGINE}models: {up}megtrim/models/*.yaml\n"
+    for name, text in {config: main, **SHARED, **(files or {})}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    for name in ("m.mge", "m.json", "x.npy", "x.cache"):
+        (folder / "files").mkdir(exist_ok=True)
+        (folder / "files" / name).touch()
+    return load_config(folder / config)
+
+
+@pytest.mark.parametrize(
+    "config", ["megtrim.yaml", "android/megtrim.yaml", "ci/trim/linux/megtrim.yaml"]
+)
+def test_configurations_of_any_depth_share_files(tmp_path: Path, config: str) -> None:
+    """Paths in them begin at the folder to which the pattern climbs, for all of them."""
+    loaded = load_shared(tmp_path, config)
+
+    first, second = loaded.config.models
+    (one,), (inline,) = first.scenarios, second.scenarios
+    assert one.algo_cache is not None
+    found = (first.file, *first.strip_info, one.inputs["x"], one.algo_cache, inline.inputs["x"])
+    assert [loaded.resolve(path).resolve().relative_to(tmp_path).as_posix() for path in found] == [
+        *("files/m.mge", "files/m.json", "files/x.npy", "files/x.cache", "files/x.npy")
+    ]
+    assert loaded.is_shared("models", 0, "scenarios", 0) is ("/" in config)
+    assert not loaded.is_shared("engine")
+
+
+def test_mistakes_in_shared_files_are_named_where_they_are(tmp_path: Path) -> None:
+    """By the path that a person opens, in messages; from the configuration, in reports."""
+    wrong = {"megtrim/models/b.yaml": "name: b\nfile: files/gone.mge\nscenarios: [{name: s}]\n"}
+    with pytest.raises(ConfigError) as caught:
+        load_shared(tmp_path, "linux/megtrim.yaml", wrong)
+    assert str(caught.value).startswith(
+        f"{tmp_path}/megtrim/models/b.yaml:2: models[1].file: found '../files/gone.mge', no such "
+    )
+
+    loaded = load_shared(tmp_path, "linux/megtrim.yaml", SHARED)
+    assert loaded.place("models", 1) == Place(file="../megtrim/models/b.yaml", line=1)
+    assert loaded.where("models", 1) == f"{tmp_path}/megtrim/models/b.yaml:1"
+
+
+def test_a_shared_scenario_names_only_classes_that_all_have(tmp_path: Path) -> None:
+    """A configuration that has no such class says so."""
+    scenario = "{name: s, classes: [phone]}"
+    text = f"name: b\nfile: files/m.mge\nscenarios:\n- {scenario}\n"
+    with pytest.raises(ConfigError) as caught:
+        load_shared(tmp_path, "linux/megtrim.yaml", {"megtrim/models/b.yaml": text})
+    assert "megtrim/models/b.yaml:4: models[1].scenarios[0].classes[0]" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["/abs/m.mge", "../m.mge", ""])
+def test_paths_that_leave_the_shared_folder_keep_their_meaning(tmp_path: Path, path: str) -> None:
+    """An absolute one stays as it is; an empty one is a mistake as everywhere."""
+    item = item_files._rebase({"name": "a", "file": path}, item_files.climb("../../m/*.yaml"))
+
+    expected = {"/abs/m.mge": "/abs/m.mge", "../m.mge": "../../../m.mge", "": ""}
+    assert item == {"name": "a", "file": expected[path]}

@@ -127,3 +127,16 @@ def test_where_scenarios_are_files_the_winner_is_one(field: Field, loaded: Loade
     file.touch()
     with pytest.raises(InputError, match=r"fast\.yaml exists already"):
         expect_free(apart, field, "fast")
+
+
+def test_nothing_is_added_to_what_is_shared(field: Field, loaded: LoadedConfig) -> None:
+    """Another configuration would get it, too, with paths and flags that are not for it."""
+    folder = loaded.folder / "linux"
+    folder.mkdir()
+    (model,) = yaml.safe_load(CONFIG)["models"]
+    (loaded.folder / "net.yaml").write_text(yaml.safe_dump(model), encoding="utf-8")
+    main = loaded.path.read_text(encoding="utf-8").partition("models:")[0]
+    (folder / "megtrim.yaml").write_text(f"{main}models: ../net*.yaml\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"net\.yaml: other configurations may use this file"):
+        expect_free(load_config(folder / "megtrim.yaml"), field, "fast")
