@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
@@ -26,6 +27,15 @@ FILES = [
     f"megtrim-{VERSION}-requirements.txt",
     f"megtrim-{VERSION}.tar.gz",
 ]
+
+
+def conclude(run: Run) -> dict[str, str]:
+    """Return how each job ended, by act's records: this workflow has no caller."""
+    records = []
+    for line in run.log.read_text(encoding="utf-8").splitlines():
+        with suppress(ValueError):
+            records.append(json.loads(line))
+    return {each["jobID"]: each["jobResult"] for each in records if "jobResult" in each}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ def test_a_tag_becomes_a_release(kit: Kit, act: Act) -> None:
     """With the changelog as its page, and the commands that use it."""
     done = kit.run_tag(act, TAG, 1)
 
-    assert done.conclusions == JOBS
+    assert conclude(done) == JOBS
     (release,) = kit.api.releases.values()
     assert (release["tag_name"], release["draft"]) == (TAG, False)
     assert sorted(each["name"] for each in release["assets"]) == FILES
@@ -97,6 +107,7 @@ def test_a_tag_of_another_version_builds_nothing(kit: Kit, act: Act) -> None:
     kit.api.tags["v9.9.10"] = {"type": "commit", "sha": kit.sha}
     done = kit.run_tag(act, "v9.9.10", 2)
 
-    assert done.conclusions["build"] == "failure"
-    assert "publish" not in done.conclusions
+    found = conclude(done)
+    assert found["build"] == "failure"
+    assert found.keys() <= {"build", "rebuild"}
     assert kit.api.releases == before

@@ -7,9 +7,11 @@ import sys
 import tarfile
 import zipfile
 from datetime import date
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from megtrim.process import Command, ProcessRunner
 from workflows.documents import ROOT
@@ -204,3 +206,25 @@ def test_two_empty_builds_are_none(tmp_path: Path) -> None:
     """Nothing equals nothing."""
     with pytest.raises(kit_release.Refused):
         kit_release.compare(tmp_path, tmp_path)
+
+
+def test_what_builds_is_pinned_as_elsewhere() -> None:
+    """The same versions and hashes as in the sessions' own lock, all that hatchling needs."""
+    build, demo = (
+        (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").split("\n")
+        for name in ("build", "demo")
+    )
+    pinned = {line.partition("==")[0] for line in build if "==" in line}
+
+    assert set(build) <= set(demo)
+    assert pinned >= list_needed("hatchling")
+
+
+def list_needed(name: str) -> set[str]:
+    """Return a distribution, and all that it needs on this Python."""
+    found = {name}
+    for each in requires(name) or ():
+        requirement = Requirement(each)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            found |= list_needed(requirement.name)
+    return found
