@@ -31,6 +31,8 @@ _HINT = "expected a program or shared library as the linker wrote it"
 _DAMAGE = (struct.error, ValueError, IndexError, OverflowError, TypeError)
 _HEADER_ENTRY_BYTES = 8
 """Of the table with which unwinders search."""
+_LABEL = ".L"
+"""Begins a compiler's own labels, which stay in a file with relocations: they name nothing."""
 _CUT = frozenset({Purpose.CONSTANTS, Purpose.DATA, Purpose.LINKING})
 
 
@@ -113,7 +115,8 @@ _Symbols = dict[int, list[tuple[int, int, str]]]
 def _sort_symbols(layout: ElfLayout) -> _Symbols:
     found: _Symbols = defaultdict(list)
     for name, number, start, size_bytes in layout.symbols():
-        found[number].append((start, -size_bytes, name))
+        if not name.startswith(_LABEL):
+            found[number].append((start, -size_bytes, name))
     for each in found.values():
         each.sort()
     return found

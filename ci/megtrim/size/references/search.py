@@ -15,6 +15,9 @@ from megtrim.elf.symbol_names import find_literal_word, fold, iter_spellings, re
 from megtrim.size.components import find_component
 from megtrim.size.references.graph import Part, ReferenceGraph
 
+_LINKERS_OWN = "<internal>"
+"""What lld's map calls the source of tables that it makes itself."""
+
 
 class MatchKind(StrEnum):
     """What a text names."""
@@ -55,7 +58,8 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
 
 def find_component_of(part: Part) -> str:
     """Return the component of a part, empty if neither a name nor a source shows it."""
-    return find_component(part.names[0] if part.names else "", part.source)
+    source = "" if part.source == _LINKERS_OWN else part.source
+    return find_component(part.names[0] if part.names else "", source)
 
 
 def describe(part: Part) -> str:

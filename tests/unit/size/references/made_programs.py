@@ -51,5 +51,6 @@ SYMBOLS = (
     Named(name="alias", part=".text", at=16, size=12),
     Named(name="register", part=".text", at=32, size=16),
     Named(name="dead", part=".text", at=48, size=16),
+    Named(name=".L.str", part=".rodata", size=16),
 )
 PROGRAM = object_file(PARTS, SYMBOLS, kind=2, entry=TEXT)

@@ -97,7 +97,7 @@ def test_a_relocation_of_no_symbol_is_damage() -> None:
 
 
 def test_data_that_nothing_names_is_cut_where_something_refers_to_it() -> None:
-    """So that a string goes with the function that prints it."""
+    """So that a string goes with the function that prints it; a compiler's label is no name."""
     found = _read()
     text = _part_at(found, RODATA + 8)
 
