@@ -228,3 +228,16 @@ def test_what_was_left_out_has_its_bytes(trimmed: Project) -> None:
     assert sum(each["left_out_bytes"] for each in rows) > 4096
     assert 0 < sum(each["size_bytes"] for each in found) <= 2048
     assert all(each["callers"] for each in found)
+
+
+def test_functions_have_prices(trimmed: Project) -> None:
+    """Those of a random sample are nearly what a link without each of them shows."""
+    found = _ask(trimmed, "prices", "--calibrate", "3", "--seed", "4")
+    sample = found["calibration"]["prices"]
+
+    assert [each["kind"] for each in sample] == ["function"] * 3
+    errors = [each["margin_bytes"] - each["built_margin_bytes"] for each in sample]
+    assert all(abs(error) <= 256 for error in errors)
+    rows = found["prices"]["function"]
+    assert all(each["margin_bytes"] >= each["own_bytes"] for each in rows)
+    assert [each["name"] for each in found["levels"]] == ["plain", "region", "reduced"]

@@ -127,6 +127,8 @@ class TrimConfig(ConfigSection):
     switches: SwitchesConfig = SwitchesConfig()
     measure: tuple[Switch, ...] = ()
     """Switches to measure one by one, each with a reduced build of its own, which takes time."""
+    prices: StrictBool = False
+    """true: sizes.json and the verdict hold what each model costs, which takes two more links."""
     optimize: Literal["none", "size"] = "none"
     """none: the documented recipe's compiler flags, nothing else. size: all size
     optimisations that the toolchain and the switches allow."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -138,13 +138,21 @@ def regions_in_binary(data: bytes) -> tuple[Region, ...]:
     NUL-terminated text. Text that only looks like one is skipped.
     """
     found = {match[0][:-1].decode("ascii") for match in _IN_BINARY.finditer(data)}
-    regions = set()
-    for name in demangle(name for name in found if not problem(name)).values():
+    return tuple(sorted({*find_regions(found).values()}, key=order))
+
+
+def find_regions(names: Iterable[str]) -> dict[str, Region]:
+    """Return the regions among names of types, which are mangled as they are in traces.
+
+    A name that only looks like a region's is left out.
+    """
+    regions = {}
+    for mangled, name in demangle(name for name in names if not problem(name)).items():
         try:
-            regions.add(_region(name))
+            regions[mangled] = _region(name)
         except GrammarError:
             continue
-    return tuple(sorted(regions, key=order))
+    return regions
 
 
 # Most runs of an engine share most of their regions.

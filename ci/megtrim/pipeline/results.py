@@ -19,6 +19,7 @@ from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
+from megtrim.size.prices.price_list import PriceList
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
@@ -229,6 +230,8 @@ class SizeResult(StageResult):
     """What differs from what the baseline was made from."""
     notes: tuple[CauseNote, ...] = ()
     """More about each of them."""
+    prices: tuple[PriceList, ...] = ()
+    """What models, scenarios and the like cost in what ships; empty: that was not asked for."""
 
     @property
     def exit_code(self) -> int:

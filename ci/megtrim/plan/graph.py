@@ -91,6 +91,8 @@ SHIPPED_REFERENCES = f"{Stage.REFERENCES}/shipped"
 """The program that ships, linked with its relocations."""
 BASE_REFERENCES = f"{Stage.REFERENCES}/base"
 """What it was trimmed from, linked likewise."""
+PROFILE_REFERENCES = f"{Stage.REFERENCES}/{Variant.PROFILE}"
+"""The profile build, linked likewise: its code names regions."""
 
 
 def verb_of(task: str) -> str:
@@ -230,6 +232,7 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     return (
         *named,
         *(Task(stage=Stage.REFERENCES, name=task_name(each), needs=needs) for each in links),
+        Task(stage=Stage.REFERENCES, name=task_name(PROFILE_REFERENCES), needs=(PROFILE,)),
     )
 
 

@@ -7,6 +7,7 @@ quick trim, which are never compared with those of a full one. ``parts`` says of
 their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew.
 ``made_from`` has a digest of each cause (:mod:`megtrim.size.growth.causes`), and ``inputs`` what
 divides growth among several (:mod:`megtrim.size.growth.inputs`), so that it can say why.
+``prices`` says what each model and scenario costs in bytes, at the margin and alone.
 ``measured`` has sizes of other kinds, which budgets may be about (:mod:`megtrim.size.measures`):
 ``{NAME: {VARIANT: {MEASURE: BYTES}}}``. The other keys, of which each may be left out, are those of
 an :class:`~megtrim.build_spec.Origin`:
@@ -15,7 +16,7 @@ sizes of another configuration of the repository are not compared either. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -28,6 +29,7 @@ from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
 from megtrim.size.growth.inputs import PRINT_LENGTH, InputPrint
 from megtrim.size.measures import Measures
+from megtrim.size.prices.price_list import PriceList, StoredPrice
 from megtrim.strict_json import dump, load
 
 VERSION: Literal[1] = 1
@@ -65,6 +67,15 @@ class InputsDocument(BaseModel):
     values: dict[_Name, _Label] = Field(default_factory=dict)
 
 
+class PriceDocument(BaseModel):
+    """What a model or scenario costs in one file."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    margin: Annotated[int, Field(ge=-(2**62), le=2**62)]
+    alone: _Bytes
+
+
 class SizesDocument(BaseModel):
     """The file. A key that holds its default is left out."""
 
@@ -75,6 +86,8 @@ class SizesDocument(BaseModel):
     inputs: InputsDocument = Field(default_factory=InputsDocument)
     measured: dict[str, dict[str, dict[_Name, _Bytes]]] = Field(default_factory=dict)
     parts: dict[str, dict[str, TableDocument]] = Field(default_factory=dict)
+    prices: dict[str, dict[_Label, PriceDocument]] = Field(default_factory=dict)
+    """By artifact, and by name of model or id of scenario."""
     quick: bool = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
     project: _Name = ""
@@ -110,6 +123,7 @@ def dump_sizes(
     parts: Mapping[tuple[str, str], ByteTable] | None = None,
     made_from: InputPrint = _NO_PRINT,
     measured: Mapping[tuple[str, str], Measures] | None = None,
+    prices: Iterable[PriceList] = (),
     source: str = "",
     quick: bool = False,
     origin: Origin = _UNKNOWN,
@@ -138,6 +152,7 @@ def dump_sizes(
             ),
             measured=named,
             parts=tables,
+            prices={each.artifact: _document_prices(each) for each in prices},
             quick=quick,
             source=source,
             project=_printable(origin.project),
@@ -150,6 +165,14 @@ def dump_sizes(
             version=VERSION,
         )
     )
+
+
+def _document_prices(prices: PriceList) -> dict[str, PriceDocument]:
+    return {
+        each.name: PriceDocument(margin=each.margin_bytes, alone=each.alone_bytes)
+        for each in prices.prices
+        if each.alone_bytes is not None
+    }
 
 
 def _printable(text: str) -> str:
@@ -186,6 +209,13 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
             (artifact, variant): measures
             for artifact, variants in found.measured.items()
             for variant, measures in variants.items()
+        },
+        prices={
+            artifact: {
+                name: StoredPrice(margin_bytes=each.margin, alone_bytes=each.alone)
+                for name, each in rows.items()
+            }
+            for artifact, rows in found.prices.items()
         },
         quick=found.quick,
         # Outside of a repository, configurations of other projects have the same name.

@@ -20,6 +20,7 @@ from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.measure_names import STRIPPED
 from megtrim.size.measures import Measures, find_measure
+from megtrim.size.prices.price_list import StoredPrice
 from megtrim.size.ratchet import propose_limit
 from megtrim.strict_json import SignedInt
 
@@ -62,6 +63,8 @@ class Baseline:
     """What these files were made from."""
     measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
     """What some of these files measure in other ways."""
+    prices: Mapping[str, Mapping[str, StoredPrice]] = field(default_factory=dict)
+    """What each model and scenario cost, by file and name."""
     quick: bool = False
     """The sizes are those of a quick trim."""
     config: str = ""

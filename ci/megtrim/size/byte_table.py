@@ -51,7 +51,7 @@ def make_table(symbols: Mapping[tuple[str, str], int]) -> ByteTable:
     """Return the table of a file by component and symbol, with as low a limit as fits."""
     totals: Counter[tuple[str, str]] = Counter()
     for (component, label), size_bytes in symbols.items():
-        totals[_tidy(component), _tidy(label)] += size_bytes
+        totals[tidy(component), tidy(label)] += size_bytes
     least_bytes = _LEAST_BYTES
     while _weigh(totals, least_bytes) > _MOST_BYTES:
         least_bytes *= 2
@@ -70,7 +70,7 @@ def _weigh(totals: Counter[tuple[str, str]], least_bytes: int) -> int:
     )
 
 
-def _tidy(label: str) -> str:
+def tidy(label: str) -> str:
     """Return one short line: names in files of others may hold anything."""
     text = label if label.isprintable() else "".join(c if c.isprintable() else "?" for c in label)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"

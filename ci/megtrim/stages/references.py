@@ -16,16 +16,29 @@ from megtrim.pipeline.building import programs, shipped_links, size_options, var
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import ReferencesResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import LINKED, PLAIN, REDUCED, SHIPPED_REFERENCES, Task, trims_functions
+from megtrim.plan.graph import (
+    LINKED,
+    PLAIN,
+    PROFILE,
+    PROFILE_REFERENCES,
+    REDUCED,
+    SHIPPED_REFERENCES,
+    Task,
+    trims_functions,
+)
 
 _WITH_RELOCATIONS = ("-Wl,--emit-relocs",)
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name what the results hold whose objects are linked again."""
-    trims = trims_functions(session.request.config)
-    named = REDUCED if task.id == SHIPPED_REFERENCES else LINKED if trims else PLAIN
-    return {"linked again": content_of(session.results.done[named])}
+    return {"linked again": content_of(session.results.done[_find_linked(task, session)])}
+
+
+def _find_linked(task: Task, session: Session) -> str:
+    if task.id in (SHIPPED_REFERENCES, PROFILE_REFERENCES):
+        return REDUCED if task.id == SHIPPED_REFERENCES else PROFILE
+    return LINKED if trims_functions(session.request.config) else PLAIN
 
 
 def result_type(_task: Task) -> type[ReferencesResult]:
@@ -53,7 +66,8 @@ def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
 def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, ...]]:
     """Return the build whose objects are linked, and the links as they are without relocations."""
     shipped = task.id == SHIPPED_REFERENCES
-    if trims_functions(session.request.config):
+    profile = task.id == PROFILE_REFERENCES
+    if trims_functions(session.request.config) and not profile:
         spec = linking.make_base_spec(session)
         if shipped:
             trimmed = shipped_links.find_programs(session)
@@ -63,7 +77,7 @@ def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, .
             LinkSpec(target=each, label=Link.UNFOLDED, unfolded=True, flags=flags)
             for each in programs.linked_again(session.request)
         )
-    variant = Variant.REDUCED if shipped else Variant.PLAIN
+    variant = Variant.REDUCED if shipped else Variant.PROFILE if profile else Variant.PLAIN
     header = variants.header_files(session.results) if shipped else {}
     spec = variants.make_spec(session, variant, header)
     holders = programs.holders(session)

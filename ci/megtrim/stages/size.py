@@ -15,10 +15,19 @@ from megtrim.pipeline.building.build_inputs import (
 )
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.pipeline.pricing.attributed import list_prices
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
-from megtrim.plan.graph import PLAIN, PROFILE, REDUCED, REGION, Task
+from megtrim.plan.graph import (
+    PLAIN,
+    PROFILE,
+    PROFILE_REFERENCES,
+    REDUCED,
+    REGION,
+    SHIPPED_REFERENCES,
+    Task,
+)
 from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
@@ -31,11 +40,14 @@ from megtrim.size.growth.inputs import compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
 from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.size.measures import Measures, list_measures
+from megtrim.size.prices.price_list import PriceList, shorten
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
 
 _File = tuple[str, str]
 """Artifact and variant."""
+_MOST_PRICES = 20
+"""Of each kind, besides models and scenarios."""
 _MOST_CHANGES = 40
 """Rows of changes that a report can show; the others are one row."""
 
@@ -56,6 +68,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if session.request.quick:
         named["quick"] = str(session.request.quick)
     named["origin"] = dump(session.request.origin)
+    if config.trim.prices:
+        named["prices"] = "of models and scenarios"
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -86,11 +100,13 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
     parts, measured = _measure(builds, session)
     made_from = read_build_inputs(builds[-1][1], session)
+    prices = _list_prices(session) if config.trim.prices else ()
     text = dump_sizes(
         sizes,
         parts=parts,
         measured=measured,
         made_from=make_print(made_from),
+        prices=prices,
         quick=session.request.quick,
         origin=session.request.origin,
     )
@@ -114,7 +130,22 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         baseline=compared.source,
         causes=changes.causes,
         notes=describe_causes(changes),
+        prices=prices,
     )
+
+
+def _list_prices(session: Session) -> tuple[PriceList, ...]:
+    """Return the prices of what ships; nothing, with a warning, where they cannot be found."""
+    try:
+        if PROFILE in session.results.done:
+            session.results.obtain(PROFILE_REFERENCES)
+        if session.results.obtain(SHIPPED_REFERENCES) is None:
+            return ()
+        found = list_prices(session)
+    except InputError as error:
+        session.services.console.warn(f"what models cost will not be known: {error.message}")
+        return ()
+    return tuple(shorten(each, _MOST_PRICES) for each in found)
 
 
 def _measure(

@@ -20,6 +20,7 @@ from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
+from megtrim.size.prices.price_list import PriceList
 from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import (
     expect_budget_checks,
@@ -173,6 +174,8 @@ class ArtifactSizes:
 
     name: str
     sizes: tuple[VariantSize, ...]
+    prices: PriceList | None = None
+    """What models, scenarios and the like cost in it; None: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

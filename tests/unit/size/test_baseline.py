@@ -17,6 +17,7 @@ from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, pars
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList, StoredPrice
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
 TEXT = """\
@@ -229,3 +230,21 @@ def test_a_size_that_stands_twice_is_refused() -> None:
 
     with pytest.raises(InputError, match="s:1: found a key twice in one object"):
         parse_sizes(text, source="s")
+
+
+def test_prices_of_models_are_kept() -> None:
+    """By model and scenario, so that a comparison knows what came in; other prices are not."""
+    prices = PriceList(
+        artifact="b",
+        size_bytes=2,
+        prices=(
+            Price(kind=PriceKind.MODEL, name="vgg", margin_bytes=-1, alone_bytes=2),
+            Price(kind=PriceKind.TAG, name="conv", margin_bytes=1),
+        ),
+    )
+
+    text = dump_sizes(SIZES, prices=[prices])
+
+    assert json.loads(text)["prices"] == {"b": {"vgg": {"margin": -1, "alone": 2}}}
+    found = parse_sizes(text, source="f").prices
+    assert found == {"b": {"vgg": StoredPrice(margin_bytes=-1, alone_bytes=2)}}

@@ -39,6 +39,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.left_out:left_out",
             "Show what the trim left out, and what a few bytes more would buy back.",
         ),
+        "prices": Member(
+            "megtrim.cli.size.prices:prices",
+            "Show what each model, region, operator and function costs.",
+        ),
     },
     epilog="""\b
 Examples:
@@ -49,12 +53,13 @@ Examples:
   megtrim size causes --base ../base
   megtrim size ratchet --write
   megtrim size history runs
+  megtrim size prices --by model
 """,
 )
 def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
     `show` and `diff` show what the bytes of any file are, and `ratchet` lower limits for what
-    shrank; they take none of the options, which are those of a call without a verb. `why` and
-    `left-out` ask a finished trim.
+    shrank; they take none of the options, which are those of a call without a verb. `why`,
+    `left-out` and `prices` ask a finished trim.
     """

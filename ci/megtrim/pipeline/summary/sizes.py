@@ -34,7 +34,8 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
     """Return every artifact with its variants, plain first; nothing if nothing was measured."""
     if SIZE not in session.results.done:
         return ()
-    rows = session.results.done[SIZE].result_as(SizeResult).artifacts
+    measured = session.results.done[SIZE].result_as(SizeResult)
+    rows, prices = measured.artifacts, {each.artifact: each for each in measured.prices}
     plain = {row.artifact: row.size_bytes for row in rows if row.variant == Variant.PLAIN}
     return tuple(
         ArtifactSizes(
@@ -53,6 +54,7 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
                 for row in rows
                 if row.artifact == name
             ),
+            prices=prices.get(name),
         )
         for name in session.request.config.artifacts
     )

@@ -86,12 +86,15 @@ class ReferenceGraph:
         first, last = np.searchsorted(self.origins, [number, number + 1])
         return tuple(int(each) for each in self.targets[first:last])
 
-    def reach(self, starts: Iterable[int], *, emptied: Mask | None = None) -> Mask:
+    def reach(
+        self, starts: Iterable[int], *, emptied: Mask | None = None, cut: Mask | None = None
+    ) -> Mask:
         """Return the parts that ``starts`` reach by any number of references, and themselves.
 
         What is ``emptied`` refers to nothing: its code is replaced by a trap. It is reached.
+        References that are ``cut``, by their numbers, do not count.
         """
-        return self._search(starts, emptied)[0]
+        return self._search(starts, emptied, cut)[0]
 
     def count_bytes(self, mask: Mask) -> int:
         """Return how many bytes these parts have."""
@@ -113,15 +116,16 @@ class ReferenceGraph:
         return self.reach(starts, emptied=emptied) & ~left
 
     def _search(
-        self, starts: Iterable[int], emptied: Mask | None
+        self, starts: Iterable[int], emptied: Mask | None, cut: Mask | None = None
     ) -> tuple[Mask, NDArray[np.int32], NDArray[np.int32]]:
         """Search from a part of its own that refers to all ``starts``."""
         above = len(self.parts)
         first = np.array(sorted({*starts}), dtype=np.int64)
         origins, targets = self.origins, self.targets
-        if emptied is not None and emptied.any():
-            stays = ~emptied[origins]
-            origins, targets = origins[stays], targets[stays]
+        stays = np.ones(len(origins), dtype=bool) if cut is None else ~cut
+        if emptied is not None:
+            stays &= ~emptied[origins]
+        origins, targets = origins[stays], targets[stays]
         origins = np.concatenate((origins, np.full(len(first), above)))
         targets = np.concatenate((targets, first))
         weights = np.ones(len(origins), dtype=np.int8)

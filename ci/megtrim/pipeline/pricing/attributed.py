@@ -1,0 +1,231 @@
+"""Attributed prices of a trim: from the references of its links, with nothing built again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from megtrim.build_spec import Link, Variant
+from megtrim.elf.layout import ElfLayout
+from megtrim.elf.references import relocations
+from megtrim.elf.symbol_table import read_linked
+from megtrim.midout.keepset import KeepSet
+from megtrim.midout.keepset_parts import (
+    NeededParts,
+    list_models,
+    list_needs,
+    model_of,
+    select_scenarios,
+)
+from megtrim.midout.region import Region
+from megtrim.pipeline import references
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building import shipped_links
+from megtrim.pipeline.building.shipped_links import UntrimmedProgram
+from megtrim.pipeline.results import SwitchTableResult
+from megtrim.pipeline.session import Session, binary
+from megtrim.plan.graph import (
+    PLAIN,
+    PROFILE_REFERENCES,
+    REDUCED,
+    REGION,
+    SHIPPED_REFERENCES,
+    SWITCHES,
+    trims_functions,
+)
+from megtrim.plan.switches import ALL_ON
+from megtrim.size.prices.attributed import PricedProgram
+from megtrim.size.prices.price_list import (
+    Price,
+    PriceKind,
+    PriceList,
+    TrimStep,
+    list_steps,
+    sort_prices,
+)
+from megtrim.size.prices.region_extents import RegionExtents, find_extents
+from megtrim.size.references.dominators import find_dominators
+
+_NOTHING = NeededParts(regions=frozenset(), functions=frozenset(), operators=frozenset())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedArtifact:
+    """One file that ships, ready to be priced."""
+
+    name: str
+    size_bytes: int
+    program: PricedProgram
+    keep: KeepSet
+    untrimmed: UntrimmedProgram | None
+    """What functions are left out of; None where they are not trimmed."""
+
+    def find_gone(self, keep: KeepSet | None) -> NeededParts:
+        """Return what this file has and a smaller keep set does not need; None: no keep set."""
+        needs = list_needs(keep) if keep else _NOTHING
+        gone = list_needs(self.keep) - needs
+        functions: frozenset[str] = frozenset()
+        if self.untrimmed is not None:
+            dropped = self.untrimmed.find_dropped(needs.functions)
+            functions = frozenset(dropped) - self.program.dropped
+        return NeededParts(regions=gone.regions, functions=functions, operators=gone.operators)
+
+    def price_margin(self, ids: frozenset[str]) -> int:
+        """Return what would go with some scenarios."""
+        others = {each.id for each in self.keep.scenarios} - ids
+        return self.program.price(
+            self.find_gone(select_scenarios(self.keep, others) if others else None)
+        )
+
+    def price_alone(self, ids: frozenset[str]) -> int:
+        """Return the size of the file if these scenarios were the only ones."""
+        return self.size_bytes - self.program.price(
+            self.find_gone(select_scenarios(self.keep, ids))
+        )
+
+
+def list_prices(session: Session) -> tuple[PriceList, ...]:
+    """Return the prices of every artifact whose link shows its references."""
+    return tuple(make_price_list(each, session) for each in open_artifacts(session))
+
+
+def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
+    """Yield the artifacts that can be priced, by the results of the stage `references`."""
+    folder = session.results.done[SHIPPED_REFERENCES]
+    keep = references.read_keep(session)
+    linked_again = (
+        linking.identities(session.results) if trims_functions(session.request.config) else {}
+    )
+    for name in session.request.config.artifacts:
+        place = linking.locate_unstripped(Link.REFERENCED, name)
+        if place not in folder.files:
+            continue
+        untrimmed = shipped_links.read_program(name, session) if name in linked_again else None
+        dropped = untrimmed.trim(keep).dropped if untrimmed else ()
+        yield PricedArtifact(
+            name=name,
+            size_bytes=binary(session.results.done[REDUCED], name).stat().st_size,
+            program=PricedProgram(
+                graph=references.read_program(name, folder).graph,
+                regions=frozenset(keep.regions()),
+                dropped=frozenset(dropped),
+                extents=_read_extents(name, session),
+            ),
+            keep=keep,
+            untrimmed=untrimmed,
+        )
+
+
+def make_price_list(artifact: PricedArtifact, session: Session) -> PriceList:
+    """Return all prices of one artifact."""
+    return PriceList(
+        artifact=artifact.name,
+        size_bytes=artifact.size_bytes,
+        prices=sort_prices(
+            (
+                *price_models(artifact),
+                *_price_regions(artifact),
+                *_price_operators(artifact),
+                *_price_functions(artifact),
+            )
+        ),
+        levels=tuple(_list_levels(artifact.name, session)),
+        switches=tuple(_list_switches(artifact.name, session)),
+    )
+
+
+def group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[str]]]:
+    """Yield every model, and every scenario of a model with several, with its scenarios."""
+    for model in list_models(keep):
+        ids = frozenset(each.id for each in keep.scenarios if model_of(each.id) == model)
+        yield PriceKind.MODEL, model, ids
+    for each in keep.scenarios:
+        yield PriceKind.SCENARIO, each.id, frozenset([each.id])
+
+
+def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
+    """Return where regions are, by the profile build's link; nothing if there is none."""
+    folder = session.results.done.get(PROFILE_REFERENCES)
+    place = linking.locate_unstripped(Link.REFERENCED, name)
+    if folder is None or place not in folder.files:
+        return {}
+    linked = references.read_program(name, folder)
+    emitted = relocations.read_emitted(ElfLayout(read_linked(folder.file(place))))
+    return find_extents(linked, emitted) if emitted is not None else {}
+
+
+def price_models(artifact: PricedArtifact) -> Iterator[Price]:
+    """Yield the price of every model, and of every scenario."""
+    for kind, name, ids in group_scenarios(artifact.keep):
+        yield Price(
+            kind=kind,
+            name=name,
+            margin_bytes=artifact.price_margin(ids),
+            alone_bytes=artifact.price_alone(ids),
+        )
+
+
+def _price_regions(artifact: PricedArtifact) -> Iterator[Price]:
+    if not artifact.program.extents:
+        return
+    tags: dict[str, set[Region]] = {}
+    for region in artifact.keep.regions():
+        tags.setdefault(region.tag, set()).add(region)
+        yield _price_parts(artifact, PriceKind.REGION, str(region), regions={region})
+    for tag, regions in tags.items():
+        yield _price_parts(artifact, PriceKind.TAG, tag, regions=regions)
+
+
+def _price_operators(artifact: PricedArtifact) -> Iterator[Price]:
+    for name in sorted(list_needs(artifact.keep).operators):
+        yield _price_parts(artifact, PriceKind.OPERATOR, name, operators={name})
+
+
+def _price_parts(
+    artifact: PricedArtifact,
+    kind: PriceKind,
+    name: str,
+    *,
+    regions: set[Region] | frozenset[Region] = frozenset(),
+    operators: set[str] | frozenset[str] = frozenset(),
+) -> Price:
+    gone = NeededParts(
+        regions=frozenset(regions), functions=frozenset(), operators=frozenset(operators)
+    )
+    return Price(kind=kind, name=name, margin_bytes=artifact.program.price(gone))
+
+
+def _price_functions(artifact: PricedArtifact) -> Iterator[Price]:
+    """Yield each function with what only it refers to."""
+    graph = artifact.program.graph
+    retained = find_dominators(graph, graph.roots).retained_bytes(graph.sizes)
+    for part, size_bytes in zip(graph.parts, retained.tolist(), strict=True):
+        if part.names and size_bytes and part.section.startswith(".text"):
+            yield Price(
+                kind=PriceKind.FUNCTION,
+                name=part.name,
+                margin_bytes=size_bytes,
+                own_bytes=part.size_bytes,
+            )
+
+
+def _list_levels(name: str, session: Session) -> Iterator[TrimStep]:
+    builds = ((Variant.PLAIN, PLAIN), (Variant.REGION, REGION), (Variant.REDUCED, REDUCED))
+    done = session.results.done
+    yield from list_steps(
+        [
+            (str(variant), binary(done[task], name).stat().st_size)
+            for variant, task in builds
+            if task in done and f"bin/{name}" in done[task].files
+        ]
+    )
+
+
+def _list_switches(name: str, session: Session) -> Iterator[TrimStep]:
+    if SWITCHES not in session.results.done:
+        return
+    for row in session.results.done[SWITCHES].result_as(SwitchTableResult).rows:
+        if row.artifact == name and row.size_bytes is not None and row.build != ALL_ON:
+            yield TrimStep(
+                name=row.build, size_bytes=row.size_bytes, won_bytes=row.saved_bytes or 0
+            )

@@ -1,0 +1,100 @@
+"""Prices as values: their order, their errors, and what levels won."""
+
+from __future__ import annotations
+
+from megtrim.size.prices.price_list import (
+    Calibration,
+    Price,
+    PriceKind,
+    PriceList,
+    StoredPrice,
+    find_new,
+    list_steps,
+    shorten,
+    sort_prices,
+)
+from megtrim.strict_json import decode, encode
+
+
+def make_price(kind: PriceKind, name: str, margin_bytes: int, built: int | None = None) -> Price:
+    """Return a price at the margin."""
+    return Price(kind=kind, name=name, margin_bytes=margin_bytes, built_margin_bytes=built)
+
+
+MODEL = make_price(PriceKind.MODEL, "vgg", 5)
+REGIONS = [make_price(PriceKind.REGION, f"conv<{n}>", n) for n in (1, 3, 2)]
+
+
+def test_the_highest_price_of_a_kind_is_first() -> None:
+    """Models come before regions."""
+    found = sort_prices([*REGIONS, MODEL])
+
+    assert [each.margin_bytes for each in found] == [5, 3, 2, 1]
+
+
+def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
+    """There may be thousands of functions, with names of any length."""
+    models = [make_price(PriceKind.MODEL, name, 0) for name in "abc"]
+    function = make_price(PriceKind.FUNCTION, "_ZN6sample3runEi", 9)
+    made = PriceList(artifact="x", size_bytes=9, prices=(*REGIONS, *models, function))
+
+    found = shorten(made, 1)
+
+    assert [each.name for each in found.prices] == ["a", "b", "c", "conv<3>", "sample::run(…)"]
+
+
+def test_what_came_in_is_a_model_or_a_scenario() -> None:
+    """The scenarios of a new model are not listed next to it."""
+    names = ["vgg/a@any", "vgg/b@any", "mobile/a@any"]
+    made = PriceList(
+        artifact="x",
+        size_bytes=9,
+        prices=(
+            *(make_price(PriceKind.MODEL, name, 1) for name in ("vgg", "mobile")),
+            *(make_price(PriceKind.SCENARIO, name, 1) for name in names),
+            make_price(PriceKind.TAG, "conv", 1),
+        ),
+    )
+    stored = StoredPrice(margin_bytes=1, alone_bytes=2)
+
+    new = find_new(made, {"vgg": stored, "vgg/a@any": stored})
+
+    assert [each.name for each in new] == ["mobile", "vgg/b@any"]
+
+
+def test_an_error_needs_a_real_price() -> None:
+    """Above 0: the attributed price is too high."""
+    assert MODEL.error_bytes is None
+    assert make_price(PriceKind.MODEL, "vgg", 5, built=7).error_bytes == -2
+
+
+def test_a_sample_shows_its_error() -> None:
+    """In total, where errors may make up for each other, and on average."""
+    sample = Calibration(
+        seed=1,
+        prices=(
+            make_price(PriceKind.REGION, "a", 10, built=12),
+            make_price(PriceKind.REGION, "b", 9, built=5),
+        ),
+    )
+
+    assert (sample.attributed_bytes, sample.built_bytes, sample.mean_error_bytes) == (19, 17, 3.0)
+    assert Calibration(seed=1, prices=()).mean_error_bytes == 0.0
+
+
+def test_each_level_wins_against_the_one_before() -> None:
+    """The first has nothing before it, and a level may lose."""
+    won = [each.won_bytes for each in list_steps([("plain", 10), ("region", 4), ("reduced", 5)])]
+
+    assert won == [0, 6, -1]
+
+
+def test_a_list_is_read_as_it_was_written() -> None:
+    """With a price below 0: without a thing, a program may be larger."""
+    made = PriceList(
+        artifact="load_and_run", size_bytes=9, prices=(make_price(PriceKind.MODEL, "a", -1, 0),)
+    )
+
+    assert decode(PriceList, encode(made), "") == made
+    assert made.of_kind(PriceKind.MODEL) == made.prices
+    assert made.of_kind(PriceKind.TAG) == ()
