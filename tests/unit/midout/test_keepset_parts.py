@@ -51,8 +51,9 @@ def test_operators_go_with_the_last_scenario_of_a_model() -> None:
     slower = list_needs(select_scenarios(keep, {VGG, MOBILE}))
     other = list_needs(select_scenarios(keep, {MOBILE}))
 
-    assert (slower.regions, slower.operators) == ({CONV, QUANT}, {"Conv", "Pool", "TypeCvt"})
-    assert (other.regions, other.operators) == ({CONV, QUANT}, {"Conv", "TypeCvt"})
+    assert {*slower.regions} == {*other.regions} == {CONV, QUANT}
+    assert sorted(slower.operators) == ["Conv", "Pool", "TypeCvt"]
+    assert sorted(other.operators) == ["Conv", "TypeCvt"]
 
 
 def test_what_only_some_need_is_a_difference() -> None:
@@ -61,7 +62,8 @@ def test_what_only_some_need_is_a_difference() -> None:
 
     gone = list_needs(keep) - list_needs(select_scenarios(keep, {VGG, FAST}))
 
-    assert (gone.regions, gone.operators, gone.functions) == ({QUANT}, {"TypeCvt"}, frozenset())
+    assert (list(gone.regions), list(gone.operators)) == ([QUANT], ["TypeCvt"])
+    assert not gone.functions
 
 
 def test_a_keep_set_of_no_scenario_is_refused() -> None:
