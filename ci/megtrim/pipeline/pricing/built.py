@@ -1,4 +1,4 @@
-"""Real prices: the program is built, or linked, once more without a thing, and weighed.
+"""Real prices: the program is built, or linked, once more without a thing, and measured.
 
 Builds share the tree of the reduced build, so that only what depends on the difference is compiled.
 What they leave in the folder of results is removed again: it is not the trim that was asked for.
