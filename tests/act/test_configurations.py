@@ -292,4 +292,4 @@ def test_the_summary_refuses_the_report_of_another_toolchain(
     assert done.rc == (2 if swapped else 0)
     head = (tmp_path / "report/comment.md").read_text(encoding="utf-8").splitlines()[0]
     assert ("no verdict" in head and "`board`" in head) is swapped
-    assert ("is of the configuration quick/megtrim.yaml#desk" in done.stderr) is swapped
+    assert ("is of the configuration quick/megtrim.yaml#desk" in done.stdout) is swapped

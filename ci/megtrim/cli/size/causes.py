@@ -60,7 +60,7 @@ Examples:
 )
 @json_option
 def causes(base: Path, base_engine: Path | None, as_json: bool, **options: Any) -> int:
-    """Build what ships once for each cause, and say what that one adds.
+    """Build what ships once for each cause of its growth, and say what that one adds.
 
     Base and head are built by their committed keep sets, then the base once more for each cause
     that differs, with only that one as the head has it: sources, dependencies, keep set, models,

@@ -25,19 +25,19 @@ from megtrim.cli.lazy_group import LazyGroup, Member
         ),
         "ratchet": Member(
             "megtrim.cli.size.ratchet:ratchet",
-            "Show the lower limits that the last verdict proposes, or set them.",
+            "Show the lower limits that the last verdict proposes for what shrank.",
         ),
         "history": Member(
             "megtrim.cli.size.history:history",
-            "Show how sizes changed over the commits whose sizes were kept.",
+            "Print the size of each artifact at each commit, oldest first.",
         ),
         "why": Member(
             "megtrim.cli.size.why:why",
-            "Show why THING is in the trimmed program, and what would go with it.",
+            "Show why THING is in the trimmed program, what it costs, and what would go with it.",
         ),
         "left-out": Member(
             "megtrim.cli.size.left_out:left_out",
-            "Show what the trim left out, and what a few bytes more would buy back.",
+            "Show what the trim left out of a program, with its bytes.",
         ),
         "prices": Member(
             "megtrim.cli.size.prices:prices",
