@@ -144,6 +144,7 @@ CONFIG: tuple[Fact, ...] = (
         for value in (True, False)
     ),
     key("trim.measure", (Switch.RTTI, Switch.LOGGING), "switches/table", ("region", "function")),
+    key("trim.prices", True, "size/artifacts"),
     key("trim.optimize", "size", TRIMS, REGION),
     key("trim.means.unwind_tables", True, LINKS, ("function",)),
     key("trim.means.small_code", "none", TRIMS, ("function",)),

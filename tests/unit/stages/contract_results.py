@@ -110,5 +110,6 @@ LEFT: tuple[Left, ...] = (
     Left(task="reduce/reduced", file="*", rest="references/shipped"),
     Left(task="build/plain", file="*", rest="references/base", where=(*REGION, "times")),
     Left(task="functions/linked", file="*", rest="references/base"),
+    Left(task="build/profile", file="*", rest="references/profile"),
     Left(task="verdict/verdict", file="verdict.json", rest="report/report"),
 )
