@@ -111,7 +111,7 @@ class Measured:
 
 def _hint_measure(budget: Budget) -> str:
     if budget.model is not None:
-        return "a budget of a model needs prices: see docs/how-to/see-what-grew.md"
+        return "a budget of a model needs its price: trim.prices: true"
     return "components need symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
 
 

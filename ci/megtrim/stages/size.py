@@ -40,7 +40,7 @@ from megtrim.size.growth.inputs import compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
 from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.size.measures import Measures, list_measures
-from megtrim.size.prices.price_list import PriceList, shorten
+from megtrim.size.prices.price_list import PriceKind, PriceList, shorten
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
 
@@ -98,9 +98,9 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    parts, measured = _measure(builds, session)
-    made_from = read_build_inputs(builds[-1][1], session)
     prices = _list_prices(session) if config.trim.prices else ()
+    parts, measured = _measure(builds, session, prices)
+    made_from = read_build_inputs(builds[-1][1], session)
     text = dump_sizes(
         sizes,
         parts=parts,
@@ -149,7 +149,7 @@ def _list_prices(session: Session) -> tuple[PriceList, ...]:
 
 
 def _measure(
-    builds: list[tuple[str, StageFolder]], session: Session
+    builds: list[tuple[str, StageFolder]], session: Session, prices: tuple[PriceList, ...]
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
     """Return what the bytes of the files are that ship, and what files measure in other ways.
 
@@ -159,6 +159,12 @@ def _measure(
     measured: dict[_File, Measures] = {}
     *_, (shipped, _) = builds
     asked = _list_asked(session)
+    models = {
+        each.artifact: {
+            price.name: max(price.margin_bytes, 0) for price in each.of_kind(PriceKind.MODEL)
+        }
+        for each in prices
+    }
     for variant, build in builds:
         for artifact in session.request.config.artifacts:
             key = (artifact, variant)
@@ -167,7 +173,7 @@ def _measure(
             named_copy = locate_named(build, artifact) if variant == shipped else ""
             try:
                 found = _break_down(binary(build, artifact), build, named_copy)
-                measured[key] = list_measures(found)
+                measured[key] = list_measures(found, models.get(artifact) if named_copy else None)
                 if named_copy:
                     parts[key] = make_table(found.by_component(View.SYMBOL))
             except InputError as error:
