@@ -231,13 +231,14 @@ def test_what_was_left_out_has_its_bytes(trimmed: Project) -> None:
 
 
 def test_functions_have_prices(trimmed: Project) -> None:
-    """Those of a random sample are nearly what a link without each of them shows."""
+    """Those of a random sample are what a link without each of them shows, within a page."""
     found = _ask(trimmed, "prices", "--calibrate", "3", "--seed", "4")
     sample = found["calibration"]["prices"]
 
     assert [each["kind"] for each in sample] == ["function"] * 3
     errors = [each["margin_bytes"] - each["built_margin_bytes"] for each in sample]
-    assert all(abs(error) <= 256 for error in errors)
+    # GNU's linker aligns segments in the file, so that real differences are whole pages.
+    assert all(abs(error) <= 4096 for error in errors)
     rows = found["prices"]["function"]
     assert all(each["margin_bytes"] >= each["own_bytes"] for each in rows)
     assert [each["name"] for each in found["levels"]] == ["plain", "region", "reduced"]
