@@ -28,9 +28,9 @@ from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
 from megtrim.cli.session.setup import common, trimming
 from megtrim.config.checks.json_schema import make_json_schema
-from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
-from megtrim.config.workflow_templates import CALLED
+from megtrim.config.templates.configuration import StarterModel, model_files, starter
+from megtrim.config.templates.workflows import CALLED
 from megtrim.perf.experiments.listing import render_reference
 from megtrim.plan.graph import Stage, on_demand, tasks
 from virtual_phone.cli import main as phone_command_line

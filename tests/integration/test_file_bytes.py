@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.elf.purposes import Purpose
 from megtrim.functions.link_map import read_map
 from megtrim.process import Command, ProcessRunner
 from megtrim.size.attribution import Attribution, NameSources, attribute
 from megtrim.size.breakdown import break_down
-from megtrim.size.purposes import Purpose
 
 _SOURCE = """
 extern "C" int printf(const char*, ...);

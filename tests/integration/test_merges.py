@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
-from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.workflow_templates import Callers, Kit, workflows
+from megtrim.config.templates.configuration import StarterModel, model_files, starter
+from megtrim.config.templates.workflows import Callers, Kit, workflows
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.keepset_folder import dump_folder, read_folder
 from megtrim.midout.region import Region

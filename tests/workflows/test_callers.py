@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.config.workflow_templates import (
+from megtrim.config.templates.workflows import (
     NIGHT,
     REFRESH,
     RELEASE,

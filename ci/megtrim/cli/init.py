@@ -19,7 +19,7 @@ from megtrim.cli.session.starter import add_models, write_sharing, write_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.workflow_templates import (
+from megtrim.config.templates.workflows import (
     CALLED,
     RELEASE,
     Callers,

@@ -15,6 +15,7 @@ from megtrim.build_spec import Relocations, Switch, Variant
 from megtrim.config.application import Application
 from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
+from megtrim.config.measure_names import name_budget, name_measure
 from megtrim.config.neighbours import AskedNeighbours
 from megtrim.config.number_types import (
     AbsoluteTolerance,
@@ -53,7 +54,6 @@ from megtrim.config.value_types import (
 )
 from megtrim.load_and_run.environment import MOST_VARIABLES, Variables
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.size.measure_names import name_budget, name_measure
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from megtrim.elf.archives import ARCHIVE_MAGIC, ArchiveMember, MemberKind, iter_members
 from megtrim.elf.layout import ELF_MAGIC, EXECUTED, ElfLayout, PlacedSection
+from megtrim.elf.purposes import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
-from megtrim.size.purposes import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.size.spans import Spans
 
 _HINT = "expected a program, shared library, object or static archive, for a little-endian machine"

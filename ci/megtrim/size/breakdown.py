@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from megtrim.elf.components import find_component
+from megtrim.elf.purposes import NAMED, STRIPPED
 from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
-from megtrim.size.components import find_component
-from megtrim.size.purposes import NAMED, STRIPPED
 
 _CHUNK_BYTES = 1 << 20
 _RAW_DEFLATE = -zlib.MAX_WBITS

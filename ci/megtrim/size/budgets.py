@@ -13,12 +13,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
 from megtrim.build_spec import Variant
+from megtrim.config.measure_names import STRIPPED
 from megtrim.config.units import GrowthLimit, format_bytes, format_growth
 from megtrim.errors import InputError
 from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.measure_names import STRIPPED
 from megtrim.size.measures import Measures, find_measure
 from megtrim.size.prices.price_list import StoredPrice
 from megtrim.size.ratchet import propose_limit

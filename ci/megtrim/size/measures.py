@@ -1,4 +1,4 @@
-"""What a file measures besides its stripped size, by the names of :mod:`~.size.measure_names`.
+"""What a file measures besides its stripped size, by the names of :mod:`~.config.measure_names`.
 
 ``Measures`` are the bytes of one file by measure: what the loader maps, the stripped file deflated,
 each section, and each model's price at the margin, as far as they are known. Components are not
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from megtrim.config.measure_names import STRIPPED, Measure
+from megtrim.elf.components import is_unnamed
 from megtrim.size.breakdown import Breakdown, View
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.components import is_unnamed
-from megtrim.size.measure_names import STRIPPED, Measure
 
 Measures = Mapping[str, int]
 """Bytes by measure."""

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.elf.purposes import Purpose
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.attribution import NameSources, Piece, attribute
-from megtrim.size.purposes import Purpose
 from unit.elf.made_objects import Named, Part, archive, object_file
 from unit.size.made_files import LINKED, OBJECT, PARTS
 

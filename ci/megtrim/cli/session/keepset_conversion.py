@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config.workflow_templates import REFRESH
+from megtrim.config.templates.workflows import REFRESH
 from megtrim.errors import InputError
 from megtrim.input_files import read_text
 from megtrim.midout.keepset import read_keep_set

@@ -11,15 +11,15 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from megtrim.cli.session.new_files import find_missing
-from megtrim.config.config_template import (
+from megtrim.config.lists.item_files import climb
+from megtrim.config.load import LoadedConfig, list_toolchains, load_config
+from megtrim.config.templates.configuration import (
     MODELS,
     StarterModel,
     model_files,
     name_keep_set,
     starter,
 )
-from megtrim.config.lists.item_files import climb
-from megtrim.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.config_id import DEFAULT_CONFIG, choose
 from megtrim.engines.megengine.search import find_checkouts, is_checkout
 from megtrim.errors import NO_ROOM, InputError

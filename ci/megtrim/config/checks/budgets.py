@@ -11,13 +11,13 @@ from contextlib import suppress
 from megtrim.build_spec import Variant
 from megtrim.config.checks.applications import application_names, engine_target, runs_engine
 from megtrim.config.checks.references import at_key, find_duplicates, find_unknown, texts_of
+from megtrim.config.measure_names import name_budget, name_measure
 from megtrim.config.units import parse_bytes, parse_growth
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
 from megtrim.config.yaml.sections import Section, items, sections
+from megtrim.elf.components import is_component, list_components
 from megtrim.errors import InputError
-from megtrim.size.components import is_component, list_components
-from megtrim.size.measure_names import name_budget, name_measure
 
 LIMITS = ("max", "growth", "warn", "warn_growth", "neighbours")
 """Keys of which a budget needs one."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from megtrim.config.measure_names import name_budget
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.formatting import percent
-from megtrim.size.measure_names import name_budget
 from megtrim.verdict.model import BudgetRow
 
 

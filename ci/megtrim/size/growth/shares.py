@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from megtrim.elf.components import OTHER
 from megtrim.size.byte_change import ByteChange
-from megtrim.size.components import OTHER
 from megtrim.size.growth.causes import Cause
 
 _BUILT_IN_ADVANCE = re.compile(r"C\+\+ library|C library|toolchain")

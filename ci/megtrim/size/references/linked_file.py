@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from megtrim.elf.layout import EXECUTED, NO_BITS, ElfLayout, PlacedSection
+from megtrim.elf.purposes import NAMED, Purpose, find_purpose
 from megtrim.elf.references import code, relocations, unwind
 from megtrim.elf.references.relocations import THREAD_LOCAL, References
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
-from megtrim.size.purposes import NAMED, Purpose, find_purpose
 from megtrim.size.references.graph import Numbers, Part, ReferenceGraph, join
 from megtrim.size.references.roots import find_roots
 from megtrim.size.spans import Spans

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.elf.components import find_component
 from megtrim.elf.symbol_names import find_literal_word, fold, iter_spellings, readable
-from megtrim.size.components import find_component
 from megtrim.size.references.graph import Part, ReferenceGraph
 
 _LINKERS_OWN = "<internal>"

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from itertools import islice
 
+from megtrim.elf.purposes import NAMED, Purpose
 from megtrim.elf.symbol_names import iter_names
-from megtrim.size.purposes import NAMED, Purpose
 
 OTHER = "other"
 """What has a name that no row knows."""

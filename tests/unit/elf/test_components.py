@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.size.components import OTHER, find_component, is_component
+from megtrim.elf.components import OTHER, find_component, is_component
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from megtrim.elf.layout import ElfLayout
-from megtrim.size.purposes import Purpose, find_purpose
+from megtrim.elf.purposes import Purpose, find_purpose
 from unit.elf.made_objects import ALLOC, EXECUTE, PROGBITS, WRITE, Named, Part, object_file
 
 

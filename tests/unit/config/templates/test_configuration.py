@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.config.config_template import StarterModel, model_files, starter
 from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.templates.configuration import StarterModel, model_files, starter
 from megtrim.config.yaml.document import parse_document
 from megtrim.errors import InputError
 

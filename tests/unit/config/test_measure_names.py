@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from megtrim.config.measure_names import name_budget, name_measure
 from megtrim.config.model import Budget
-from megtrim.size.measure_names import name_budget, name_measure
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from megtrim.config.workflow_templates import (
+from megtrim.config.templates.workflows import (
     NIGHT,
     REFRESH,
     RELEASE,

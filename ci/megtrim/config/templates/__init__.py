@@ -1,0 +1,1 @@
+"""What `megtrim init` writes: a configuration, and the callers of workflows."""
