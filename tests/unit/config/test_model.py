@@ -39,6 +39,7 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
             "base": "reduced",
             "keep": (),
             "crash_ids": False,
+            "prices": False,
             "layout": "scoped",
             "minimum_size": True,
             "switches": {
