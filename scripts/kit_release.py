@@ -332,7 +332,16 @@ def _run(
 ) -> str:
     """Run a program; return what it prints if asked. Raises Refusal with ``rc`` if it fails."""
     stdout = subprocess.PIPE if capture else None
-    done = subprocess.run([*argv], cwd=cwd, env={**env}, stdout=stdout, text=True, check=False)
+    # `init` asks a person at a terminal whether to go on: there is none to answer.
+    done = subprocess.run(
+        [*argv],
+        cwd=cwd,
+        env={**env},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         msg = f"this failed with exit status {done.returncode}: {shlex.join(argv)}"
         raise kit.Refusal(msg, rc=rc)
