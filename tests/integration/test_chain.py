@@ -9,6 +9,7 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
+from megtrim.elf.build_id import parse_build_id
 from megtrim.midout.keepset_folder import read_folder
 from support.megtrim_cli import Project
 
@@ -46,6 +47,11 @@ def test_one_command_trims_and_proves(make_project: MakeProject, toolchain: str)
     assert 0 < verdict["regions"]["kept"] < verdict["regions"]["held"]
     assert "reduced" in ended.stdout
     assert "index.html" in ended.stdout
+    plain, shipped = (
+        project.file(task, "bin/load_and_run").read_bytes()
+        for task in ("build/plain", "reduce/reduced")
+    )
+    assert (parse_build_id(plain), len(parse_build_id(shipped))) == ("", 40)
 
 
 def test_a_second_run_does_nothing(make_project: MakeProject) -> None:

@@ -37,6 +37,7 @@ from megtrim.plan.graph import (
     Task,
     base_task,
     trims_functions,
+    trims_plain_build,
 )
 from megtrim.store import StageFolder
 
@@ -48,7 +49,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         base = session.results.done[base_task(session.request.config)]
         return linking.shipped_inputs(session) | {
             linking.KEEP_SET: session.results.done[FUNCTIONS].files[KEEP_SET_FILE],
-            "base": content_of(base),
+            linking.BASE: content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
     return variants.region_inputs(session)
@@ -90,14 +91,20 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
 def _link(session: Session, folder: Path) -> ReduceResult:
     """Link without what never ran, prove it, and take what is linked as it is from the base."""
     programs = shipped_links.find_programs(session)
-    specs = tuple(shipped_links.specify_link(each, session) for each in programs)
+    base = session.results.done[base_task(session.request.config)]
+    built = _build_summary(base)
+    whole = sorted({*built.artifacts} - {each.target for each in programs})
+    # The plain build has no build ids: what ships of it as it is, is linked with one.
+    whole = whole if trims_plain_build(session.request.config) else []
+    specs = (
+        *(shipped_links.specify_link(each, session) for each in programs),
+        *(shipped_links.specify_whole_link(each) for each in whole),
+    )
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
         _prove(program, session, folder)
         _list(program, folder)
-    base = session.results.done[base_task(session.request.config)]
-    built = _build_summary(base)
-    linked = [each.target for each in programs]
+    linked = [*(each.target for each in programs), *whole]
     return ReduceResult(
         build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
         functions={

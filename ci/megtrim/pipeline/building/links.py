@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, Variant
+from megtrim.elf import build_id
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
@@ -16,6 +17,8 @@ from megtrim.store import StageFolder
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
+BASE = "base"
+"""What they call the build whose objects it links."""
 
 
 def make_base_spec(session: Session) -> BuildSpec:
@@ -41,7 +44,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
         "kept whatever ran": "\n".join(
             (*session.services.engine.kept, *session.request.config.trim.keep)
         ),
-        "flags": " ".join(size_options.relink_flags(session)),
+        "flags": " ".join(shipped_flags(session)),
         "without unwind tables": " ".join(
             target
             for target in programs.linked_again(session.request)
@@ -49,6 +52,14 @@ def shipped_inputs(session: Session) -> dict[str, str]:
         ),
         **({"crash ids": "each stub"} if session.request.config.trim.crash_ids else {}),
     }
+
+
+def shipped_flags(session: Session) -> tuple[str, ...]:
+    """Return the flags of the links that ship, beyond those of the base build.
+
+    A build id among them: the plain build, from which such a link may start, has none.
+    """
+    return (*size_options.relink_flags(session), build_id.WANTED)
 
 
 def locate_unstripped(label: Link, target: str) -> str:

@@ -123,10 +123,15 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
-        flags=(*size_options.relink_flags(session), *((build_id.WANTED,) if numbered else ())),
+        flags=linking.shipped_flags(session),
         sources=linker_script.numbered_sources(count) if numbered else linker_script.SOURCES,
         script=script(program.dropped),
         emptied=program.dropped,
         form=StubForm.NUMBERED if numbered else StubForm.SHARED,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
+
+
+def specify_whole_link(target: str) -> LinkSpec:
+    """Return the link of a file of which nothing is left out."""
+    return LinkSpec(target=target, label=Link.SHIPPED, flags=(build_id.WANTED,))

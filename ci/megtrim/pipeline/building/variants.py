@@ -52,8 +52,7 @@ def make_spec(
         link_flags=tuple(dict.fromkeys((*made.link_flags, *lto))),
     )
     if variant is Variant.REDUCED:
-        if config.trim.crash_ids:
-            made = replace(made, link_flags=(*made.link_flags, build_id.WANTED))
+        made = replace(made, link_flags=(*made.link_flags, build_id.WANTED))
         on = [each for each in switched_on(config.trim) if each not in without]
         made = size_options.apply_flags(
             session, made.with_options(switches.options(without, on)), without

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from megtrim.build_spec import BuildScript, BuildSpec, Switch, Variant
+from megtrim.elf import build_id
 from megtrim.errors import ProductFailure
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.session import Session
@@ -54,6 +55,21 @@ def test_options_of_the_team_come_last(tmp_path: Path) -> None:
     for variant, header in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
         options = dict(variants.make_spec(own, variant, header).options)
         assert options["CMAKE_BUILD_TYPE"] == "Debug"
+
+
+def test_what_ships_has_a_build_id(tmp_path: Path) -> None:
+    """Reports of crashes name it; the others have none, so that lists of functions stay valid."""
+    session = made(tmp_path, "{level: region}")
+    flags = {
+        variant: variants.make_spec(session, variant, header).link_flags
+        for variant, header in (
+            (Variant.PLAIN, {}),
+            (Variant.PROFILE, {}),
+            (Variant.REDUCED, HEADERS),
+        )
+    }
+
+    assert {each for each in flags if build_id.WANTED in flags[each]} == {Variant.REDUCED}
 
 
 def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
