@@ -66,6 +66,7 @@ def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
 def _callers(finding: CrashFinding, programs: Sequence[TrimmedProgram]) -> Iterator[str]:
     wanted = {each.linkage_name for each in finding.candidates[:_ASKED] if each.linkage_name}
     for each in programs:
-        if each.unfolded is not None and each.name == finding.program:
-            kept = {one.name for one in each.unfolded.table.functions} - {*each.dropped}
-            yield from each.unfolded.callers(wanted, kept)
+        if each.name == finding.program:
+            for caller, called in each.left_out.callers.items():
+                if not wanted.isdisjoint(called):
+                    yield caller

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.elf.symbol_table import Function
 from megtrim.functions.calls import Disassembly
@@ -33,8 +34,6 @@ def called_from(program: TrimmedProgram, site: int, calls: Iterable[int]) -> tup
     of the others is a call, too, whose function may have jumped to ``site``, or if its function is
     not the same one there.
     """
-    if program.unfolded is None:
-        return ()
     found: set[str] = set()
     for call in calls:
         code = program.word(call, _X86_CALL_BYTES)
@@ -43,25 +42,77 @@ def called_from(program: TrimmedProgram, site: int, calls: Iterable[int]) -> tup
             if program.is_aarch64 and (distance is not None or _is_indirect_call(code)):
                 return ()
             continue
-        for caller in program.table.at(call):
-            found.update(_targets(program.unfolded, caller, call - caller.address))
-    return tuple(sorted(found & {*program.dropped}))
+        found.update(program.left_out.calls.get(call, ()))
+    return tuple(sorted(found))
 
 
-def reachable(program: TrimmedProgram) -> tuple[str, ...]:
+def list_left_out(
+    program: TrimmedProgram,
+    names: Iterable[str],
+    unfolded: Disassembly | None = None,
+    pointers: Collection[int] | None = None,
+    *,
+    ran: Collection[str] = (),
+) -> LeftOutFunctions:
+    """Return what was left out of ``program``, and how it is reached.
+
+    ``unfolded`` is the link with all functions and ``pointers`` the addresses in its data, None
+    where they are not known; ``ran``: functions that scenarios ran.
+    """
+    dropped = tuple(sorted({*names}))
+    if unfolded is None:
+        return LeftOutFunctions(names=dropped, reachable=dropped)
+    return LeftOutFunctions(
+        names=dropped,
+        reachable=_find_reachable(unfolded, pointers, dropped),
+        calls=dict(_find_calls(program, unfolded, frozenset(dropped))),
+        callers=dict(_find_callers(unfolded, frozenset(dropped), ran)),
+    )
+
+
+def _find_calls(
+    program: TrimmedProgram, unfolded: Disassembly, dropped: frozenset[str]
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield each direct call of a trap, and what the same call calls in the unfolded link."""
+    for call in program.direct_calls():
+        distance = _call_distance(program.word(call, _X86_CALL_BYTES), program.is_aarch64)
+        if distance is None or not program.is_trap(call + distance):
+            continue
+        found = {
+            name
+            for caller in program.table.at(call)
+            for name in _targets(unfolded, caller, call - caller.address)
+            if name in dropped
+        }
+        if found:
+            yield call, tuple(sorted(found))
+
+
+def _find_callers(
+    unfolded: Disassembly, dropped: frozenset[str], ran: Collection[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each function that ran and calls some that were left out, with these."""
+    for name in sorted({*ran} - {*dropped}):
+        if found := unfolded.called_by((name,)) & dropped:
+            yield name, tuple(sorted(found))
+
+
+def _find_reachable(
+    code: Disassembly, pointers: Collection[int] | None, names: tuple[str, ...]
+) -> tuple[str, ...]:
     """Return the functions that were left out and that remaining code or data refers to."""
-    code, dropped = program.unfolded, {*program.dropped}
-    if code is None or program.pointers is None:
-        return program.dropped
+    if pointers is None:
+        return names
+    dropped = {*names}
     kept = [each for each in code.table.functions if each.name not in dropped]
     called = code.called_by({each.name for each in kept})
     places = {each.address for each in code.table.functions if each.name in dropped}
-    taken = {*program.pointers} & places
+    taken = {*pointers} & places
     for each in kept:
         taken |= {*_taken_by(code, each)} & places
     # An alias is reached by any of its names.
     named = {name.name for address in taken for name in code.table.at(address)}
-    return tuple(sorted(dropped & (named | called))) or program.dropped
+    return tuple(sorted(dropped & (named | called))) or names
 
 
 def _targets(unfolded: Disassembly, caller: Function, offset: int) -> Iterator[str]:

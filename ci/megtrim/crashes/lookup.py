@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.crashes.addresses import CrashSite, find_calls, find_site, mapped_file
-from megtrim.crashes.callers import called_from, reachable
+from megtrim.crashes.callers import called_from
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
 from megtrim.elf.symbol_names import readable
@@ -29,7 +29,7 @@ _TRAPS = (4, 5)
 _FOLDED = "a linker folds equal code: these share one instruction"
 _NO_BUILD_ID = "the report has no build id: it may be of another build"
 _NO_FILE = "the report does not name the file that it is of"
-_OTHER_RESULTS = "name the folder of results of that build with --out"
+_OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
 _NO_SYMBOLS = (
     "trim for arm64 or x86-64 with a toolchain that does not strip while it links, or with "
     "trim.level: function"
@@ -189,11 +189,11 @@ def _left_out_at(
 ) -> tuple[list[CrashCandidate], tuple[str, ...]]:
     """Return what may have been left out at a trap, and why it is not only one."""
     here = [each.name for each in program.table.at(address)]
-    dropped = {*program.dropped}
+    dropped = {*program.left_out.names}
     gone = sorted({*here} & dropped)
     regions = [name for name in here if name not in dropped and _region_of(name)]
     if any(map(is_stub, here)) and not gone:
-        gone = list(program.dropped)
+        gone = list(program.left_out.names)
     if len(gone) > 1 and not program.crash_ids:
         gone, why = _narrow(address, report, program, gone)
     else:
@@ -215,7 +215,7 @@ def _narrow(
     called = [*called_from(program, address, find_calls(report, address, program))]
     if called:
         return called, (f"{shared}: the call before it shows which",)
-    reached = {*reachable(program)}
+    reached = {*program.left_out.reachable}
     left = [name for name in gone if name in reached] or gone
     return left, (f"{shared}, and the report does not show a direct call of it",)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.elf.build_id import parse_build_id
 from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
 from megtrim.elf.symbol_table import FunctionTable, parse_table
@@ -23,6 +24,7 @@ _MACHINE_AT, _AARCH64 = 18, 183
 _BRK_MASK, _BRK = 0xFFE0001F, 0xD4200000
 _X86_TRAPS = re.compile(rb"\x0f[\x0b\xb9]")
 """``ud2`` and ``ud1``."""
+_BL_MASK, _BL, _X86_CALL = 0xFC000000, 0x94000000, b"\xe8"
 _PACKED = b"APS2"
 """Begins relocations that Android packs: addresses in data cannot be read then."""
 
@@ -36,12 +38,8 @@ class TrimmedProgram:
     """The stripped file."""
     table: FunctionTable = field(repr=False)
     """The functions of its twin, which was linked alike and has symbols."""
-    dropped: tuple[str, ...] = field(default=(), repr=False)
-    """Linkage names of the functions that were left out; empty if only regions are trimmed."""
-    unfolded: Disassembly | None = field(default=None, repr=False)
-    """The link in which all functions are: who calls whom."""
-    pointers: frozenset[int] | None = field(default=None, repr=False)
-    """The addresses of functions in that link's data; None: they cannot be read."""
+    left_out: LeftOutFunctions = field(default_factory=LeftOutFunctions, repr=False)
+    """Which functions are not in it; none if only regions are trimmed."""
     trims_regions: bool = True
     crash_ids: bool = False
     """Each stub and region has a trap of its own."""
@@ -83,6 +81,21 @@ class TrimmedProgram:
         """Return whether the instruction at ``address`` stops the program."""
         at = bisect_right(self.traps, address) - 1
         return at >= 0 and self.traps[at] == address
+
+    def direct_calls(self) -> Iterator[int]:
+        """Yield the addresses of all direct calls.
+
+        On x86_64, where instructions have no fixed size, places that only look so are among them.
+        """
+        for each in self.code:
+            content = self.shipped[each.offset : each.offset + each.size_bytes]
+            if self.is_aarch64:
+                words = struct.iter_unpack("<I", content[: len(content) & ~3])
+                for at, (word,) in enumerate(words):
+                    if word & _BL_MASK == _BL:
+                        yield each.address + 4 * at
+            else:
+                yield from (each.address + e.start() for e in re.finditer(_X86_CALL, content))
 
     def word(self, address: int, size_bytes: int) -> bytes:
         """Return bytes of the code; fewer, or none, if they are not all in it."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.crashes.left_out import parse_left_out
 from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import Evidence, load_proofs
 from megtrim.input_files import read_text
@@ -27,9 +28,12 @@ from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, parse_check
 from megtrim.release.contents import (
     HINT,
     KEEP_SET_PATH,
+    LEFT_OUT_SUFFIX,
     PROOFS_PATH,
     RELEASE_FILE,
+    SYMBOLS,
     ReleaseContents,
+    locate_left_out,
     parse_contents,
 )
 from megtrim.release.documents import list_licences
@@ -170,6 +174,31 @@ def _compare(folder: Path, named: Mapping[str, str], contents: ReleaseContents) 
     for scenario in contents.scenarios:
         if traced.get(scenario.id) != scenario.model_sha256:
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
+    yield from _compare_left_out(folder, named, contents)
+
+
+def _compare_left_out(
+    folder: Path, named: Mapping[str, str], contents: ReleaseContents
+) -> Iterator[str]:
+    """Say which list of what was left out is missing, or of something else than its program."""
+    programs = {each.name: each.sha256 for each in contents.artifacts}
+    counts = {each.artifact: each.held - each.kept for each in contents.functions}
+    lists = {name: locate_left_out(name) for name in programs}
+    known = {*lists.values()}
+    for path in sorted(named):
+        if path.startswith(f"{SYMBOLS}/") and path.endswith(LEFT_OUT_SUFFIX) and path not in known:
+            yield f"{path} is of no program in {RELEASE_FILE}"
+    for name, path in sorted(lists.items()):
+        count = counts.get(name, 0)
+        if path not in named:
+            if count:
+                yield f"{path} is missing, and functions of {name} were left out"
+            continue
+        left_out, sha256 = parse_left_out(_text(folder, path), source=path)
+        if sha256 != programs[name]:
+            yield f"{path} is of another build than {RELEASE_FILE} describes"
+        if len(left_out.names) != count:
+            yield f"{path} lists {len(left_out.names)} functions, {RELEASE_FILE} says {count}"
 
 
 def _compare_aar(

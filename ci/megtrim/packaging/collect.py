@@ -8,16 +8,21 @@ from pathlib import PurePosixPath
 
 from megtrim.build_spec import EngineLibrary, Linkage
 from megtrim.config.scenarios import all_scenarios
+from megtrim.crashes.left_out import dump_left_out
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
+from megtrim.midout.keepset import read_keep_set
 from megtrim.packaging.aar import collect_aar, explain_missing
 from megtrim.packaging.files import ReleaseFile, from_path, from_text
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.running.scenario_runs import cache_of
 from megtrim.pipeline.session import Session
+from megtrim.pipeline.trimmed_programs import read_program
 from megtrim.plan.graph import (
+    LINKED,
     REDUCED,
+    REGION,
     REPORT,
     SIZE,
     VERDICT,
@@ -36,6 +41,7 @@ from megtrim.release.contents import (
     ReleaseContents,
     ThirdParty,
     find_plain_sizes,
+    locate_left_out,
     make_contents,
 )
 from megtrim.release.documents import describe, seal
@@ -78,7 +84,7 @@ def collect_release(
     if contents.unproven and not draft:
         msg = f"{contents.unproven[0]} is not proven, so there is nothing to release"
         raise InputError(msg, hint="verify it on a device", command=("verify",))
-    symbols = _collect_symbols(session, contents)
+    symbols = (*_collect_symbols(session, contents), *_collect_left_out(session, contents))
     payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
     digests = {each.path: each.sha256 for each in payload}
     texts = seal(contents, digests, stages=list_stage_keys(session), megtrim=megtrim)
@@ -248,3 +254,16 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
         named = ((build, at) for build, at in found if at and build.files[at] != each.sha256)
         for build, at in itertools.islice(named, 1):
             yield _from_stage(f"{SYMBOLS}/{each.name}", build, at)
+
+
+def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
+    """Yield the list of what was left out of each program, by which crashes are looked up."""
+    done = session.results.done
+    keep = read_keep_set(done[keep_task(session.request.config)].file(KEEP_SET_FILE))
+    builds = [done[each] for each in (REDUCED, REGION) if each in done]
+    sha256 = {each.name: each.sha256 for each in contents.artifacts}
+    for each in contents.functions:
+        program = read_program(each.artifact, builds, done.get(LINKED), keep)
+        if program is not None:
+            text = dump_left_out(program.left_out, program_sha256=sha256[each.artifact])
+            yield from_text(locate_left_out(each.artifact), text)

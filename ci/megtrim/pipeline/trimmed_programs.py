@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from megtrim.build_spec import Link
+from megtrim.crashes.callers import list_left_out
+from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.crashes.program import TrimmedProgram, read_unfolded
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.errors import InputError
-from megtrim.functions.calls import Disassembly
 from megtrim.functions.linker_script import STUB, is_stub
 from megtrim.midout.header import LEFT_OUT
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building.variants import name_headers
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import (
     FunctionsKeepSetResult,
     HeaderResult,
     ReduceResult,
     UnfoldedLinksResult,
 )
-from megtrim.plan.graph import FUNCTIONS, HEADER, LINKED, REDUCED, Stage, task_name
+from megtrim.plan.graph import FUNCTIONS, HEADER, LINKED, REDUCED, REGION, Stage, task_name
 from megtrim.store import StageFolder, Store
 
 _BINARIES = "bin/"
@@ -46,15 +49,27 @@ def read_newest(store: Store) -> FinishedTrim:
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
     names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]
-    twins = {name: _read_twin(name, reduced) for name in sorted(names)}
-    programs = tuple(
-        _read_program(name, table, reduced, keep, store) for name, table in twins.items() if table
-    )
+    builds = (reduced, *_find_base(reduced, store))
+    found = {
+        name: read_program(name, builds, _find_unfolded(name, reduced, store), keep)
+        for name in sorted(names)
+    }
+    return finish_trim(found, keep, shown=str(reduced.path))
+
+
+def finish_trim(
+    found: Mapping[str, TrimmedProgram | None], keep: KeepSet, *, shown: str
+) -> FinishedTrim:
+    """Return the trim of these programs by name; None: without symbols.
+
+    Raises InputError, naming where it was ``shown``, if none has symbols.
+    """
+    programs = tuple(each for each in found.values() if each is not None)
     if not programs:
-        msg = f"{reduced.path}: no program has a twin with symbols"
+        msg = f"{shown}: no program has a twin with symbols"
         hint = "this toolchain strips while it links: use another one, or trim.level: function"
         raise InputError(msg, hint=hint)
-    nameless = tuple(name for name, table in twins.items() if not table)
+    nameless = tuple(name for name, each in found.items() if each is None)
     return FinishedTrim(programs=programs, nameless=nameless, keep=keep)
 
 
@@ -78,43 +93,75 @@ def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
     return read_keep_set(made.file(KEEP_SET_FILE)) if made else None
 
 
-def _read_twin(name: str, reduced: StageFolder) -> FunctionTable | None:
-    """Return the functions of a program's twin, None if there is none with symbols."""
-    place = linking.locate_named(reduced, name)
-    if not place:
+def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
+    """Yield the build that the trim took files from as they are, if it is there."""
+    content = reduced.inputs.get(linking.BASE)
+    if content is None:
+        return
+    base = store.previous(
+        Stage.REDUCE,
+        ReduceResult,
+        task_name(REGION),
+        fits=lambda folder: content_of(folder) == content,
+    )
+    if base is not None:
+        yield base
+
+
+def read_program(
+    name: str, builds: Sequence[StageFolder], linked: StageFolder | None, keep: KeepSet
+) -> TrimmedProgram | None:
+    """Read one program of a trim, None if it has no twin with symbols.
+
+    The first of the ``builds`` is the trim, others may have twins of what it took from them;
+    ``linked`` has the unfolded link. None: it is not here, so it is not known what refers to what.
+    """
+    table = _read_twin(name, builds)
+    if table is None:
         return None
-    twin = reduced.file(place)
-    try:
-        return read_table(twin)
-    except InputError:
-        return None  # stripped by the linker, or of a machine whose functions megtrim cannot read
-
-
-def _read_program(
-    name: str, table: FunctionTable, reduced: StageFolder, keep: KeepSet, store: Store
-) -> TrimmedProgram:
+    reduced = builds[0]
+    made = make_program(
+        name, read_linked(reduced.file(f"{_BINARIES}{name}")), table, LeftOutFunctions(), keep
+    )
     listed = DROPPED_FILE.format(target=name)
-    dropped: tuple[str, ...] = ()
-    if listed in reduced.files:
-        dropped = tuple(reduced.file(listed).read_text(encoding="utf-8").split())
-    unfolded = _find_unfolded(name, reduced, store) if dropped else None
-    code, pointers = unfolded if unfolded else (None, None)
+    if listed not in reduced.files:
+        return made
+    names = reduced.file(listed).read_text(encoding="utf-8").split()
+    if linked is None:
+        return replace(made, left_out=list_left_out(made, names))
+    place = linked.file(linking.locate_unstripped(Link.UNFOLDED, name))
+    unfolded, pointers = read_unfolded(read_linked(place), source=str(place))
+    left_out = list_left_out(made, names, unfolded, pointers, ran=keep.functions())
+    return replace(made, left_out=left_out)
+
+
+def make_program(
+    name: str, shipped: bytes, table: FunctionTable, left_out: LeftOutFunctions, keep: KeepSet
+) -> TrimmedProgram:
+    """Return a program as crashes are looked up in it; ``table``: the functions of its twin."""
     return TrimmedProgram(
         name=name,
-        shipped=read_linked(reduced.file(f"{_BINARIES}{name}")),
+        shipped=shipped,
         table=table,
-        dropped=dropped,
-        unfolded=code,
-        pointers=pointers,
+        left_out=left_out,
         trims_regions=bool(keep.regions()),
         crash_ids=_has_crash_ids(table),
     )
 
 
-def _find_unfolded(
-    name: str, reduced: StageFolder, store: Store
-) -> tuple[Disassembly, frozenset[int] | None] | None:
-    made = store.previous(
+def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None:
+    """Return the functions of a program's twin, None if there is none with symbols."""
+    for build in builds:
+        if at := linking.locate_named(build, name):
+            try:
+                return read_table(build.file(at))
+            except InputError:
+                continue  # stripped by the linker, or of a machine that megtrim cannot read
+    return None
+
+
+def _find_unfolded(name: str, reduced: StageFolder, store: Store) -> StageFolder | None:
+    return store.previous(
         Stage.FUNCTIONS,
         UnfoldedLinksResult,
         task_name(LINKED),
@@ -123,10 +170,6 @@ def _find_unfolded(
             == reduced.inputs.get(f"link {name}")
         ),
     )
-    if made is None:
-        return None
-    program = made.file(linking.locate_unstripped(Link.UNFOLDED, name))
-    return read_unfolded(read_linked(program), source=str(program))
 
 
 def _has_crash_ids(table: FunctionTable) -> bool:

@@ -39,6 +39,8 @@ LIBRARIES = "lib"
 HEADERS = "include"
 LICENCES = "licences"
 SYMBOLS = "symbols"
+LEFT_OUT_SUFFIX = ".left-out.json"
+"""Ends the name of the list of what was left out of a program, which lies next to its symbols."""
 
 
 class ArtifactKind(StrEnum):
@@ -221,6 +223,11 @@ def find_plain_sizes(verdict: Verdict) -> dict[str, int]:
         for size in each.sizes
         if size.variant == Variant.PLAIN
     }
+
+
+def locate_left_out(name: str) -> str:
+    """Return where the list of what was left out of a program is, by the program's name."""
+    return f"{SYMBOLS}/{name}{LEFT_OUT_SUFFIX}"
 
 
 def dump_contents(contents: ReleaseContents) -> str:

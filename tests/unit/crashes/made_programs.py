@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
+from megtrim.crashes.callers import list_left_out
 from megtrim.crashes.program import TrimmedProgram, read_unfolded
 from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.linker_script import STUB
@@ -52,17 +53,27 @@ UNFOLDED = (
 def program(*, name: str = "app", fixed: bool = False, **changes: object) -> TrimmedProgram:
     """Return a program whose functions first, second and unused were left out."""
     data = folded(fixed=fixed)
-    code, pointers = read_unfolded(linked(UNFOLDED, code=WHOLE), source="unfolded")
     made = TrimmedProgram(
         name=name,
         shipped=data,
         table=parse_table(data, source=name),
-        dropped=tuple(sorted((FIRST, SECOND, UNUSED))),
-        unfolded=code,
-        pointers=frozenset() if pointers is not None else None,
         trims_regions=False,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return with_left_out(replace(made, **changes))  # type: ignore[arg-type]
+
+
+def with_left_out(
+    made: TrimmedProgram,
+    unfolded: bytes | None = None,
+    *,
+    pointers: frozenset[int] | None = frozenset(),
+) -> TrimmedProgram:
+    """Return the program with what was left out; ``unfolded``: the link that has all of it."""
+    data = linked(UNFOLDED, code=WHOLE) if unfolded is None else unfolded
+    code, _ = read_unfolded(data, source="unfolded")
+    names = (FIRST, SECOND, UNUSED)
+    left_out = list_left_out(made, names, code, pointers, ran=("_Z5staysv", "_Z5otherv"))
+    return replace(made, left_out=left_out)
 
 
 def folded(*, fixed: bool = False) -> bytes:

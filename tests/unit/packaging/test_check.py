@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out
 from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.packaging.check import check_release, expect_whole
@@ -20,7 +21,9 @@ from megtrim.release.prefab import AAR_PATH
 from megtrim.release.statement import STATEMENT_FILE
 from megtrim.verdict.join import join
 from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
+from unit.crashes.made_programs import program
 from unit.elf.made_objects import shared_library
+from unit.packaging.made_releases import write_release
 from unit.release.examples import (
     MODELS,
     contents,
@@ -423,3 +426,36 @@ def test_an_aar_of_a_release_that_can_have_none_is_named(tmp_path: Path) -> None
     folder = write(tmp_path / "release", documents(more={AAR_PATH: "PK"}))
 
     assert f"{AAR_PATH} is not made of this release's" in problems(folder)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "problem"),
+    [
+        ("", "symbols/app.left-out.json is missing, and functions of app were left out"),
+        ("{}", "symbols/app.left-out.json:1: version: found nothing, expected this key"),
+        (
+            dump_left_out(program().left_out, program_sha256="0" * 64),
+            "symbols/app.left-out.json is of another build than release.json describes",
+        ),
+        (
+            dump_left_out(LeftOutFunctions(), program_sha256="0" * 64),
+            "symbols/app.left-out.json lists 0 functions, release.json says 3",
+        ),
+    ],
+)
+def test_a_list_of_something_else(left_out: str, problem: str, tmp_path: Path) -> None:
+    """What was left out, by someone who also made SHA256SUMS fit."""
+    assert problem in problems(write_release(tmp_path / "r", program(), left_out=left_out))
+
+
+def test_a_list_of_no_program(tmp_path: Path) -> None:
+    """Its program is not in the release."""
+    text = dump_left_out(LeftOutFunctions(), program_sha256="0" * 64)
+    folder = write(tmp_path / "r", documents(more={"symbols/old.left-out.json": text}))
+
+    assert problems(folder) == "symbols/old.left-out.json is of no program in release.json"
+
+
+def test_the_list_of_its_program_is_whole(tmp_path: Path) -> None:
+    """As a build leaves it."""
+    assert problems(write_release(tmp_path / "r", program())) == ""

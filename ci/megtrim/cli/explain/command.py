@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.explain.crash import explain_crash
+from megtrim.cli.explain.crash import explain_crash, explain_crash_of_release
 from megtrim.cli.options import DEFAULT_OUT
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import invocation_of
@@ -50,6 +50,7 @@ Examples:
   megtrim explain my::session::run              a function, if functions are trimmed
   megtrim explain --crash tombstone_04          what a crash in the field needed
   megtrim explain --address 0x1a2b4
+  megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz
 """
 )
 @common
@@ -61,19 +62,37 @@ Examples:
     help="Look up a crash: a tombstone, lines of logcat, what a debugger or the kernel printed.",
 )
 @click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
+@click.option(
+    "--release",
+    type=click.Path(path_type=Path),
+    metavar="RELEASE",
+    help="Look the crash up in this release, a folder or .tar.gz, instead of the results.",
+)
 @click.argument("thing", required=False)
 def explain(
-    thing: str | None, crash: Path | None, address: str | None, as_json: bool, **options: Any
+    thing: str | None,
+    crash: Path | None,
+    address: str | None,
+    release: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> int:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
     THING is `verdict`, or a model, scenario, tag, region or function of the committed keep set.
-    Instead of THING, a crash can be looked up in the newest trim of the folder of results.
+    Instead of THING, a crash can be looked up in the newest trim of the folder of results, or in a
+    release, which needs neither results nor configuration nor engine.
     """
     chosen = Options(**options)
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
+    if release is not None:
+        if thing is not None:
+            msg = "a release is asked about crashes alone: --release needs --crash or --address"
+            raise click.UsageError(msg)
+        _show_facts(explain_crash_of_release(crash, address, release), as_json=as_json)
+        return EXIT_PASS
     loaded = load_config(chosen.config, engine_source=chosen.engine)
     if thing is None:
         call = invocation_of(asdict(chosen), open_processes().env, keep_set=loaded.config.keep_set)
@@ -86,8 +105,12 @@ def explain(
         facts = _query_keep_set(
             thing, loaded, _find_trapped_scenarios(thing, chosen.out), invocation
         )
-    show(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
+    _show_facts(facts, as_json=as_json)
     return EXIT_PASS
+
+
+def _show_facts(facts: dict[str, Any], *, as_json: bool) -> None:
+    show(json.dumps(facts, indent=1) if as_json else "\n".join(_lines(facts)))
 
 
 def _verdict(out: Path) -> Verdict:

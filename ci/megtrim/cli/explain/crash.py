@@ -1,4 +1,4 @@
-"""``megtrim explain --crash FILE``: what a crash in the field needed, by the newest trim."""
+"""``megtrim explain --crash FILE``: what a crash in the field needed, by a trim or a release."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from megtrim.crashes.report import (
 )
 from megtrim.input_files import read_bytes
 from megtrim.midout.keepset import ScenarioRecord
+from megtrim.packaging.archive import open_release
+from megtrim.packaging.released_programs import read_release
 from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
 from megtrim.store import Store
 from megtrim.verdict.invocation import Invocation
@@ -37,8 +39,23 @@ def explain_crash(
     return render(look_up(report, made.programs, made.nameless), made, invocation)
 
 
-def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) -> dict[str, Any]:
-    """Return the facts as people and programs read them; empty ones are not shown."""
+def explain_crash_of_release(
+    crash: Path | None, address: str | None, release: Path
+) -> dict[str, Any]:
+    """Return the facts about a crash of a release, which need nothing but the release itself."""
+    report = _read(crash, address)
+    with open_release(release) as folder:
+        made = read_release(folder, shown=str(release))
+    return render(look_up(report, made.programs, made.nameless), made, None)
+
+
+def render(
+    finding: CrashFinding, made: FinishedTrim, invocation: Invocation | None
+) -> dict[str, Any]:
+    """Return the facts as people and programs read them; empty ones are not shown.
+
+    ``invocation`` is None for a release: its project is elsewhere.
+    """
     facts: dict[str, Any] = {"crash": _HEADLINES[finding.cause], "why": finding.text}
     if finding.program:
         facts["program"] = finding.program
@@ -53,7 +70,8 @@ def render(finding: CrashFinding, made: FinishedTrim, invocation: Invocation) ->
     record = nearest_scenario(finding, made.keep, made.programs)
     if record is not None:
         facts["nearest scenario"] = record.id
-        facts[_TO_BE_SURE] = _command(record, invocation)
+        where = _TO_BE_SURE if invocation else f"in its project, {_TO_BE_SURE}"
+        facts[where] = _command(record, invocation or Invocation())
         facts["a scenario to add"] = list(scenario_lines(record))
     if lines := keep_lines(finding):
         facts["or lines that keep it"] = list(lines)

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.crashes.made_programs import ID, STAYS, STUB_AT
+from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered
 from unit.crashes.reports import tombstone
+from unit.packaging.made_releases import write_release
 from unit.pipeline.made_trims import trim_by_functions
 from unit.stages.support import CONFIG
 
@@ -98,8 +99,34 @@ def test_another_build_is_not_judged(project: Shell) -> None:
     assert json.loads(answer.out) == {
         "crash": "these results cannot tell",
         "why": f"another build of app crashed: its build id is {'ff' * 20}, here {ID}",
-        "what to do": "name the folder of results of that build with --out",
+        "what to do": "name that build: its folder of results with --out, or its release with "
+        "--release",
     }
+
+
+def test_a_release_is_enough(shell: Shell) -> None:
+    """Neither results nor configuration nor engine: the same answer as from the results."""
+    write_release(shell.folder / "camera-1.4", numbered())
+    data = tombstone([(STUB_AT, "/data/lib/app"), (STAYS, "/data/lib/app")], build_id=ID)
+    (shell.folder / "tombstone_04").write_bytes(data)
+    answer = shell("explain", "--crash", "tombstone_04", "--release", "camera-1.4", "--json")
+
+    facts = json.loads(answer.out)
+    assert (facts["crash"], facts["certain"]) == ("trimming left it out", True)
+    assert facts["candidates"] == ["the function first()"]
+    assert facts["or lines that keep it"] == ["trim:", "  keep:", '    - "first()"']
+
+
+def test_what_a_release_does_not_answer(shell: Shell) -> None:
+    """One that is damaged is no basis for an answer, and one is asked about crashes alone."""
+    folder = write_release(shell.folder / "camera-1.4", numbered())
+    (folder / "bin/app").write_bytes(b"another")
+    damaged = shell("explain", "--address", "0x1", "--release", "camera-1.4")
+    asked = shell("explain", "resnet50", "--release", "camera-1.4")
+
+    assert (damaged.status, asked.status) == (1, 2)
+    assert "bin/app was changed" in damaged.err
+    assert "--release needs --crash or --address" in asked.err
 
 
 @pytest.mark.parametrize(
