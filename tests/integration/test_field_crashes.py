@@ -1,13 +1,12 @@
-"""Crashes of trimmed programs, looked up: planted at each call of a stub, and real ones.
+"""Crashes of trimmed programs, looked up: planted at each trap and each call of one, and real ones.
 
-The sample engine is trimmed twice, with crash ids and without. What a call in the program without
-ids needs is known from the same call in the other one: it leads to a stub with a number.
+The sample engine is trimmed twice, without crash ids and with them, and a release is made of each.
+benchmarks/crash_lookup.py does the same with other toolchains, by regions and in shared objects.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -17,13 +16,23 @@ import pytest
 from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
-from megtrim.elf.symbol_table import Function
-from megtrim.functions.linker_script import STUB, is_stub
-from megtrim.pipeline.trimmed_programs import read_newest
+from megtrim.functions.linker_script import STUB
+from megtrim.packaging.released_programs import read_release
+from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
 from megtrim.store import Store
 from support.field_crashes import take_crash
+from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project
-from unit.crashes.reports import tombstone
+from support.planted_crashes import (
+    PlantedCrash,
+    find_program,
+    holds_truth,
+    look_up_in,
+    other_reports,
+    plant_in_numbered,
+    plant_in_plain,
+    report_of,
+)
 
 pytestmark = [pytest.mark.chain]
 
@@ -36,27 +45,32 @@ FIELD = (
     ("--cpu", "--fast-run"),
 )
 """Arguments that no scenario of the model has, each of which needs something else."""
-_CALL = 0x25
-"""The first six bits of aarch64's ``bl``."""
 _PLANTED = 40
+_MOST_CANDIDATES = 20
+_FEWEST_OTHERS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """A trim, and its program as it ships."""
+    """A trim as its results have it and as its release has it, and its program as it ships."""
 
-    program: TrimmedProgram
+    results: FinishedTrim
+    release: FinishedTrim
+    folder: Path
+    """Of the release."""
     file: Path
 
+    @property
+    def program(self) -> TrimmedProgram:
+        return self.results.programs[0]
+
     def look_up(self, site: int, caller: int = 0) -> CrashFinding:
-        """Look up a tombstone of this program."""
-        data = tombstone(
-            [(site, f"/data/{self.program.name}")],
-            build_id=self.program.build_id,
-            pc=site if caller else 0,
-            caller=caller,
-        )
-        return look_up(parse_report(data, source="tombstone"), [self.program])
+        """Look a tombstone of this program up, in the results and in the release alike."""
+        crash = PlantedCrash(site=site, truth="", caller=caller)
+        found = look_up_in(crash, self.program, self.results)
+        released = find_program(self.release, self.program.name)
+        assert look_up_in(crash, released, self.release) == found
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -71,49 +85,18 @@ def trims(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shipped, Shipped]:
         config["models"][0]["scenarios"] = config["models"][0]["scenarios"][:1]
         config["budgets"] = []
         project.write(config)
-        ended = project.run("trim", "--accept")
-        assert ended.rc == 0, ended.stderr
-        (program,) = read_newest(Store(project.out)).programs
+        released = project.folder / f"release-{crash_ids}"
+        for verb in (("trim", "--accept"), ("release build", str(released))):
+            ended = project.run(*verb)
+            assert ended.rc == 0, ended.stderr
+        results = read_newest(Store(project.out))
+        (program,) = results.programs
         file = project.folder / f"{program.name}-{crash_ids}"
         file.write_bytes(program.shipped)
         file.chmod(0o755)
-        made.append(Shipped(program=program, file=file))
+        release = read_release(released, shown="release")
+        made.append(Shipped(results=results, release=release, folder=released, file=file))
     return made[0], made[1]
-
-
-def _calls(program: TrimmedProgram) -> Iterator[tuple[int, int]]:
-    """Yield the address of each direct call, and its target."""
-    for each in program.code:
-        content = program.shipped[each.offset : each.offset + each.size_bytes]
-        for at, (word,) in enumerate(struct.iter_unpack("<I", content[: len(content) & ~3])):
-            if word >> 26 == _CALL:
-                distance = word & 0x3FFFFFF
-                words = distance - (1 << 26) if distance >> 25 else distance
-                yield each.address + 4 * at, each.address + 4 * (at + words)
-
-
-def _number_at(address: int, program: TrimmedProgram) -> int:
-    """Return the number of a stub: that of its ``brk``, which begins at 0x400."""
-    return (int.from_bytes(program.word(address, 4), "little") >> 5 & 0xFFFF) - 0x400
-
-
-def _needs(plain: TrimmedProgram, numbered: TrimmedProgram) -> dict[int, str]:
-    """Return what each call of the shared stub needs, by the call's address."""
-    stub = next(each.address for each in plain.table.functions if each.name == STUB)
-    targets = dict(_calls(numbered))
-    twins: dict[str, list[Function]] = {}
-    for each in numbered.table.functions:
-        twins.setdefault(each.name, []).append(each)
-    found = {}
-    for at, target in _calls(plain):
-        if target != stub:
-            continue
-        for caller in plain.table.at(at):
-            for twin in twins.get(caller.name, ()):
-                place = targets.get(twin.address + at - caller.address)
-                if twin.size_bytes == caller.size_bytes and place is not None:
-                    found[at] = numbered.dropped[_number_at(place, numbered)]
-    return found
 
 
 def test_without_crash_ids_the_truth_is_among_the_candidates(
@@ -121,36 +104,72 @@ def test_without_crash_ids_the_truth_is_among_the_candidates(
 ) -> None:
     """All of them share one instruction; the call before it shows which, and nothing is certain."""
     plain, numbered = trims
-    needs = _needs(plain.program, numbered.program)
+    planted = [*plant_in_plain(plain.program, numbered.program)]
     stub = next(e.address for e in plain.program.table.functions if e.name == STUB)
-    known = {at: name for at, name in needs.items() if name in plain.program.dropped}
-    assert len(known) >= _PLANTED
+    called = [each for each in planted if each.caller]
+    assert len(called) >= _PLANTED
+    assert len(called) < len(planted)
 
     alone = plain.look_up(stub)
     counts = []
-    for at, name in known.items():
-        finding = plain.look_up(stub, at + 4)
+    for each in planted:
+        finding = plain.look_up(each.site, each.caller)
         assert finding.cause is CrashCause.CANDIDATES
-        assert name in {each.linkage_name for each in finding.candidates}
-        assert name in {each.linkage_name for each in alone.candidates}
+        assert holds_truth(each, finding)
+        assert not each.caller or holds_truth(each, alone)
         counts.append(len(finding.candidates))
-    assert median(counts) <= 20
+    assert median(counts) <= _MOST_CANDIDATES
 
 
-def test_with_crash_ids_each_stub_is_one_name(trims: tuple[Shipped, Shipped]) -> None:
-    """Its number is that of the function."""
+def test_with_crash_ids_each_trap_is_one_name(trims: tuple[Shipped, Shipped]) -> None:
+    """Of a function, by its number, and of a region."""
     _, numbered = trims
-    program = numbered.program
-    stubs = [each for each in program.table.functions if is_stub(each.name)]
-    assert len(stubs) >= _PLANTED
-    assert STUB not in {each.name for each in stubs}
+    planted = [*plant_in_numbered(numbered.program)]
+    assert len(planted) >= _PLANTED
+    assert STUB not in {each.name for each in numbered.program.table.functions}
+    assert any(each.truth.endswith(">") for each in planted)
 
-    for each in stubs:
-        finding = numbered.look_up(each.address)
-        (candidate,) = finding.candidates
-        name = program.dropped[_number_at(each.address, program)]
+    for each in planted:
+        finding = numbered.look_up(each.site)
         assert finding.cause is CrashCause.LEFT_OUT
-        assert candidate.linkage_name in ("", name)
+        assert len(finding.candidates) == 1
+        assert holds_truth(each, finding)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_other_reports_never_have_a_certain_name(
+    trims: tuple[Shipped, Shipped], which: int
+) -> None:
+    """They do not say enough, or it was no fault of trimming."""
+    made = trims[which]
+    numbered = [*plant_in_numbered(trims[1].program)]
+    stub = next((e.address for e in made.program.table.functions if e.name == STUB), 0)
+    others = [*other_reports(made.program, stub or numbered[0].site)]
+    assert len(others) >= _FEWEST_OTHERS
+
+    for what, data in others:
+        report = parse_report(data, source=what)
+        found = [
+            look_up(report, trim.programs, trim.nameless) for trim in (made.results, made.release)
+        ]
+        assert found[0] == found[1]
+        assert found[0].cause is not CrashCause.LEFT_OUT, what
+
+
+def test_the_command_line_gives_both_answers(
+    trims: tuple[Shipped, Shipped], tmp_path: Path
+) -> None:
+    """From a release in a folder where nothing else is."""
+    _, numbered = trims
+    crash = next(plant_in_numbered(numbered.program))
+    (tmp_path / "tombstone_04").write_bytes(report_of(crash, numbered.program))
+    words = ("explain", "--crash", "tombstone_04", "--release", str(numbered.folder), "--json")
+    ended = run_megtrim(*words, cwd=tmp_path)
+
+    assert ended.rc == 0, ended.stderr
+    facts = json.loads(ended.stdout)
+    assert (facts["crash"], facts["certain"]) == ("trimming left it out", True)
+    assert len(facts["candidates"]) == 1
 
 
 def test_real_crashes(trims: tuple[Shipped, Shipped], tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""Crashes planted in trimmed programs, at every place where something was left out.
+
+One trim has crash ids, the other has none and is otherwise equal. What a trap of the second stands
+for is known from the first: the same call leads to a trap with a number there.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from megtrim.crashes.lookup import CandidateKind, CrashFinding, look_up
+from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.report import parse_address, parse_report
+from megtrim.elf.symbol_names import readable
+from megtrim.elf.symbol_table import Function
+from megtrim.functions.linker_script import STUB, is_stub
+from megtrim.midout.grammar import parse_demangled
+from megtrim.midout.header import LEFT_OUT
+from megtrim.midout.region import Region
+from megtrim.pipeline.trimmed_programs import FinishedTrim
+from unit.crashes.reports import tombstone
+
+_CALL_BYTES = {True: 4, False: 5}
+_FIRST_BRK = 0x400
+_UD1 = bytes.fromhex("0fb980")
+_REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedCrash:
+    """A place where a program would trap, and what it would need there."""
+
+    site: int
+    truth: str
+    """Linkage name of a function; as text a region; or the function that a region is in."""
+    caller: int = 0
+    """Where the call before it would return to; 0: the report does not say."""
+
+
+def find_program(trim: FinishedTrim, name: str) -> TrimmedProgram:
+    """Return a program of a trim by its name."""
+    return next(each for each in trim.programs if each.name == name)
+
+
+def report_of(crash: PlantedCrash, program: TrimmedProgram) -> bytes:
+    """Return the tombstone of a crash."""
+    return tombstone(
+        [(crash.site, f"/data/app/base.apk!lib/{program.name}")],
+        build_id=program.build_id,
+        pc=crash.site if crash.caller else 0,
+        caller=crash.caller,
+    )
+
+
+def look_up_in(crash: PlantedCrash, program: TrimmedProgram, trim: FinishedTrim) -> CrashFinding:
+    """Look a planted crash up."""
+    report = parse_report(report_of(crash, program), source="tombstone")
+    return look_up(report, trim.programs, trim.nameless)
+
+
+def holds_truth(crash: PlantedCrash, finding: CrashFinding) -> bool:
+    """Tell whether what was left out is among the candidates."""
+    return any(
+        crash.truth == (each.name if each.kind is CandidateKind.REGION else each.linkage_name)
+        for each in finding.candidates
+    )
+
+
+def plant_in_numbered(program: TrimmedProgram) -> Iterator[PlantedCrash]:
+    """Yield a crash for each trap of a program with crash ids."""
+    for each in program.table.functions:
+        if is_stub(each.name):
+            yield PlantedCrash(site=each.address, truth=_name_at(each.address, program))
+        elif (region := _region_of(each.name)) is not None:
+            yield PlantedCrash(site=each.address, truth=region)
+
+
+def plant_in_plain(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
+    """Yield a crash for each call of the shared stub, and for each function with a region."""
+    yield from _plant_functions(plain, numbered)
+    yield from _plant_regions(plain, numbered)
+
+
+def other_reports(program: TrimmedProgram, site: int) -> Iterator[tuple[str, bytes]]:
+    """Yield reports that must never get a certain name, each with what it is; ``site`` is a trap.
+
+    Some are no fault of trimming, others do not say enough.
+    """
+    file, build_id = f"/data/lib/{program.name}", program.build_id
+    kept = next(
+        each.address
+        for each in program.table.functions
+        if each.size_bytes > 64 and not program.is_trap(each.address)
+    )
+    place = [(site, file)]
+    yield "SIGSEGV", tombstone(place, build_id=build_id, signal=11)
+    yield "SIGABRT", tombstone(place, build_id=build_id, signal=6)
+    yield "another build", tombstone(place, build_id="ab" * 20)
+    yield "a build id cut short", tombstone(place, build_id=build_id[:32])
+    yield "no build id", tombstone(place)
+    yield "another library", tombstone([(site, "/apex/lib64/libc.so")], build_id="cd" * 20)
+    yield "another library without a build id", tombstone([(site, "/apex/lib64/libc.so")])
+    yield "code that was kept", tombstone([(kept, file)], build_id=build_id)
+    yield "behind a trap", tombstone([(site + 1, file)], build_id=build_id)
+    yield "outside of the file", tombstone([(1 << 40, file)], build_id=build_id)
+    yield "no file", tombstone([(site, "")])
+    fault = f"Fatal signal 5 (SIGTRAP), code 1, fault addr 0x{site + (7 << 30):x}"
+    yield "its place in a page", fault.encode()
+    yield "a debugger", f"received signal SIGTRAP\n0x{site:016x} in ?? ()\n".encode()
+    yield "a lone address", hex(site).encode()
+
+
+def look_up_address(address: int, trim: FinishedTrim) -> CrashFinding:
+    """Look a lone address up."""
+    return look_up(parse_address(hex(address)), trim.programs, trim.nameless)
+
+
+def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
+    stubs = {each.address for each in plain.table.functions if each.name == STUB}
+    if not stubs:
+        return
+    twins = _by_name(numbered)
+    for at in plain.direct_calls():
+        site = _target(at, plain)
+        if site not in stubs:
+            continue
+        for caller in plain.table.at(at):
+            for twin in twins.get(caller.name, ()):
+                place = _target(twin.address + at - caller.address, numbered)
+                if twin.size_bytes == caller.size_bytes and place and numbered.is_trap(place):
+                    name = _name_at(place, numbered)
+                    if name in plain.left_out.names:
+                        after = at + _CALL_BYTES[plain.is_aarch64]
+                        yield PlantedCrash(site=site, truth=name, caller=after)
+
+
+def _plant_regions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
+    regions = {e.address for e in numbered.table.functions if _region_of(e.name) is not None}
+    holders = {
+        caller.name
+        for at in numbered.direct_calls()
+        if _target(at, numbered) in regions
+        for caller in numbered.table.at(at)
+    }
+    for each in plain.table.functions:
+        if each.name in holders:
+            inside = range(each.address, each.address + each.size_bytes)
+            yield from (
+                PlantedCrash(site=at, truth=each.name) for at in plain.traps if at in inside
+            )
+
+
+def _by_name(program: TrimmedProgram) -> dict[str, list[Function]]:
+    found: dict[str, list[Function]] = {}
+    for each in program.table.functions:
+        found.setdefault(each.name, []).append(each)
+    return found
+
+
+def _target(at: int, program: TrimmedProgram) -> int:
+    """Return what a direct call calls; 0 if there is none."""
+    code = program.word(at, 5)
+    if not program.is_aarch64:
+        return at + 5 + struct.unpack("<i", code[1:])[0] if code[:1] == b"\xe8" else 0
+    word = int.from_bytes(code[:4], "little")
+    if word >> 26 != 0x25:
+        return 0
+    distance = word & 0x3FFFFFF
+    return at + 4 * (distance - (1 << 26) if distance >> 25 else distance)
+
+
+def _name_at(address: int, program: TrimmedProgram) -> str:
+    """Return the function whose numbered trap is at ``address``; empty if none is."""
+    code = program.word(address, 7)
+    if program.is_aarch64:
+        number = (int.from_bytes(code[:4], "little") >> 5 & 0xFFFF) - _FIRST_BRK
+    else:
+        number = int.from_bytes(code[3:], "little") if code[:3] == _UD1 else -1
+    return program.left_out.names[number] if 0 <= number < len(program.left_out.names) else ""
+
+
+def _region_of(name: str) -> str | None:
+    """Return the region whose trap a function is, as text."""
+    if LEFT_OUT not in name:
+        return None
+    found = _REGION_TRAP.fullmatch(readable(name))
+    return str(Region(*parse_demangled(found[1]))) if found else None
