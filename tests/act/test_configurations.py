@@ -95,6 +95,7 @@ def write_callers(work: Path, kit_sha: str) -> None:
         *("init", "--github", "--config", QUICK, "--kit", KIT, "--kit-sha", kit_sha),
         *("--kit-version", KIT_VERSION),
         cwd=work,
+        env={"GITHUB_SERVER_URL": (work.parent / "remotes").as_uri()},
     )
     assert written.rc == 0, written.stderr
     caller = work / ".github/workflows" / QUICK_CALLER
