@@ -11,6 +11,7 @@ from megtrim.build_spec import BuildRecord, BuildSpec, RebuiltSources, Variant
 from megtrim.errors import InputError, ProductFailure
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
+from megtrim.plan.remaining import StepCosts
 from megtrim.stages import build
 from unit.stages.support import changed, trace
 from unit.stages.switch_builds import made
@@ -33,6 +34,9 @@ class Builder:
             units_with_regions=0,
             rebuilt=RebuiltSources(predicted=None, compiled=(), cpu_s=None),
         )
+
+    def read_step_costs(self, spec: BuildSpec, **_: object) -> StepCosts:
+        return StepCosts(costs_s={}, jobs=1)
 
     def expect_linkable(self, spec: BuildSpec, targets: tuple[str, ...], **_: object) -> None:
         self.asked.append(f"{spec.variant} {' '.join(targets)}")
