@@ -41,7 +41,7 @@ from support.planted_crashes import (
 )
 
 MOST_CANDIDATES = 20
-FEWEST_PLANTED, FEWEST_OTHERS = 40, 10
+FEWEST_OTHERS = 10
 _CLASSIFY = ROOT / "examples/applications/sample-classify"
 _RELR = "-s -Wl,--build-id=none -Wl,-z,pack-relative-relocs"
 

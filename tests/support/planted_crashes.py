@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from megtrim.crashes.lookup import CandidateKind, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
-from megtrim.crashes.report import parse_address, parse_report
+from megtrim.crashes.report import parse_report
 from megtrim.elf.symbol_names import readable
 from megtrim.elf.symbol_table import Function
 from megtrim.functions.linker_script import STUB, is_stub
@@ -71,11 +71,15 @@ def holds_truth(crash: PlantedCrash, finding: CrashFinding) -> bool:
 
 def plant_in_numbered(program: TrimmedProgram) -> Iterator[PlantedCrash]:
     """Yield a crash for each trap of a program with crash ids."""
+    found: dict[int, str] = {}
     for each in program.table.functions:
         if is_stub(each.name):
-            yield PlantedCrash(site=each.address, truth=_name_at(each.address, program))
+            found[each.address] = _truth_at(each.address, program)
         elif (region := _region_of(each.name)) is not None:
-            yield PlantedCrash(site=each.address, truth=region)
+            found[each.address] = region
+    for site, truth in sorted(found.items()):
+        if program.word(site, 1):  # GNU ld leaves symbols of code that it dropped, without a place
+            yield PlantedCrash(site=site, truth=truth)
 
 
 def plant_in_plain(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
@@ -113,11 +117,6 @@ def other_reports(program: TrimmedProgram, site: int) -> Iterator[tuple[str, byt
     yield "a lone address", hex(site).encode()
 
 
-def look_up_address(address: int, trim: FinishedTrim) -> CrashFinding:
-    """Look a lone address up."""
-    return look_up(parse_address(hex(address)), trim.programs, trim.nameless)
-
-
 def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
     stubs = {each.address for each in plain.table.functions if each.name == STUB}
     if not stubs:
@@ -131,10 +130,11 @@ def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterato
             for twin in twins.get(caller.name, ()):
                 place = _target(twin.address + at - caller.address, numbered)
                 if twin.size_bytes == caller.size_bytes and place and numbered.is_trap(place):
-                    name = _name_at(place, numbered)
-                    if name in plain.left_out.names:
-                        after = at + _CALL_BYTES[plain.is_aarch64]
-                        yield PlantedCrash(site=site, truth=name, caller=after)
+                    after = at + _CALL_BYTES[plain.is_aarch64]
+                    truth = _truth_at(place, numbered)
+                    # Region traps are functions of builds with crash ids alone.
+                    if truth in plain.left_out.names:
+                        yield PlantedCrash(site=site, truth=truth, caller=after)
 
 
 def _plant_regions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
@@ -172,14 +172,16 @@ def _target(at: int, program: TrimmedProgram) -> int:
     return at + 4 * (distance - (1 << 26) if distance >> 25 else distance)
 
 
-def _name_at(address: int, program: TrimmedProgram) -> str:
-    """Return the function whose numbered trap is at ``address``; empty if none is."""
+def _truth_at(address: int, program: TrimmedProgram) -> str:
+    """Return what the numbered trap at ``address`` stands for; empty if there is none."""
     code = program.word(address, 7)
     if program.is_aarch64:
         number = (int.from_bytes(code[:4], "little") >> 5 & 0xFFFF) - _FIRST_BRK
     else:
         number = int.from_bytes(code[3:], "little") if code[:3] == _UD1 else -1
-    return program.left_out.names[number] if 0 <= number < len(program.left_out.names) else ""
+    names = program.left_out.names
+    name = names[number] if 0 <= number < len(names) else ""
+    return _region_of(name) or name
 
 
 def _region_of(name: str) -> str | None:
