@@ -38,8 +38,10 @@ _FOLDER = "causes"
 @click.command(
     "causes",
     epilog="""\b
+A base to compare with: git worktree add ../base "$(git merge-base origin/main HEAD)"
+
+\b
 Examples:
-  git worktree add ../base "$(git merge-base origin/main HEAD)"
   megtrim size causes --base ../base
   megtrim size causes --base ../base/megtrim.yaml --base-engine ../MegEngine-1.12 --json
 """,

@@ -23,8 +23,10 @@ _COMMIT_DIGITS = 12
 
 @click.command(
     epilog="""\b
+Files of earlier runs: gh run download --name megtrim-baseline --dir runs/1234 1234
+
+\b
 Examples:
-  gh run download --name megtrim-baseline --dir runs/1234 1234
   megtrim size history runs
   megtrim size history runs --variant plain --json
 """
