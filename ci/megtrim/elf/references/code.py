@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from megtrim.elf.layout import EXECUTED, NO_BITS, ElfLayout, PlacedSection
-from megtrim.elf.references.relocations import Addresses, References
+from megtrim.elf.references.relocations import Addresses, References, join_references
 
 _AARCH64, _X86_64 = 183, 62
 _PAGE = 0xFFF
@@ -22,14 +22,13 @@ _WITHIN = 6
 def read(layout: ElfLayout) -> References:
     """Return the place of each instruction that refers to an address, and that address."""
     how = {_AARCH64: _read_aarch64, _X86_64: _read_x86_64}.get(layout.machine)
-    nothing = np.zeros(0, dtype=np.int64)
-    parts = [References(nothing, nothing)]
-    parts += (
-        how(layout.content(each), each)
-        for each in layout.sections
-        if how and each.in_memory and each.flags & EXECUTED and each.kind != NO_BITS
+    return join_references(
+        [
+            how(layout.content(each), each)
+            for each in layout.sections
+            if how and each.in_memory and each.flags & EXECUTED and each.kind != NO_BITS
+        ]
     )
-    return References(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _read_aarch64(content: bytes, section: PlacedSection) -> References:
@@ -37,10 +36,10 @@ def _read_aarch64(content: bytes, section: PlacedSection) -> References:
     places = section.address + 4 * np.arange(len(words), dtype=np.int64)
     branches = words & 0x7C000000 == 0x14000000
     targets = places[branches] + 4 * _sign(words[branches] & 0x3FFFFFF, 26)
-    found = [(places[branches], targets)]
+    found = [References(places[branches], targets)]
     near = words & 0x9F000000 == 0x10000000  # adr
     distance = (words >> 5 & 0x7FFFF) << 2 | words >> 29 & 3
-    found.append((places[near], places[near] + _sign(distance[near], 21)))
+    found.append(References(places[near], places[near] + _sign(distance[near], 21)))
     pages = words & 0x9F000000 == 0x90000000  # adrp
     base = (places & ~_PAGE) + (_sign(distance, 21) << 12)
     register = words & 31
@@ -49,20 +48,19 @@ def _read_aarch64(content: bytes, section: PlacedSection) -> References:
         ahead[-behind:] = 0
         same = pages & (ahead >> 5 & 31 == register)
         added = same & (ahead & 0xFFC00000 == 0x91000000)
-        found.append((places[added], base[added] + (ahead[added] >> 10 & _PAGE)))
+        found.append(References(places[added], base[added] + (ahead[added] >> 10 & _PAGE)))
         loaded = same & (ahead & 0x3B000000 == 0x39000000)
         scale = ahead >> 30 & 3
         offset = (ahead >> 10 & _PAGE) << scale
-        found.append((places[loaded], base[loaded] + offset[loaded]))
-    return References(*(np.concatenate(each) for each in zip(*found, strict=True)))
+        found.append(References(places[loaded], base[loaded] + offset[loaded]))
+    return join_references(found)
 
 
 def _read_x86_64(content: bytes, section: PlacedSection) -> References:
     octets = np.frombuffer(content, "u1").astype(np.int64)
     count = len(octets) - 5
     if count <= 0:
-        nothing = np.zeros(0, dtype=np.int64)
-        return References(nothing, nothing)
+        return join_references([])
     one, two = octets[:count], octets[1 : count + 1]
     calls = (one & 0xFE == 0xE8) | ((one == 0x0F) & (two & 0xF0 == 0x80))
     # An operand relative to the instruction's end, where no constant follows it.
@@ -75,8 +73,9 @@ def _read_x86_64(content: bytes, section: PlacedSection) -> References:
         at, place = at[inside], place[inside]
         raw = octets[place] | octets[place + 1] << 8 | octets[place + 2] << 16
         raw |= octets[place + 3] << 24
-        found.append((section.address + at, section.address + place + 4 + _sign(raw, 32)))
-    return References(*(np.concatenate(each) for each in zip(*found, strict=True)))
+        targets = section.address + place + 4 + _sign(raw, 32)
+        found.append(References(section.address + at, targets))
+    return join_references(found)
 
 
 def _sign(values: Addresses, bits: int) -> Addresses:

@@ -8,7 +8,7 @@ IndexError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,13 +58,13 @@ def read_emitted(layout: ElfLayout) -> References | None:
     """Return the references that the linker left in the file; None if it left none."""
     tables = [each for each in _list_tables(layout) if not each.in_memory and each.info]
     parts = [_read_table(layout, each) for each in tables]
-    return _concatenate(parts) if parts else None
+    return join_references(parts) if parts else None
 
 
 def read_dynamic(layout: ElfLayout) -> References:
     """Return the references that the loader fills in: pointers in data."""
     tables = [each for each in _list_tables(layout) if each.in_memory]
-    return _concatenate([_read_table(layout, each) for each in tables])
+    return join_references([_read_table(layout, each) for each in tables])
 
 
 def iter_dynamic_places(layout: ElfLayout) -> Iterator[tuple[PlacedSection, int, Addresses]]:
@@ -81,7 +81,8 @@ def _list_tables(layout: ElfLayout) -> Iterator[PlacedSection]:
             yield each
 
 
-def _concatenate(parts: list[References]) -> References:
+def join_references(parts: Sequence[References]) -> References:
+    """Return all of these, in this order."""
     if not parts:
         nothing = np.zeros(0, dtype=np.int64)
         return References(nothing, nothing)

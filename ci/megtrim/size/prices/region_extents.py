@@ -20,7 +20,7 @@ from megtrim.midout.demangle import PREFIX
 from megtrim.midout.region import Region
 from megtrim.midout.trace import find_regions
 from megtrim.size.references.graph import Numbers
-from megtrim.size.references.linked_file import LinkedFile
+from megtrim.size.references.linked_file import LinkedFile, locate
 
 _MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
 """A region's type: its description, the text of its name, or the function that reports it."""
@@ -62,7 +62,7 @@ def find_extents(linked: LinkedFile, references: References) -> dict[str, Region
     marks = _find_marks(linked)
     starts = np.array([each.start for each in linked.stretches], dtype=np.int64)
     ends = np.array([each.end for each in linked.stretches], dtype=np.int64)
-    origins, targets = (_locate(each, starts, ends) for each in references)
+    origins, targets = (locate(each, starts, ends) for each in references)
     marked = np.isin(targets, np.array(sorted(marks), dtype=np.int64))
     functions = [
         number
@@ -77,15 +77,6 @@ def find_extents(linked: LinkedFile, references: References) -> dict[str, Region
         chosen = order[first:last]
         extents = _measure(linked, number, references.places[chosen], targets[chosen], marks)
         found |= dict.fromkeys(linked.graph.parts[number].names, extents)
-    return found
-
-
-def _locate(addresses: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """Return the part of each address; -1: none."""
-    if not len(starts):
-        return np.full(len(addresses), -1, dtype=np.int64)
-    at = np.searchsorted(starts, addresses, side="right") - 1
-    found: Numbers = np.where((at >= 0) & (addresses < ends[at]), at, -1)
     return found
 
 

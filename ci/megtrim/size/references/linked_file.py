@@ -80,7 +80,7 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
     stretches = _cut(layout, origins, symbols, found)
     starts = np.array([each.start for each in stretches], dtype=np.int64)
     ends = np.array([each.end for each in stretches], dtype=np.int64)
-    places, targets = (_locate(each, starts, ends) for each in found)
+    places, targets = (locate(each, starts, ends) for each in found)
     unwinding = [
         number for number, each in enumerate(layout.sections) if each.name.startswith(".eh_frame")
     ]
@@ -102,10 +102,7 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
 
 def _guess(layout: ElfLayout) -> References:
     """Return what code and pointers refer to, in a file without the linker's relocations."""
-    both = code.read(layout), relocations.read_dynamic(layout)
-    return References(
-        *(np.concatenate(each) for each in zip(*both, strict=True)),
-    )
+    return relocations.join_references([code.read(layout), relocations.read_dynamic(layout)])
 
 
 _Symbols = dict[int, list[tuple[int, int, str]]]
@@ -208,8 +205,8 @@ def _cut_at(
     yield Stretch(first, end, section, source)
 
 
-def _locate(addresses: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
-    """Return the part of each address; -1: none."""
+def locate(addresses: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
+    """Return the part of each address, by where parts start and end; -1: none."""
     if not len(starts):
         return np.full(len(addresses), -1, dtype=np.int64)
     at = np.searchsorted(starts, addresses, side="right") - 1
@@ -219,7 +216,7 @@ def _locate(addresses: Numbers, starts: Numbers, ends: Numbers) -> Numbers:
 
 
 def _locate_one(address: int, starts: Numbers, ends: Numbers) -> int:
-    return int(_locate(np.array([address], dtype=np.int64), starts, ends)[0])
+    return int(locate(np.array([address], dtype=np.int64), starts, ends)[0])
 
 
 class _Sizes:
@@ -269,7 +266,7 @@ def _attach(
         pairs += [(number, each) for each in others if each >= 0]
     indices = {id(each): number for number, each in enumerate(layout.sections)}
     for section, entry_bytes, places in relocations.iter_dynamic_places(layout):
-        for number in _locate(places, starts, ends).tolist():
+        for number in locate(places, starts, ends).tolist():
             if number >= 0:
                 sizes.move(number, entry_bytes, indices[id(section)])
     return pairs
