@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from megtrim.crashes.lookup import CandidateKind, CrashFinding
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.keepset_parts import model_of
 from megtrim.midout.region import Region
 
 _SPECIAL = re.compile(r"[*?[]")
@@ -54,7 +55,7 @@ def keep_lines(finding: CrashFinding) -> tuple[str, ...]:
 
 def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
     """Return the lines of a further scenario, next to the nearest one, for a person to complete."""
-    model = record.id.partition("/")[0]
+    model = model_of(record.id)
     arguments = ", ".join(map(json.dumps, record.arguments))
     inputs = (f"{name}: FILE" for name, _ in record.inputs)
     return (

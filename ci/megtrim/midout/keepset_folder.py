@@ -22,6 +22,7 @@ from megtrim.midout.keepset import (
     dump_keep_set,
     parse_keep_set,
 )
+from megtrim.midout.keepset_parts import model_of
 from megtrim.models.operators import select_needs, unite_needs
 
 MOST_FILES = 10_000
@@ -109,7 +110,7 @@ def _refuse_whole(shown: str) -> InputError:
 
 
 def _select(keep: KeepSet, record: ScenarioRecord) -> KeepSet:
-    model = record.id.partition("/")[0]
+    model = model_of(record.id)
     needs = None if keep.operators is None else select_needs(keep.operators, model)
     return KeepSet(generation=keep.generation, scenarios=(record,), operators=needs)
 

@@ -11,9 +11,9 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
-from megtrim.midout.keepset import read_keep_set
 from megtrim.packaging.aar import collect_aar, explain_missing
 from megtrim.packaging.files import ReleaseFile, from_path, from_text
+from megtrim.pipeline import references
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.running.scenario_runs import cache_of
@@ -259,7 +259,7 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
 def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
     """Yield the list of what was left out of each program, by which crashes are looked up."""
     done = session.results.done
-    keep = read_keep_set(done[keep_task(session.request.config)].file(KEEP_SET_FILE))
+    keep = references.read_keep(session)
     builds = [done[each] for each in (REDUCED, REGION) if each in done]
     sha256 = {each.name: each.sha256 for each in contents.artifacts}
     for each in contents.functions:

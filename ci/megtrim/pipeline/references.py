@@ -13,7 +13,7 @@ from megtrim.functions.link_map import read_map
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import shipped_links
-from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.results import NeighboursResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REDUCED, Stage, keep_task
@@ -38,8 +38,7 @@ def read_keep(session: Session) -> KeepSet:
 
 def read_dropped(name: str, session: Session) -> tuple[str, ...]:
     """Read which functions of a program were left out, by their linkage names."""
-    listed = session.results.done[REDUCED].file(DROPPED_FILE.format(target=name))
-    return tuple(listed.read_text(encoding="utf-8").split())
+    return linking.read_dropped(session.results.done[REDUCED], name) or ()
 
 
 def read_wishes(session: Session, base: ReferenceGraph) -> tuple[Wish, ...]:

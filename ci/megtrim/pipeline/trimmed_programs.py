@@ -16,7 +16,7 @@ from megtrim.midout.header import LEFT_OUT
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building.variants import name_headers
-from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import (
     FunctionsKeepSetResult,
@@ -123,10 +123,9 @@ def read_program(
     made = make_program(
         name, read_linked(reduced.file(f"{_BINARIES}{name}")), table, LeftOutFunctions(), keep
     )
-    listed = DROPPED_FILE.format(target=name)
-    if listed not in reduced.files:
+    names = linking.read_dropped(reduced, name)
+    if names is None:
         return made
-    names = reduced.file(listed).read_text(encoding="utf-8").split()
     if linked is None:
         return replace(made, left_out=list_left_out(made, names))
     place = linked.file(linking.locate_unstripped(Link.UNFOLDED, name))

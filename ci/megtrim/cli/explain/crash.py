@@ -15,6 +15,7 @@ from megtrim.crashes.report import (
 )
 from megtrim.input_files import read_bytes
 from megtrim.midout.keepset import ScenarioRecord
+from megtrim.midout.keepset_parts import model_of
 from megtrim.packaging.archive import open_release
 from megtrim.packaging.released_programs import read_release
 from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
@@ -92,5 +93,5 @@ def _describe(each: CrashCandidate) -> str:
 
 def _command(record: ScenarioRecord, invocation: Invocation) -> str:
     """Return the command that runs the scenario on the trimmed and the profile build."""
-    model = record.id.partition("/")[0]
+    model = model_of(record.id)
     return invocation.again("probe", model, "--", *record.arguments)

@@ -11,13 +11,12 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, committed_option, common, quick_option
 from megtrim.cli.size.tables import top_option
-from megtrim.cli.size.trim_results import open_trim
+from megtrim.cli.size.trim_results import TrimResults, choose_program, open_trim
 from megtrim.elf.symbol_names import fold
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.errors import EXIT_PASS
 from megtrim.pipeline.pricing import attributed
 from megtrim.pipeline.pricing.attributed import PricedArtifact
 from megtrim.pipeline.pricing.checked import PriceCheck
-from megtrim.pipeline.session import Session
 from megtrim.plan.graph import (
     PLAIN,
     PROFILE,
@@ -95,8 +94,9 @@ def prices(
     regions are; without a profile build, regions have no price. A function is shown with its own
     bytes, and with all that would go with it.
     """
-    session = _open_session(Options(**options))
-    artifact = _open_artifact(session, program)
+    trim = _open_trim(Options(**options))
+    session = trim.session
+    artifact = _open_artifact(trim, program)
     kinds = tuple(map(PriceKind, by)) or _BRIEFLY
     found = attributed.make_price_list(artifact, session)
     check = PriceCheck(session=session, obtain=runner.obtain)
@@ -106,28 +106,22 @@ def prices(
     return EXIT_PASS
 
 
-def _open_session(options: Options) -> Session:
+def _open_trim(options: Options) -> TrimResults:
     """Open the results of a trim, with what its switches saved if that was measured."""
-    session = open_trim(options, (PLAIN, REDUCED)).session
-    every = tasks(session.request.config, committed=session.request.committed)
-    runner.plan(with_dependencies([SWITCHES], every), session)
-    return session
+    trim = open_trim(options, (PLAIN, REDUCED))
+    every = tasks(trim.session.request.config, committed=trim.session.request.committed)
+    runner.plan(with_dependencies([SWITCHES], every), trim.session)
+    return trim
 
 
-def _open_artifact(session: Session, program: str | None) -> PricedArtifact:
+def _open_artifact(trim: TrimResults, program: str | None) -> PricedArtifact:
     """Return the program that is priced, with the links that show what refers to what."""
-    if session.results.obtain(SHIPPED_REFERENCES) is None:
-        raise session.results.failed.get(SHIPPED_REFERENCES) or InfrastructureFailure(
-            f"{SHIPPED_REFERENCES} could not be made", hint="the messages above say why"
-        )
-    if PROFILE in session.results.done:
-        session.results.obtain(PROFILE_REFERENCES)
-    artifacts = {each.name: each for each in attributed.open_artifacts(session)}
-    chosen = program or next(iter(artifacts), "")
-    if chosen not in artifacts:
-        msg = f"--program: found {chosen!r}, expected one of {', '.join(artifacts)}"
-        raise InputError(msg)
-    return artifacts[chosen]
+    trim.obtain(SHIPPED_REFERENCES)
+    results = trim.session.results
+    if PROFILE in results.done:
+        results.obtain(PROFILE_REFERENCES)
+    artifacts = {each.name: each for each in attributed.open_artifacts(trim.session)}
+    return artifacts[choose_program(program, artifacts)]
 
 
 def _build(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from megtrim.cli.session.setup import Options, open_session
@@ -14,6 +14,7 @@ from megtrim.plan.graph import REDUCED, tasks, with_dependencies
 from megtrim.plan.staleness import TaskState
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.stages import runner
+from megtrim.store import StageFolder
 
 _HINT = "trim first: its results are what is asked about"
 
@@ -30,18 +31,28 @@ class TrimResults:
         They are made now if they are not there yet. ``program``: None for the first. Raises
         InputError for a program that is not one of them.
         """
+        made = self.obtain(task_id)
+        chosen = choose_program(program, made.result_as(ReferencesResult).programs)
+        self.session.services.console.note(f"reading what refers to what in {chosen}")
+        return chosen, references.read_program(chosen, made)
+
+    def obtain(self, task_id: str) -> StageFolder:
+        """Return the results of a task, made now if need be. Raises what ended it."""
         made = self.session.results.obtain(task_id)
         if made is None:
             raise self.session.results.failed.get(task_id) or InfrastructureFailure(
                 f"{task_id} could not be made", hint="the messages above say why"
             )
-        names = made.result_as(ReferencesResult).programs
-        chosen = program or next(iter(names), "")
-        if chosen not in names:
-            msg = f"--program: found {chosen!r}, expected one of {', '.join(names)}"
-            raise InputError(msg)
-        self.session.services.console.note(f"reading what refers to what in {chosen}")
-        return chosen, references.read_program(chosen, made)
+        return made
+
+
+def choose_program(program: str | None, names: Collection[str]) -> str:
+    """Return the program that ``--program`` names, the first without it. Raises InputError."""
+    chosen = program or next(iter(names), "")
+    if chosen not in names:
+        msg = f"--program: found {chosen!r}, expected one of {', '.join(names)}"
+        raise InputError(msg)
+    return chosen
 
 
 def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:

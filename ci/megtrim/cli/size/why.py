@@ -18,8 +18,7 @@ from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.functions.link_map import read_map
 from megtrim.pipeline import references
-from megtrim.pipeline.filenames import DROPPED_FILE
-from megtrim.plan.graph import REDUCED, SHIPPED_REFERENCES, trims_functions
+from megtrim.plan.graph import SHIPPED_REFERENCES, trims_functions
 from megtrim.report.formatting import align_columns, group_digits
 from megtrim.report.text import one_line
 from megtrim.size.references import search
@@ -93,11 +92,7 @@ def why(
 
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
     """Return what is wrong with a name that the program does not have."""
-    reduced = trim.session.results.done[REDUCED] if trim else None
-    listed = DROPPED_FILE.format(target=name)
-    dropped: Sequence[str] = ()
-    if reduced is not None and listed in reduced.files:
-        dropped = reduced.file(listed).read_text(encoding="utf-8").split()
+    dropped = references.read_dropped(name, trim.session) if trim else ()
     if any(thing in iter_spellings(each) for each in dropped):
         msg = f"{thing} was left out of {name}: no scenario runs it"
         return InputError(msg, hint=f"megtrim size left-out --match '{thing}' shows its bytes")

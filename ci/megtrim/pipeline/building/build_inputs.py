@@ -12,6 +12,7 @@ from megtrim.elf.symbol_names import fold
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet, read_keep_set
+from megtrim.midout.keepset_parts import model_of
 from megtrim.pipeline.building import size_options
 from megtrim.pipeline.building.links import KEEP_SET
 from megtrim.pipeline.filenames import KEEP_SET_FILE
@@ -147,7 +148,7 @@ def _digest_build_files(files: Mapping[str, str], checkout: Checkout) -> str:
 def _list_kept(keep: KeepSet) -> dict[str, tuple[str, ...]]:
     by_model: dict[str, list[str]] = defaultdict(list)
     for each in keep.scenarios:
-        by_model[each.id.partition("/")[0]].append(each.id)
+        by_model[model_of(each.id)].append(each.id)
 
     def users(models: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted(each for model in models for each in by_model[model]))

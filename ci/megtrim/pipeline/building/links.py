@@ -10,6 +10,7 @@ from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
+from megtrim.pipeline.filenames import DROPPED_FILE
 from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import LINKED, trims_plain_build
@@ -60,6 +61,14 @@ def shipped_flags(session: Session) -> tuple[str, ...]:
     A build id among them: the plain build, from which such a link may start, has none.
     """
     return (*size_options.relink_flags(session), build_id.WANTED)
+
+
+def read_dropped(reduced: StageFolder, target: str) -> tuple[str, ...] | None:
+    """Return the functions that were left out of a program; None if none of it was trimmed."""
+    listed = DROPPED_FILE.format(target=target)
+    if listed not in reduced.files:
+        return None
+    return tuple(reduced.file(listed).read_text(encoding="utf-8").split())
 
 
 def locate_unstripped(label: Link, target: str) -> str:

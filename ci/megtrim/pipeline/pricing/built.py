@@ -15,6 +15,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Link
 from megtrim.config.model import Config
+from megtrim.config.scenarios import scenario_id
 from megtrim.midout.keepset import KeepSet
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import links as linking
@@ -76,7 +77,9 @@ def _select_scenarios(config: Config, ids: set[str]) -> Config:
     for model in config.models:
         scenarios = []
         for each in model.scenarios:
-            classes = [name for name in each.classes if f"{model.name}/{each.name}@{name}" in ids]
+            classes = [
+                name for name in each.classes if scenario_id(model.name, each.name, name) in ids
+            ]
             if classes:
                 scenarios.append(each.model_copy(update={"classes": classes}))
         if scenarios:
