@@ -297,7 +297,9 @@ class Budget(ConfigSection):
 
     @property
     def measure(self) -> str:
-        """What is measured, as :mod:`megtrim.size.measures` names it; empty: the stripped file."""
+        """What is measured, as :mod:`megtrim.config.measure_names` names it; empty: the stripped
+        file.
+        """
         return name_measure(
             self.size, section=self.section, component=self.component, model=self.model
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from megtrim.elf.symbol_names import is_linkable
 from megtrim.elf.symbol_table import FunctionTable
@@ -35,7 +36,7 @@ class KeepReason:
     """The scenarios that ran it, or the patterns that name it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class KeptFunctions:
     """What decides which functions of a program stay."""
 
@@ -51,7 +52,7 @@ class KeptFunctions:
         """Return why a function stays; None: it is not in the unfolded link."""
         if scenarios := self.ran.get(name):
             return KeepReason(rule=KeepRule.RAN, by=scenarios)
-        if not any(each.name == name for each in self.table.functions):
+        if name not in self._names:
             return None
         asked = self._find_patterns(name, [each.text for each in self.patterns if each.where])
         if asked:
@@ -63,8 +64,18 @@ class KeptFunctions:
             return KeepReason(rule=KeepRule.REPORTS, by=reports)
         return KeepReason(rule=self._find_rule(name))
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.table.functions)
+
+    @cached_property
+    def _matches(self) -> Mapping[str, frozenset[str]]:
+        """The functions that each pattern names: a search goes through all names."""
+        texts = (*(each.text for each in self.patterns), *REPORTS)
+        return {text: matching((text,), self.table, self.origins) for text in texts}
+
     def _find_patterns(self, name: str, texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(text for text in texts if name in matching((text,), self.table, self.origins))
+        return tuple(text for text in texts if name in self._matches[text])
 
     def _find_rule(self, name: str) -> KeepRule:
         if name in self.table.imported | self.table.exported | self.table.data:

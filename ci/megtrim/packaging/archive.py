@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from megtrim.errors import InputError, ProductFailure
 from megtrim.input_files import open_plain_file
-from megtrim.packaging.files import ReleaseFile, expect_new, mode_of, read_bytes
+from megtrim.packaging.files import ReleaseFile, expect_new, mode_of, read_bytes, write_whole
 from megtrim.release.checksums import is_inside
 from megtrim.store import cannot_write
 
@@ -39,26 +38,18 @@ def write_archive(files: Iterable[ReleaseFile], path: Path) -> None:
     """Write the files to the archive ``path``, which appears only when all are in it."""
     expect_new(path)
     top = path.name.removesuffix(ARCHIVE_SUFFIX)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            partial.open("wb") as stream,
-            # Neither a name nor a time, which gzip would keep.
-            gzip.GzipFile("", "wb", mtime=0, fileobj=stream) as packed,
-            # Names by the same letters whatever the locale.
-            tarfile.open(
-                fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8"
-            ) as archive,
-        ):
-            for file in sorted(files, key=lambda each: each.path):
-                _add(file, f"{top}/{file.path}", archive)
-        partial.rename(path)
-    except OSError as error:
-        raise cannot_write(path, error) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    with (
+        write_whole(path) as partial,
+        partial.open("wb") as stream,
+        # Neither a name nor a time, which gzip would keep.
+        gzip.GzipFile("", "wb", mtime=0, fileobj=stream) as packed,
+        # Names by the same letters whatever the locale.
+        tarfile.open(
+            fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT, encoding="utf-8"
+        ) as archive,
+    ):
+        for file in sorted(files, key=lambda each: each.path):
+            _add(file, f"{top}/{file.path}", archive)
 
 
 def _add(file: ReleaseFile, name: str, archive: tarfile.TarFile) -> None:

@@ -22,7 +22,7 @@ from megtrim.input_files import read_text
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.packaging.aar import collect_aar
 from megtrim.packaging.archive import FETCH_AGAIN
-from megtrim.packaging.files import ReleaseFile
+from megtrim.packaging.files import list_released
 from megtrim.release.bill_of_materials import BILL_FILE, render_bill
 from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, parse_checksums
 from megtrim.release.contents import (
@@ -207,11 +207,7 @@ def _compare_aar(
     """Say whether the AAR is not what the other files make; what came is not opened."""
     if AAR_PATH not in named:
         return
-    files = [
-        ReleaseFile(path=path, source=folder / path, sha256=sha256)
-        for path, sha256 in named.items()
-    ]
-    again = collect_aar(contents, files)
+    again = collect_aar(contents, list_released(folder, named))
     if again is None or again.sha256 != named[AAR_PATH]:
         yield f"{AAR_PATH} is not made of this release's library, headers and licences"
 

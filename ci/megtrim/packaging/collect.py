@@ -170,10 +170,12 @@ def _complete(
 ) -> tuple[ReleaseFile, ...]:
     """Add to the files of a release what is made of them: for Android an AAR."""
     payload = tuple(files)
+    archive = collect_aar(contents, payload)
+    if archive is not None:
+        return (*payload, archive)
     if missing := explain_missing(contents, payload):
         session.services.console.warn(missing)
-    archive = collect_aar(contents, payload)
-    return payload if archive is None else (*payload, archive)
+    return payload
 
 
 def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:

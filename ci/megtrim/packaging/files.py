@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,14 @@ def expect_new(folder: Path) -> None:
         raise InputError(msg, hint="remove it, or name another one")
 
 
+def list_released(folder: Path, digests: Mapping[str, str]) -> list[ReleaseFile]:
+    """Return the files of a release in a folder, by their paths and sha256."""
+    return [
+        ReleaseFile(path=path, source=folder / path, sha256=sha256)
+        for path, sha256 in digests.items()
+    ]
+
+
 def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
     """Write the files to ``folder``, which appears only when all are there."""
     expect_new(folder)
@@ -79,11 +87,18 @@ def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
 
 def write_file(data: bytes, path: Path) -> None:
     """Write one file, which appears only when all of it is there."""
+    with write_whole(path) as partial:
+        partial.write_bytes(data)
+        partial.chmod(_FILE_MODE)
+
+
+@contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """Give another path to write a file to; it becomes ``path`` when the block ends well."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.chmod(_FILE_MODE)
+        yield partial
         partial.rename(path)
     except OSError as error:
         raise cannot_write(path, error) from None

@@ -136,10 +136,8 @@ def budget_checks(
     A failed row always fails at least one of its checks.
     """
     failed = row.status is BudgetStatus.FAIL
-    oversize = row.max_bytes is not None and row.size_bytes > row.max_bytes
-    by_size = oversize or row.growth_max_bytes is None
-    grown = (row.growth_bytes or 0) > max(row.growth_max_bytes or 0, row.acknowledged_bytes)
-    by_growth = grown or not by_size
+    by_size = row.is_oversize or row.growth_max_bytes is None
+    by_growth = row.is_overgrown or not by_size
 
     def check(kind: CheckKind, text: str, failed: bool) -> Check:
         found = _budget_check(row, kind, text, failed, invocation)

@@ -308,26 +308,22 @@ class BudgetRow:
         return f"{build} {self.measure}" if self.measure else build
 
     @property
-    def left_bytes(self) -> int | None:
-        """How much larger it may become; negative if it is too large, None without a limit."""
-        return None if self.max_bytes is None else self.max_bytes - self.size_bytes
+    def is_oversize(self) -> bool:
+        """Whether it is larger than its limit, whatever a waiver says."""
+        return self.max_bytes is not None and self.size_bytes > self.max_bytes
 
     @property
-    def growth_left_bytes(self) -> int | None:
-        """How much more it may grow; None without a limit or a baseline."""
-        if self.growth_max_bytes is None or self.growth_bytes is None:
-            return None
-        return self.growth_max_bytes - self.growth_bytes
+    def is_overgrown(self) -> bool:
+        """Whether it grew more than its limit and what commits acknowledge, waiver or not."""
+        if self.growth_max_bytes is None:
+            return False
+        acknowledged_bytes = self.acknowledged_bytes if self.acknowledged else 0
+        return (self.growth_bytes or 0) > max(self.growth_max_bytes, acknowledged_bytes)
 
     @property
     def is_exceeded(self) -> bool:
         """Whether more was measured than is allowed, without a waiver."""
-        over = self.max_bytes is not None and self.size_bytes > self.max_bytes
-        allowed = self.growth_max_bytes
-        grown = allowed is not None and (self.growth_bytes or 0) > max(
-            allowed, self.acknowledged_bytes if self.acknowledged else 0
-        )
-        return (over or grown) and not self.waiver
+        return (self.is_oversize or self.is_overgrown) and not self.waiver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from megtrim.errors import EXIT_PASS, InputError
 from megtrim.packaging.aar import AarPart, collect_part, explain_missing, make_aar
 from megtrim.packaging.archive import open_release
 from megtrim.packaging.check import check_release, expect_whole
-from megtrim.packaging.files import ReleaseFile, expect_new, write_file
+from megtrim.packaging.files import expect_new, list_released, write_file
 
 _PATH = click.Path(path_type=Path)
 
@@ -42,10 +42,7 @@ def _read_part(release: Path) -> AarPart:
     with open_release(release) as folder:
         found = check_release(folder)
         contents = expect_whole(found, release)
-        files = [
-            ReleaseFile(path=path, source=folder / path, sha256=sha256)
-            for path, sha256 in found.files.items()
-        ]
+        files = list_released(folder, found.files)
         part = collect_part(contents, files)
         if part is None:
             why = explain_missing(contents, files) or "it holds no shared library for Android"

@@ -79,14 +79,11 @@ def causes(base: Path, base_engine: Path | None, as_json: bool, **options: Any) 
     changes = compare_inputs(
         make_print(read_build_inputs(former, old)), read_build_inputs(built, head)
     )
-    builds = tuple(
-        _build_with(cause, before, (old, head), changes)
-        for cause in changes.causes
-        if len(changes.causes) > 1
-    )
     sizes = [_weigh(*each) for each in ((former, old), (built, head))]
-    if len(changes.causes) == 1:
-        builds = (CauseBuild(cause=changes.causes[0], sizes=sizes[1]),)
+    if len(changes.causes) == 1:  # the head is that build
+        builds: tuple[CauseBuild, ...] = (CauseBuild(cause=changes.causes[0], sizes=sizes[1]),)
+    else:
+        builds = tuple(_build_with(cause, before, (old, head), changes) for cause in changes.causes)
     growth = divide_exactly(sizes[0], sizes[1], builds)
     show(draw_data(growth, builds) if as_json else draw_text(growth, builds, changes))
     return EXIT_PASS

@@ -105,11 +105,7 @@ def make_print(inputs: BuildInputs) -> InputPrint:
         sources="".join(sorted(_prints_of(inputs.sources))),
         kept={users: "".join(sorted(found)) for users, found in sorted(groups.items())},
         scenarios={name: digest(text) for name, text in sorted(inputs.scenarios.items())},
-        values={
-            label: _shorten(value)
-            for label, value in sorted(inputs.values.items())
-            if find_cause(label) in _SHOWN_CAUSES
-        },
+        values=_shorten_values(inputs.values),
     )
 
 
@@ -124,16 +120,16 @@ def compare_inputs(before: InputPrint, after: BuildInputs) -> InputChanges:
     causes = list_causes(before.made_from, digests)
     if not causes:
         return InputChanges()
-    files = _find_new(_prints_of(after.sources), before.sources)
+    sources = _prints_of(after.sources)
     kept = _KeptChanges(before, after)
     found = {*causes} - {Cause.KEEP_SET, Cause.MODELS} | {*kept.find_causes()}
     if not found and before.made_from.get(ORDERS) != digests[ORDERS]:
         found = {*causes}
     return InputChanges(
         causes=tuple(each for each in Cause if each in found),
-        files=files,
-        removed_files=max(0, _count_missing(before.sources, _prints_of(after.sources))),
-        values=_compare_values(before.values, make_print(after).values),
+        files=_find_new(sources, before.sources),
+        removed_files=max(0, _count_missing(before.sources, sources)),
+        values=_compare_values(before.values, _shorten_values(after.values)),
         came=kept.came,
         went=kept.went,
         new_scenarios=tuple(sorted(after.scenarios.keys() - before.scenarios.keys())),
@@ -209,6 +205,15 @@ def _compare_values(before: Mapping[str, str], after: Mapping[str, str]) -> tupl
         for label in labels
         if before.get(label) != after.get(label)
     )
+
+
+def _shorten_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the inputs that a baseline keeps as they are."""
+    return {
+        label: _shorten(value)
+        for label, value in sorted(values.items())
+        if find_cause(label) in _SHOWN_CAUSES
+    }
 
 
 def _shorten(value: str) -> str:

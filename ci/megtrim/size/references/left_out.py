@@ -54,10 +54,6 @@ class TrimmedGraph:
         """The parts that went: functions that were left out, and what only they referred to."""
         return self.present & ~self.kept
 
-    def find_callers(self, number: int) -> tuple[int, ...]:
-        """Return the parts that stay and refer to one that went."""
-        return tuple(each for each in self.base.referrers(number) if self.kept[each])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutRow:

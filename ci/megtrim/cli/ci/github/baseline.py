@@ -137,32 +137,15 @@ def rebuild_baseline(**options: Any) -> int:
         found, source = known, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
         how = BaselineSource.LAST_KNOWN if known.sizes else BaselineSource.NONE
     shown = one_line(source, most=490)
-    text = dump_sizes(
-        found.sizes,
-        parts=found.parts,
-        measured=found.measured,
-        made_from=found.made_from,
-        source=shown,
-        quick=known.quick,
-        origin=Origin(commit=base.sha if how is BaselineSource.REBUILT else found.commit),
-    )
-    write_atomically(folder / SIZES_FILE, text)
+    commit = base.sha if how is BaselineSource.REBUILT else found.commit
+    _write_sizes(found, folder, source=shown, quick=known.quick, commit=commit)
     write_output(open_processes().env, "how", how)
     show(f"baseline: {source}")
     return EXIT_PASS
 
 
 def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
-    text = dump_sizes(
-        found.sizes,
-        parts=found.parts,
-        measured=found.measured,
-        made_from=found.made_from,
-        source=found.source,
-        quick=quick,
-        origin=Origin(commit=found.commit),
-    )
-    write_atomically(folder / SIZES_FILE, text)
+    _write_sizes(found, folder, source=found.source, quick=quick, commit=found.commit)
     write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
     wanted = folder / WANTED_FILE
     if found.base is not None:
@@ -193,3 +176,18 @@ def _measure_variants(options: Options) -> Baseline:
             iter(session.results.failed.values()), InfrastructureFailure("no sizes were measured")
         )
     return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE)
+
+
+def _write_sizes(
+    found: Baseline | FoundBaseline, folder: Path, *, source: str, quick: bool, commit: str
+) -> None:
+    text = dump_sizes(
+        found.sizes,
+        parts=found.parts,
+        measured=found.measured,
+        made_from=found.made_from,
+        source=source,
+        quick=quick,
+        origin=Origin(commit=commit),
+    )
+    write_atomically(folder / SIZES_FILE, text)
