@@ -20,6 +20,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from megtrim.history_files.entries import show_time
 from megtrim.perf.change_points import Findings, Pattern, find_changes
 from megtrim.perf.history import (
     HistoryRow,
@@ -28,7 +29,6 @@ from megtrim.perf.history import (
     MeasuredDevice,
     RowStatus,
     Times,
-    show_time,
 )
 from megtrim.perf.series import make_series
 from megtrim.perf.time_stage import TimeStage

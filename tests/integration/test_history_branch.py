@@ -1,4 +1,4 @@
-"""The history of times on a branch, with a real git and a bare repository as its remote."""
+"""The history on a branch, with a real git and a bare repository as its remote."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pytest_httpserver import HTTPServer
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.history.branch import DataBranch
+from megtrim.perf.history import RUN_FILES
 from megtrim.process import ProcessRunner
 from support.perf_runs import make_run
 
@@ -50,8 +51,8 @@ def test_the_first_run_makes_the_branch(tmp_path: Path, remote: Path) -> None:
     open_branch(tmp_path / "b", remote).append([second])
 
     branch = open_branch(tmp_path / "c", remote)
-    assert branch.read().runs == (first, second)
-    assert branch.read(date(2026, 1, 2)).runs == (second,)
+    assert branch.read(RUN_FILES).entries == (first, second)
+    assert branch.read(RUN_FILES, date(2026, 1, 2)).entries == (second,)
 
 
 def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> None:
@@ -66,8 +67,8 @@ def test_eight_writers_at_once_lose_nothing(tmp_path: Path, remote: Path) -> Non
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))
 
-    found = open_branch(tmp_path / "reader", remote).read()
-    assert found.runs == tuple(runs)
+    found = open_branch(tmp_path / "reader", remote).read(RUN_FILES)
+    assert found.entries == tuple(runs)
     assert found.unreadable == ()
     assert git(remote, "rev-list", "--count", BRANCH) == "24"
 
@@ -80,7 +81,7 @@ def test_writers_in_one_checkout_do_not_collide(tmp_path: Path, remote: Path) ->
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda run: branch.append([run]), runs))
 
-    assert branch.read().runs == tuple(runs)
+    assert branch.read(RUN_FILES).entries == tuple(runs)
     assert git(tmp_path / "one", "for-each-ref", "refs/heads") == ""
     assert git(tmp_path / "one", "status", "--porcelain") == ""
 
@@ -120,9 +121,9 @@ def test_what_others_left_on_the_branch_costs_itself_alone(tmp_path: Path, remot
     git(tmp_path / "a", "push", "--quiet", "origin", BRANCH)
 
     open_branch(tmp_path / "b", remote).append([make_run(3)])
-    found = open_branch(tmp_path / "c", remote).read()
+    found = open_branch(tmp_path / "c", remote).read(RUN_FILES)
 
-    assert found.runs == (good, make_run(3))
+    assert found.entries == (good, make_run(3))
     assert [each.path for each in found.unreadable] == [bad.path, link.path]
     assert f"{bad.path}:2:" in found.unreadable[0].message
     assert "mode 120000" in found.unreadable[1].message
@@ -152,7 +153,7 @@ def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) 
 def test_a_branch_that_is_missing_cannot_be_read(tmp_path: Path, remote: Path) -> None:
     """The first append makes it."""
     with pytest.raises(InputError, match="no branch perf-history"):
-        open_branch(tmp_path / "a", remote).read()
+        open_branch(tmp_path / "a", remote).read(RUN_FILES)
 
 
 def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Path) -> None:
@@ -163,7 +164,7 @@ def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Pat
 
     branch.append([make_run(1)])
 
-    assert branch.read().runs == (make_run(0), make_run(1))
+    assert branch.read(RUN_FILES).entries == (make_run(0), make_run(1))
 
 
 def test_a_header_goes_with_every_request(tmp_path: Path) -> None:

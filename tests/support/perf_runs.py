@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from megtrim.history_files.entries import show_time
 from megtrim.perf.history import (
     HistoryRow,
     HistoryRun,
@@ -12,7 +13,6 @@ from megtrim.perf.history import (
     MeasuredDevice,
     RowStatus,
     Times,
-    show_time,
 )
 from megtrim.perf.time_stage import TimeStage
 

@@ -20,7 +20,7 @@ PHONE = SOURCES / "virtual_phone"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *PHONE.rglob("*.py")])
 PURE_ROOMS = (
     *("config", "functions", "plan", "midout", "models", "load_and_run", "perf", "size", "verdict"),
-    *("evidence", "report", "release", "elf", "crashes"),
+    *("evidence", "report", "release", "elf", "crashes", "history_files"),
 )
 WORLDLY = {
     *("subprocess", "socket", "shutil", "tempfile", "time", "random", "logging", "urllib"),

@@ -1,1 +1,1 @@
-"""Where the history of times is kept: in a folder, or on a branch of a repository."""
+"""Where the history is kept: in a folder, or on a branch of a repository."""

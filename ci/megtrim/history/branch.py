@@ -2,7 +2,7 @@
 
 Git is asked for objects alone: no file of the branch is checked out, no hook runs, and no branch
 or index of the repository is touched. A push that another one overtook is repeated on top of it:
-runs never share a file, so there is nothing to merge.
+entries never share a file, so there is nothing to merge.
 """
 
 from __future__ import annotations
@@ -17,17 +17,10 @@ from pathlib import Path
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 from megtrim.input_files import read_bytes
-from megtrim.perf.history import (
-    LARGEST_RUN_BYTES,
-    History,
-    HistoryRun,
-    UnreadableRun,
-    collect,
-    dump_run,
-    select_paths,
-)
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.strict_json import dump
 
 _TIMEOUT_S = 300.0
 _MOST_TRIES = 20
@@ -80,43 +73,42 @@ class DataBranch:
         self._header = {_HEADER_VARIABLE: header} if header else {}
         self._sleep = sleep
 
-    def append(self, runs: Sequence[HistoryRun]) -> str:
-        """Add runs in one commit, and return the commit that the branch then has them in.
+    def append(self, entries: Sequence[HistoryEntry]) -> str:
+        """Add entries in one commit, and return the commit that the branch then has them in.
 
         The branch is made if there is none. Raises InfrastructureFailure if the remote does not
         answer, refuses, or is always faster than we are.
         """
-        if not runs:
-            msg = "found no run, expected one to append"
+        if not entries:
+            msg = "found nothing, expected an entry to append"
             raise InputError(msg)
         for attempt in range(_MOST_TRIES):
             tip = self._fetch()
-            commit = self._commit(runs, tip)
+            commit = self._commit(entries, tip)
             if commit == tip or self._push(commit):
                 return commit
-            self._sleep(_pause_s(runs, attempt))
+            self._sleep(_pause_s(entries, attempt))
         msg = f"{self._ref} moved during each of {_MOST_TRIES} pushes"
         raise InfrastructureFailure(msg, hint="run it again; nothing was written")
 
-    def read(self, since: date | None = None) -> History:
-        """Read the runs of ``since`` and later; a broken file is reported, and costs itself alone.
+    def read(self, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
+        """Read the entries of ``since`` and later; a broken file costs itself alone.
 
         Raises InputError if there is no such branch.
         """
         tip = self._fetch()
         if not tip:
             msg = f"{self._remote} has no branch {self._ref.removeprefix('refs/heads/')}"
-            raise InputError(msg, hint="the first `megtrim perf append` makes it")
+            raise InputError(msg, hint="the first append makes it")
         listed = self._list(tip)
-        chosen = {path: listed[path] for path in select_paths(listed, since)}
-        unreadable = [
-            UnreadableRun(path=path, message=f"{path}: {entry.flaw}")
-            for path, entry in chosen.items()
-            if entry.flaw
-        ]
-        found = collect(self._contents({p: e.blob for p, e in chosen.items() if not e.flaw}))
-        every = sorted((*found.unreadable, *unreadable), key=lambda each: each.path)
-        return History(runs=found.runs, unreadable=tuple(every))
+        chosen = {path: listed[path] for path in kind.select(listed, since)}
+        flaws = {path: _find_flaw(blob, kind.largest_bytes) for path, blob in chosen.items()}
+        blobs = {path: chosen[path].object for path, flaw in flaws.items() if not flaw}
+        return kind.collect(self._contents(blobs)).add(
+            UnreadableFile(path=path, message=f"{path}: {flaw}")
+            for path, flaw in flaws.items()
+            if flaw
+        )
 
     def _fetch(self) -> str:
         """Bring the branch's objects here, and return its commit; empty if there is none."""
@@ -134,23 +126,24 @@ class DataBranch:
         self._ask("fetch", "--quiet", *quiet, "--", self._remote, self._ref)
         return sha
 
-    def _commit(self, runs: Sequence[HistoryRun], tip: str) -> str:
-        """Return a commit with the runs on top of ``tip``, or ``tip`` if it has them all."""
+    def _commit(self, entries: Sequence[HistoryEntry], tip: str) -> str:
+        """Return a commit with the entries on top of ``tip``, or ``tip`` if it has them all."""
         with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
             env = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self._ask("read-tree", *([tip] if tip else ["--empty"]), env=env)
             before = self._ask("write-tree", env=env).strip()
-            for run in runs:
-                content = Path(scratch, "run.json")
-                content.write_text(dump_run(run), encoding="utf-8")
+            for each in entries:
+                content = Path(scratch, "entry.json")
+                content.write_text(dump(each), encoding="utf-8")
                 blob = self._ask("hash-object", "-w", "--no-filters", "--", str(content)).strip()
-                entry = f"{_FILE_MODE},{blob},{run.path}"
-                self._ask("update-index", "--add", "--cacheinfo", entry, env=env)
+                info = f"{_FILE_MODE},{blob},{each.path}"
+                self._ask("update-index", "--add", "--cacheinfo", info, env=env)
             tree = self._ask("write-tree", env=env).strip()
         if tip and tree == before:
             return tip
         parents = ("-p", tip) if tip else ()
-        message = f"Add {runs[0].id}" + f" and {len(runs) - 1} more" * (len(runs) > 1)
+        more = len(entries) - 1
+        message = f"Add {_name_of(entries[0])}" + f" and {more} more" * (more > 0)
         return self._ask("commit-tree", tree, *parents, "-m", message).strip()
 
     def _push(self, commit: str) -> bool:
@@ -164,15 +157,15 @@ class DataBranch:
             return False
         raise self._make_failure(outcome)
 
-    def _list(self, tip: str) -> dict[str, _Entry]:
+    def _list(self, tip: str) -> dict[str, _Blob]:
         """Return every file of a commit, by path."""
         output = self._ask("ls-tree", "-r", "-z", "-l", tip)
-        found: dict[str, _Entry] = {}
+        found: dict[str, _Blob] = {}
         for line in output.split("\0"):
             facts, _, path = line.partition("\t")
             parts = facts.split()
             if len(parts) == 4:  # mode, type, object, size
-                found[path] = _make_entry(parts[0], parts[2], parts[3])
+                found[path] = _Blob(mode=parts[0], object=parts[2], size=parts[3])
         return found
 
     def _contents(self, blobs: Mapping[str, str]) -> list[tuple[str, bytes]]:
@@ -222,11 +215,12 @@ class DataBranch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """A file of a commit; ``flaw`` says why it is not read."""
+class _Blob:
+    """A file of a commit, in git's words."""
 
-    blob: str
-    flaw: str
+    mode: str
+    object: str
+    size: str
 
 
 def is_branch_name(text: str) -> bool:
@@ -236,13 +230,13 @@ def is_branch_name(text: str) -> bool:
     return _BRANCH.fullmatch(text) is not None and not odd and text != "HEAD"
 
 
-def _make_entry(mode: str, blob: str, size: str) -> _Entry:
-    flaw = ""
-    if mode != _FILE_MODE:
-        flaw = f"found an entry of mode {mode}, expected a plain file"
-    elif not size.isdecimal() or int(size) > LARGEST_RUN_BYTES:
-        flaw = f"found {size} bytes, expected at most {LARGEST_RUN_BYTES:,}"
-    return _Entry(blob=blob, flaw=flaw)
+def _find_flaw(blob: _Blob, largest_bytes: int) -> str:
+    """Return why a file is not read, or nothing."""
+    if blob.mode != _FILE_MODE:
+        return f"found an entry of mode {blob.mode}, expected a plain file"
+    if not blob.size.isdecimal() or int(blob.size) > largest_bytes:
+        return f"found {blob.size} bytes, expected at most {largest_bytes:,}"
+    return ""
 
 
 def _split_batch(data: bytes, count: int) -> list[bytes]:
@@ -261,7 +255,11 @@ def _split_batch(data: bytes, count: int) -> list[bytes]:
     return contents
 
 
-def _pause_s(runs: Sequence[HistoryRun], attempt: int) -> float:
-    """Return a pause that grows, and that differs between writers: by the digest of their run."""
-    share: float = int(runs[0].id[-8:], 16) / 0xFFFFFFFF
+def _name_of(entry: HistoryEntry) -> str:
+    return entry.path.rpartition("/")[2].removesuffix(".json")
+
+
+def _pause_s(entries: Sequence[HistoryEntry], attempt: int) -> float:
+    """Return a pause that grows, and that differs between writers: by the digest of their entry."""
+    share: float = int(_name_of(entries[0])[-8:], 16) / 0xFFFFFFFF
     return min(_LONGEST_PAUSE_S, _PAUSE_S * 2.0**attempt) * (0.5 + share)

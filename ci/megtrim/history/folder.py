@@ -1,4 +1,4 @@
-"""A history in a folder: each run is one file, which is created once and never written again."""
+"""A history in a folder: each entry is one file, which is created once and never written again."""
 
 from __future__ import annotations
 
@@ -9,38 +9,27 @@ from datetime import date
 from pathlib import Path
 
 from megtrim.errors import InputError
+from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 from megtrim.input_files import read_bytes
-from megtrim.perf.history import (
-    FOLDER,
-    LARGEST_RUN_BYTES,
-    History,
-    HistoryRun,
-    UnreadableRun,
-    collect,
-    dump_run,
-    is_run_path,
-    select_paths,
-)
 from megtrim.store import cannot_write, write_atomically
+from megtrim.strict_json import dump
 
-_EXPECTED = "a run of the history"
 
+def append_to_folder(root: Path, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
+    """Add entries to the history below ``root``, and return the paths of their files in it.
 
-def append_to_folder(root: Path, runs: Sequence[HistoryRun]) -> tuple[str, ...]:
-    """Add runs to the history below ``root``, and return the paths of their files in it.
-
-    A run that is there already is left as it is. Writers need no lock: no two runs share a file.
+    One that is there already is left as it is. Writers need no lock: no two entries share a file.
     """
-    for run in runs:
-        path = root / run.path
+    for entry in entries:
+        path = root / entry.path
         _expect_inside(root, path)
         if not path.exists():
-            write_atomically(path, dump_run(run))
-    return tuple(run.path for run in runs)
+            write_atomically(path, dump(entry))
+    return tuple(entry.path for entry in entries)
 
 
-def read_folder(root: Path, since: date | None = None) -> History:
-    """Read the runs of ``since`` and later. Raises InputError if there is no such folder.
+def read_folder(root: Path, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
+    """Read the entries of ``since`` and later. Raises InputError if there is no such folder.
 
     A file that cannot be read is reported, and costs itself alone. Links are not followed.
     """
@@ -48,34 +37,33 @@ def read_folder(root: Path, since: date | None = None) -> History:
         msg = f"{root}: found no folder, expected a history"
         raise InputError(msg, hint="name the folder with --history")
     files: list[tuple[str, bytes]] = []
-    unreadable: list[UnreadableRun] = []
-    for name in select_paths(_list_names(root), since):
+    unreadable: list[UnreadableFile] = []
+    for name in kind.select(_list_names(root, kind), since):
         try:
-            files.append((name, read_run_file(root / name, shown=name)))
+            files.append((name, read_entry_file(root / name, kind, shown=name)))
         except InputError as error:
-            unreadable.append(UnreadableRun(path=name, message=str(error)))
-    found = collect(files)
-    every = sorted((*found.unreadable, *unreadable), key=lambda each: each.path)
-    return History(runs=found.runs, unreadable=tuple(every))
+            unreadable.append(UnreadableFile(path=name, message=str(error)))
+    return kind.collect(files).add(unreadable)
 
 
-def read_run_file(path: Path, *, shown: str = "") -> bytes:
-    """Return the bytes of one run's file. Raises InputError."""
+def read_entry_file(path: Path, kind: EntryKind[Entry], *, shown: str = "") -> bytes:
+    """Return the bytes of one entry's file. Raises InputError."""
     shown = shown or str(path)
+    expected = f"a {kind.noun} of the history"
     if path.is_symlink():
-        msg = f"{shown}: found a link, expected {_EXPECTED}"
+        msg = f"{shown}: found a link, expected {expected}"
         raise InputError(msg)
-    return read_bytes(path, most_bytes=LARGEST_RUN_BYTES, expected=_EXPECTED, shown=shown)
+    return read_bytes(path, most_bytes=kind.largest_bytes, expected=expected, shown=shown)
 
 
-def _list_names(root: Path) -> Iterator[str]:
-    """Yield the paths of runs; folders behind links are not entered."""
-    for folder, folders, names in os.walk(root / FOLDER):
+def _list_names(root: Path, kind: EntryKind[Entry]) -> Iterator[str]:
+    """Yield the paths of entries; folders behind links are not entered."""
+    for folder, folders, names in os.walk(root / kind.folder):
         folders.sort()
         for name in names:
             with suppress(UnicodeError):
                 path = Path(folder, name).relative_to(root).as_posix()
-                if is_run_path(path):
+                if kind.is_path(path):
                     yield path
 
 

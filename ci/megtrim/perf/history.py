@@ -1,28 +1,31 @@
-"""The history of times: one small JSON file a run, which nothing ever changes.
+"""The times in a history: one file a run, as :mod:`megtrim.history_files.entries` names it.
 
-Pure. A file's name holds when, what and a digest of its own content, so two writers never write
-one file with different content, and a file that was changed later is found out. Times are in
-milliseconds, days and times of day in UTC.
-
-    runs/2026/11/20261123T020000Z-1a2b3c4d5e6f-0123456789abcdef.json
+Pure. Times are in milliseconds.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from megtrim.commit_digest import COMMIT_DIGEST
-from megtrim.errors import InputError
+from megtrim.history_files.entries import (
+    EntryKind,
+    expect_line,
+    expect_match,
+    load_entry,
+    name_entry,
+    parse_time,
+    place_entry,
+)
 from megtrim.perf.time_stage import TimeStage
-from megtrim.strict_json import dump, load
+from megtrim.strict_json import dump
 
 VERSION = 1
 FOLDER = "runs"
@@ -31,16 +34,8 @@ MOST_RUNS = 20_000
 """Runs that are read at once: ten years of nights on five devices."""
 _MOST_ROWS = 5_000
 _MOST_PROGRAMS = 200
-_LONGEST_LINE = 300
-_DIGEST_DIGITS = 16
-_PATH = re.compile(
-    r"runs/(?P<year>[0-9]{4})/(?P<month>[0-9]{2})/"
-    r"(?P<id>(?P<day>[0-9]{8})T[0-9]{6}Z-[0-9a-f]{12}-[0-9a-f]{16})\.json",
-    re.ASCII,
-)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
-_NEWER = re.compile(r"version: found ([0-9]+), ")
 
 Milliseconds = Annotated[float, Field(ge=0, le=1e12)]
 
@@ -81,7 +76,7 @@ class LeftOut:
     samples: int
 
     def __post_init__(self) -> None:
-        _expect_line("reason", self.reason)
+        expect_line("reason", self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +97,10 @@ class HistoryRow:
     """Heat, clocks, load and battery in one line; may be empty."""
 
     def __post_init__(self) -> None:
-        _expect_line("scenario", self.scenario)
-        _expect_line("contestant", self.contestant)
-        _expect_line("reason", self.reason, may_be_empty=self.status is RowStatus.MEASURED)
-        _expect_line("conditions", self.conditions, may_be_empty=True)
+        expect_line("scenario", self.scenario)
+        expect_line("contestant", self.contestant)
+        expect_line("reason", self.reason, may_be_empty=self.status is RowStatus.MEASURED)
+        expect_line("conditions", self.conditions, may_be_empty=True)
         if (self.times is not None) is not (self.status is RowStatus.MEASURED):
             msg = f"{self.scenario}: found {self.status}, expected times if it was measured only"
             raise ValueError(msg)
@@ -126,9 +121,9 @@ class MeasuredCommit:
     committed_at: str
 
     def __post_init__(self) -> None:
-        _expect(COMMIT_DIGEST, "sha", self.sha, "a commit")
+        expect_match(COMMIT_DIGEST, "sha", self.sha, "a commit")
         if self.parent:
-            _expect(COMMIT_DIGEST, "parent", self.parent, "a commit or nothing")
+            expect_match(COMMIT_DIGEST, "parent", self.parent, "a commit or nothing")
         parse_time("committed_at", self.committed_at)
 
 
@@ -142,9 +137,9 @@ class MeasuredDevice:
     cpu_class: Annotated[str, Field(alias="class")]
 
     def __post_init__(self) -> None:
-        _expect_line("name", self.name)
-        _expect_line("identity", self.identity)
-        _expect_line("class", self.cpu_class)
+        expect_line("name", self.name)
+        expect_line("identity", self.identity)
+        expect_line("class", self.cpu_class)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,16 +162,16 @@ class HistoryRun:
     rows: tuple[HistoryRow, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        _expect_line("job", self.job, may_be_empty=True)
+        expect_line("job", self.job, may_be_empty=True)
         parse_time("measured_at", self.measured_at)
-        _expect(_SHA256, "engine", self.engine, "a sha256")
+        expect_match(_SHA256, "engine", self.engine, "a sha256")
         if len(self.programs) > _MOST_PROGRAMS or len(self.rows) > _MOST_ROWS:
             found = f"{len(self.programs)} programs and {len(self.rows)} rows"
             msg = f"found {found}, expected at most {_MOST_PROGRAMS} and {_MOST_ROWS}"
             raise ValueError(msg)
         for name, digest in self.programs.items():
-            _expect_line("programs", name)
-            _expect(_SHA256, f"programs.{name}", digest, "a sha256")
+            expect_line("programs", name)
+            expect_match(_SHA256, f"programs.{name}", digest, "a sha256")
         keys = [row.key for row in self.rows]
         if len(set(keys)) != len(keys):
             again = next(key for key in keys if keys.count(key) > 1)
@@ -191,29 +186,12 @@ class HistoryRun:
     @property
     def id(self) -> str:
         """Return the name that no other content has."""
-        digest = hashlib.sha256(dump_run(self).encode()).hexdigest()[:_DIGEST_DIGITS]
-        return f"{self.time:%Y%m%dT%H%M%SZ}-{self.commit.sha[:12]}-{digest}"
+        return name_entry(self, self.time, self.commit.sha)
 
     @property
     def path(self) -> str:
         """Return the path of its file, relative to the folder or branch of the history."""
-        return f"{FOLDER}/{self.time:%Y/%m}/{self.id}.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableRun:
-    """A file of the history that could not be read, and why."""
-
-    path: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """Every run that could be read, oldest first, and the files that could not."""
-
-    runs: tuple[HistoryRun, ...]
-    unreadable: tuple[UnreadableRun, ...] = ()
+        return place_entry(FOLDER, self.time, self.id)
 
 
 def dump_run(run: HistoryRun) -> str:
@@ -223,99 +201,15 @@ def dump_run(run: HistoryRun) -> str:
 
 def parse_run(text: str, *, source: str) -> HistoryRun:
     """Parse the text of a run. Raises InputError naming ``source``, the line and what is wrong."""
-    try:
-        return load(HistoryRun, text, source=source, version=VERSION, hint=_HINT)
-    except InputError as error:
-        newer = _NEWER.search(error.message)
-        if newer is None or int(newer[1]) <= VERSION:
-            raise
-        raise InputError(error.message, hint="a newer megtrim wrote it: update megtrim") from None
+    return load_entry(HistoryRun, text, source=source, version=VERSION, hint=_HINT)
 
 
-def parse_file(path: str, data: bytes) -> HistoryRun:
-    """Parse a file of the history, whose ``path`` says which content it has. Raises InputError."""
-    if len(data) > LARGEST_RUN_BYTES:
-        msg = f"{path}: found {len(data):,} bytes, expected at most {LARGEST_RUN_BYTES:,}"
-        raise InputError(msg, hint=_HINT)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        msg = f"{path}:{line}: found a byte that is not UTF-8, expected JSON"
-        raise InputError(msg, hint=_HINT) from None
-    run = parse_run(text, source=path)
-    if run.path != path:
-        msg = f"{path}:1: found a content whose name is {run.path}, expected it under its own name"
-        raise InputError(msg, hint=_HINT)
-    return run
-
-
-def is_run_path(path: str) -> bool:
-    """Return whether a path has the form of a run's; no such path leads out of its folder."""
-    found = _PATH.fullmatch(path)
-    return found is not None and found["day"].startswith(found["year"] + found["month"])
-
-
-def select_paths(paths: Iterable[str], since: date | None = None) -> tuple[str, ...]:
-    """Return the paths of runs that were measured on ``since`` or later, sorted.
-
-    The names say when, so older files need not be read. Raises InputError if they are too many.
-    """
-    oldest = "" if since is None else f"{since:%Y%m%d}"
-    found = sorted(
-        path for path in paths if is_run_path(path) and path.rpartition("/")[2][:8] >= oldest
-    )
-    if len(found) > MOST_RUNS:
-        msg = f"found {len(found):,} runs in the history, expected at most {MOST_RUNS:,}"
-        raise InputError(msg, hint="name a first day: --since 2026-01-31")
-    return tuple(found)
-
-
-def collect(files: Iterable[tuple[str, bytes]]) -> History:
-    """Parse files of the history; one that is broken costs itself alone."""
-    runs: dict[str, HistoryRun] = {}
-    unreadable: list[UnreadableRun] = []
-    for path, data in files:
-        try:
-            runs[path] = parse_file(path, data)
-        except InputError as error:
-            unreadable.append(UnreadableRun(path=path, message=str(error)))
-    return History(
-        runs=tuple(runs[path] for path in sorted(runs, key=_name_of)),
-        unreadable=tuple(sorted(unreadable, key=lambda each: each.path)),
-    )
-
-
-def parse_time(key: str, text: str) -> datetime:
-    """Parse a time as the history writes it. Raises ValueError."""
-    try:
-        found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    except ValueError:
-        found = None
-    if found is None or show_time(found) != text:
-        msg = f"{key}: found {text[:60]!r}, expected a time such as 2026-11-23T02:00:00Z"
-        raise ValueError(msg)
-    return found
-
-
-def show_time(time: datetime) -> str:
-    """Return a time as the history writes it; ``time`` has a time zone."""
-    in_utc = time.astimezone(UTC)
-    return f"{in_utc.year:04}-{in_utc:%m-%dT%H:%M:%SZ}"
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _expect(pattern: re.Pattern[str], key: str, text: str, expected: str) -> None:
-    if pattern.fullmatch(text) is None:
-        msg = f"{key}: found {text[:80]!r}, expected {expected}"
-        raise ValueError(msg)
-
-
-def _expect_line(key: str, text: str, *, may_be_empty: bool = False) -> None:
-    if len(text) > _LONGEST_LINE or not text.isprintable() or not (text.strip() or may_be_empty):
-        expected = f"one line of at most {_LONGEST_LINE} characters"
-        msg = f"{key}: found {text[:60]!r}, expected {expected}"
-        raise ValueError(msg)
+RUN_FILES = EntryKind(
+    folder=FOLDER,
+    noun="run",
+    hint=_HINT,
+    parse=parse_run,
+    largest_bytes=LARGEST_RUN_BYTES,
+    most=MOST_RUNS,
+)
+"""Runs, as a history holds them."""

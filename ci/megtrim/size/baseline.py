@@ -222,6 +222,8 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
         config=found.config if found.commit else "",
         commit=found.commit,
         committed_at=found.committed_at,
+        changed=found.changed,
+        megtrim=found.megtrim,
     )
 
 

@@ -72,6 +72,10 @@ class Baseline:
     commit: str = ""
     committed_at: str = ""
     """What they are of, and its time in UTC; empty if that is not known."""
+    changed: bool = False
+    """They are of files that differ from the commit's."""
+    megtrim: str = ""
+    """The version of megtrim that measured; empty if that is not known."""
 
     def growth(self, artifact: str, variant: str, size_bytes: int) -> int | None:
         """Return by how many bytes a file grew; None if the baseline does not list it."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from megtrim.history_files.entries import parse_time
 from megtrim.perf.change_points import Direction
-from megtrim.perf.history import HistoryRun, parse_time
+from megtrim.perf.history import HistoryRun
 from megtrim.perf.series import Point, Series, make_series
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.regressions import IssueState, KnownIssue

@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.history.folder import append_to_folder, read_folder
+from megtrim.perf.history import RUN_FILES
 from support.perf_runs import make_run
 
 RUNS = tuple(make_run(night) for night in range(40))
@@ -19,8 +20,8 @@ def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
     """Oldest first, and by day."""
     append_to_folder(tmp_path, RUNS[::-1])
 
-    assert read_folder(tmp_path).runs == RUNS
-    assert read_folder(tmp_path, date(2026, 2, 1)).runs == RUNS[31:]
+    assert read_folder(tmp_path, RUN_FILES).entries == RUNS
+    assert read_folder(tmp_path, RUN_FILES, date(2026, 2, 1)).entries == RUNS[31:]
 
 
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
         list(pool.map(lambda run: append_to_folder(tmp_path, [run]), RUNS))
     append_to_folder(tmp_path, RUNS[:1])
 
-    assert read_folder(tmp_path).runs == RUNS
+    assert read_folder(tmp_path, RUN_FILES).entries == RUNS
 
 
 def test_a_run_is_never_written_again(tmp_path: Path) -> None:
@@ -51,9 +52,9 @@ def test_broken_files_cost_themselves_alone(tmp_path: Path) -> None:
     (tmp_path / names[2]).write_bytes(b" " * 2_000_000)
     (tmp_path / "runs/2026/01/notes.json").write_text("{", encoding="utf-8")
 
-    found = read_folder(tmp_path)
+    found = read_folder(tmp_path, RUN_FILES)
 
-    assert found.runs == RUNS[3:4]
+    assert found.entries == RUNS[3:4]
     assert [each.path for each in found.unreadable] == list(names[:3])
 
 
@@ -65,11 +66,11 @@ def test_a_folder_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
 
     with pytest.raises(InfrastructureFailure, match="is a link"):
         append_to_folder(tmp_path / "history", RUNS[:1])
-    assert read_folder(tmp_path / "history").runs == ()
+    assert read_folder(tmp_path / "history", RUN_FILES).entries == ()
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_no_folder_is_an_input_error(tmp_path: Path) -> None:
     """It is a misspelt name, rather than a history without a run."""
     with pytest.raises(InputError, match="found no folder"):
-        read_folder(tmp_path / "nowhere")
+        read_folder(tmp_path / "nowhere", RUN_FILES)

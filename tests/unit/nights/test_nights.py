@@ -24,6 +24,7 @@ from megtrim.github.api import Api
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.perf.contest import Contestant
 from megtrim.perf.criterion import Criterion
+from megtrim.perf.history import RUN_FILES
 from megtrim.pipeline.summary.night import NightFacts, make_runs
 from megtrim.report import comment
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
@@ -196,9 +197,9 @@ def try_folder_fault(fault: Callable[[Path], None], night: Night) -> None:
     append_to_folder(history, [LAST_WEEK])
     fault(history)
     append_to_folder(history, [TONIGHT])
-    found = read_folder(history)
+    found = read_folder(history, RUN_FILES)
 
-    assert found.runs == (LAST_WEEK, TONIGHT)
+    assert found.entries == (LAST_WEEK, TONIGHT)
     assert {each.path for each in found.unreadable} <= {SPOILED}
 
 
@@ -209,8 +210,8 @@ def try_race(name: str, night: Night) -> None:
     two.append([second])
 
     expected = sorted({each.path: each for each in (LAST_WEEK, first, second)}.items())
-    found = one.read()
-    assert sorted((each.path, each) for each in found.runs) == expected
+    found = one.read(RUN_FILES)
+    assert sorted((each.path, each) for each in found.entries) == expected
     assert found.unreadable == ()
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.perf.options import HistorySelector, history_options, load_run
+from megtrim.cli.history_options import HistorySelector, history_options
+from megtrim.cli.perf.options import load_run
 from megtrim.errors import EXIT_PASS
 
 

@@ -7,7 +7,8 @@ import json
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.perf.options import HistorySelector, choose_runs, history_options
+from megtrim.cli.history_options import HistorySelector, history_options
+from megtrim.cli.perf.options import choose_runs
 from megtrim.errors import EXIT_PASS
 from megtrim.perf.run_comparison import RunComparison, compare_runs
 from megtrim.report.formatting import align_columns

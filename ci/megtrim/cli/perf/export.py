@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.perf.options import HistorySelector, choose_runs, history_options
+from megtrim.cli.history_options import HistorySelector, history_options
+from megtrim.cli.perf.options import choose_runs
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.perf.exports import ExportFormat, export_run
 

@@ -8,10 +8,11 @@ from datetime import date
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.perf.options import HistorySelector, history_options, parse_day
+from megtrim.cli.history_options import HistorySelector, history_options, parse_day
 from megtrim.errors import EXIT_PASS
+from megtrim.history_files.entries import History
 from megtrim.perf.change_points import Direction, Pattern
-from megtrim.perf.history import History
+from megtrim.perf.history import RUN_FILES, HistoryRun
 from megtrim.perf.series import DatedChange, Series, make_series
 from megtrim.strict_json import encode
 
@@ -37,22 +38,22 @@ def history(selector: HistorySelector, since: date | None, scenario: str, as_jso
     A change is dated between two commits. Another device, or another version of the way megtrim
     measures, begins a new series. The exit status does not depend on what is found.
     """
-    found = selector.read(since)
-    series = make_series(found.runs, scenario=scenario)
+    found = selector.read(RUN_FILES, since)
+    series = make_series(found.entries, scenario=scenario)
     show(json.dumps(_as_json(found, series), indent=1) if as_json else _text(found, series))
     return EXIT_PASS
 
 
-def _as_json(found: History, series: tuple[Series, ...]) -> dict[str, object]:
+def _as_json(found: History[HistoryRun], series: tuple[Series, ...]) -> dict[str, object]:
     return {
-        "runs": [run.id for run in found.runs],
+        "runs": [run.id for run in found.entries],
         "unreadable": encode(found.unreadable),
         "series": encode(series),
     }
 
 
-def _text(found: History, series: tuple[Series, ...]) -> str:
-    lines = [f"{len(found.runs)} runs, {len(series)} series"]
+def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
+    lines = [f"{len(found.entries)} runs, {len(series)} series"]
     for each in series:
         last = each.points[-1]
         time = f"{last.times.median_ms:.3f} ms on {last.measured_at[:10]}"

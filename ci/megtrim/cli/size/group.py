@@ -31,6 +31,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.history:history",
             "Print the size of each artifact at each commit, oldest first.",
         ),
+        "append": Member(
+            "megtrim.cli.size.append:append",
+            "Add the sizes of commits to the history.",
+        ),
         "why": Member(
             "megtrim.cli.size.why:why",
             "Show why THING is in the trimmed program, what it costs, and what would go with it.",
@@ -52,7 +56,7 @@ Examples:
   megtrim size diff before/load_and_run after/load_and_run
   megtrim size causes --base ../base
   megtrim size ratchet --write
-  megtrim size history runs
+  megtrim size history --branch perf-history
   megtrim size prices --by model
 """,
 )

@@ -1,24 +1,33 @@
-"""``megtrim size history``: how sizes changed over the commits whose sizes were kept."""
+"""``megtrim size history``: how sizes changed over the commits of a history."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import click
 
 from megtrim.build_spec import Variant
 from megtrim.cli.echo import show
+from megtrim.cli.history_options import HistorySelector, history_options, parse_day
+from megtrim.cli.session.setup import open_console
+from megtrim.cli.size.stored_files import load_commit_sizes
+from megtrim.config.load import load_config
+from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.config_id import is_inside, split
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.history_files.entries import History
 from megtrim.report.formatting import align_columns, group_digits
-from megtrim.size.baseline import load_sizes
-from megtrim.size.history import SizeTrend, make_trends
+from megtrim.size.commit_sizes import SIZE_FILES, CommitSizes
+from megtrim.size.history import SizeHistory, SizePoint, SizeTrend, make_trends
 from megtrim.strict_json import encode
 
 _COMMIT_DIGITS = 12
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_BARS = 60
 
 
 @click.command(
@@ -27,12 +36,15 @@ Files of earlier runs: gh run download --name megtrim-baseline --dir runs/1234 1
 
 \b
 Examples:
-  megtrim size history runs
+  megtrim size history --branch perf-history
+  megtrim size history --branch perf-history --since 2026-10-01 --measure deflated
   megtrim size history runs --variant plain --json
 """
 )
-@click.argument(
-    "files", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
+@click.argument("files", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@history_options
+@click.option(
+    "--since", callback=parse_day, metavar="DATE", help="Only commits of this day and later."
 )
 @click.option(
     "--variant",
@@ -41,43 +53,122 @@ Examples:
     type=click.Choice([each.value for each in Variant]),
     help="The build whose sizes are shown.",
 )
+@click.option(
+    "--measure",
+    default="",
+    metavar="MEASURE",
+    help="What is measured: loaded, deflated, 'section .text', 'component kernels', 'model NAME'. "
+    "[default: the stripped file]",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(min=0),
+    default=30,
+    show_default=True,
+    help="Commits that the table shows; 0: all. What is summed up is of all.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all points as JSON.")
-def history(files: tuple[Path, ...], variant: str, as_json: bool) -> int:
-    """Print the size of each artifact at each commit, oldest first.
+def history(
+    selector: HistorySelector,
+    files: tuple[Path, ...],
+    since: date | None,
+    variant: str,
+    measure: str,
+    last: int,
+    as_json: bool,
+) -> int:
+    """Print the size of each artifact at each commit, oldest first, and what changed it most.
 
-    PATH is a sizes.json, such as runs of the default branch store in megtrim-baseline, or a folder
-    with some at any depth. Two of one commit count once; what says no commit is left out, and so
-    are quick trims.
+    The sizes are those of the history, a folder or a branch. PATH is a sizes.json in its place,
+    such as runs of the default branch store in megtrim-baseline, or a folder with some at any
+    depth; with --branch, both count. Each configuration has a table of its own; a commit counts
+    once in each. Budgets are those of the configurations in the checkout, if it has them.
     """
-    stored = [load_sizes(path, shown=str(path)) for path in _list_files(files)]
-    trends = make_trends(stored, variant=variant)
-    show(
-        json.dumps({"version": 1, "trends": encode(trends)}, indent=1)
-        if as_json
-        else "\n\n".join("\n".join(_draw(each)) for each in trends) or "no sizes say their commit"
-    )
+    stored = _read(selector, files, since)
+    configs = {each.config for each in stored.entries}
+    budgets = {each: _read_budgets(selector.repository, each) for each in sorted(configs)}
+    trends = make_trends(stored.entries, variant=variant, measure=measure, budgets=budgets)
+    if as_json:
+        found = SizeHistory(trends=trends, unreadable=stored.unreadable)
+        show(json.dumps(encode(found), indent=1))
+        return EXIT_PASS
+    what = f"{variant} {measure}".strip()
+    shown = ("\n".join(_draw(each, last)) for each in trends)
+    show("\n\n".join(shown) or f"found no size of {what} in {len(stored.entries)} commits")
     return EXIT_PASS
 
 
-def _list_files(paths: tuple[Path, ...]) -> Iterator[Path]:
-    for path in paths:
-        found = sorted(path.rglob(SIZES_FILE)) if path.is_dir() else [path]
-        if not found:
-            msg = f"{path}: found no {SIZES_FILE} in this folder, expected at least one"
-            raise InputError(msg, hint="download the artifacts that runs stored into it")
-        yield from found
+def _read(
+    selector: HistorySelector, files: Sequence[Path], since: date | None
+) -> History[CommitSizes]:
+    """Return the sizes of files and, if they are asked for or there are no files, the history's."""
+    oldest = "" if since is None else since.isoformat()
+    loaded = tuple(each for each in load_commit_sizes(files) if each.committed_at >= oldest)
+    if files and not selector.branch:
+        return History(entries=loaded)
+    found = selector.read(SIZE_FILES, since)
+    return History(entries=(*found.entries, *loaded), unreadable=found.unreadable)
 
 
-def _draw(trend: SizeTrend) -> Iterator[str]:
-    rows = [
-        (
-            each.committed_at[:10],
-            each.commit[:_COMMIT_DIGITS],
-            group_digits(each.size_bytes),
-            format_bytes(each.size_bytes),
-            "" if each.growth_bytes is None else format_growth(each.growth_bytes),
-        )
-        for each in trend.points
-    ]
-    yield f"{trend.artifact} {trend.variant}"
-    yield from align_columns(("day", "commit", "bytes", "size", "change"), rows, ("day", "commit"))
+def _read_budgets(repository: Path, config: str) -> tuple[Budget, ...]:
+    """Return the budgets of a configuration of the checkout; none if it is not there."""
+    file, _ = split(config)
+    if not is_inside(file) or not (repository / file).is_file():
+        return ()
+    try:
+        return load_config(repository / config).config.budgets
+    except InputError as error:
+        open_console(quiet=False).warn(f"no budgets: {error.message}")
+        return ()
+
+
+def _draw(trend: SizeTrend, last: int) -> Iterator[str]:
+    quick = "quick trims" if trend.quick else ""
+    title = (trend.config, trend.artifact, trend.variant, trend.measure, quick)
+    yield " ".join(filter(None, title))
+    shown = trend.points[-last:] if last else trend.points
+    if left := len(trend.points) - len(shown):
+        yield f"  {left} earlier commit{'s' if left > 1 else ''}: --last 0 shows all"
+    header = ("day", "commit", "bytes", "size", "change", "what changed most")
+    left_aligned = ("day", "commit", "what changed most")
+    yield from align_columns(header, [_make_row(each) for each in shown], left_aligned)
+    yield from (f"  {line}" for line in _sum_up(trend))
+
+
+def _make_row(point: SizePoint) -> tuple[str, ...]:
+    return (
+        point.committed_at[:10],
+        point.commit[:_COMMIT_DIGITS],
+        group_digits(point.size_bytes),
+        format_bytes(point.size_bytes),
+        "" if point.growth_bytes is None else format_growth(point.growth_bytes),
+        ", ".join(f"{e.component} {format_growth(e.growth_bytes)}" for e in point.components),
+    )
+
+
+def _sum_up(trend: SizeTrend) -> Iterator[str]:
+    first, newest = trend.points[0], trend.points[-1]
+    if len(trend.points) > 1:
+        share = f" ({trend.growth_bytes / first.size_bytes:+.1%})" if first.size_bytes else ""
+        commits = f"{len(trend.points)} commits since {first.committed_at[:10]}"
+        yield f"{commits}: {format_growth(trend.growth_bytes)}{share}"
+        yield f"trend: {_draw_bars([each.size_bytes for each in trend.points])}"
+    for each in trend.find_steps():
+        place = f"{each.commit[:_COMMIT_DIGITS]} on {each.committed_at[:10]}"
+        yield f"changed most: {format_growth(each.growth_bytes or 0)} at {place}"
+    if trend.max_bytes is not None and trend.left_bytes is not None:
+        left, most = trend.left_bytes, format_bytes(trend.max_bytes)
+        state = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} over it"
+        yield f"budget: {format_bytes(newest.size_bytes)} of {most}, {state}"
+
+
+def _draw_bars(sizes: Sequence[int]) -> str:
+    """Return a bar for each of the newest sizes, scaled from the smallest to the largest."""
+    shown = sizes[-_MOST_BARS:]
+    low, high = min(shown), max(shown)
+    return "".join(_choose_bars(shown, low, high - low or 1))
+
+
+def _choose_bars(sizes: Iterable[int], low: int, span: int) -> Iterator[str]:
+    for each in sizes:
+        yield _BARS[(each - low) * (len(_BARS) - 1) // span]

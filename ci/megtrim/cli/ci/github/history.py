@@ -19,7 +19,7 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.commits import fetch_commit, fetch_start
 from megtrim.history.branch import DataBranch
-from megtrim.perf.history import History, MeasuredCommit, dump_run
+from megtrim.perf.history import MeasuredCommit, dump_run
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
 from megtrim.store import write_atomically
@@ -84,7 +84,7 @@ def add(report: Path, folder: Path, artifact: str) -> int:
     for run in runs:
         write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump_run(run))
     every = {each.id: each for each in (*read_runs(folder), *runs)}
-    verdict = add_history(verdict, History(runs=tuple(every.values())).runs)
+    verdict = add_history(verdict, tuple(every.values()))
     write_forms(verdict, report, links(env, event.run_url, artifact))
     write_atomically(report / VERDICT_FILE, to_json(verdict))
     show("\n".join(run.id for run in runs) or "no device measured anything")

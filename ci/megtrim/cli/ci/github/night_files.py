@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.cli.perf.options import warn_unreadable
+from megtrim.cli.history_options import warn_unreadable
 from megtrim.history.folder import read_folder
 from megtrim.input_files import read_text
-from megtrim.perf.history import HistoryRun
+from megtrim.perf.history import RUN_FILES, HistoryRun
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
@@ -17,9 +17,9 @@ def read_runs(history: Path) -> tuple[HistoryRun, ...]:
     """Return the runs of a history, with a warning for each damaged one; a first night has none."""
     if not history.is_dir():
         return ()
-    found = read_folder(history)
+    found = read_folder(history, RUN_FILES)
     warn_unreadable(found)
-    return found.runs
+    return found.entries
 
 
 def read_verdict(report: Path) -> Verdict:

@@ -10,6 +10,7 @@ import pytest
 
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder
+from megtrim.perf.history import RUN_FILES
 from megtrim.process import ProcessRunner
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
@@ -104,10 +105,15 @@ def test_nights_are_pushed_to_the_branch(team: Team) -> None:
     for day in (1, 2):
         team.measure(day=day)
         for _ in range(2):
-            append_to_folder(team.shell.folder / "history", branch.read().runs if day > 1 else [])
+            append_to_folder(
+                team.shell.folder / "history", branch.read(RUN_FILES).entries if day > 1 else []
+            )
             assert team.add().status == 0
             assert team.push().status == 0
-    assert [run.measured_at[:10] for run in branch.read().runs] == ["2027-01-01", "2027-01-02"]
+    assert [run.measured_at[:10] for run in branch.read(RUN_FILES).entries] == [
+        "2027-01-01",
+        "2027-01-02",
+    ]
     assert [each.date for each in team.series().points] == ["2027-01-01", "2027-01-02"]
 
 

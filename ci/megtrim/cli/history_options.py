@@ -1,0 +1,103 @@
+"""Which history a command reads or appends to: a folder, or a branch of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console
+from megtrim.history.branch import DataBranch
+from megtrim.history.folder import append_to_folder, read_folder
+from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry
+
+DEFAULT_FOLDER = "perf-history"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySelector:
+    """Where the history is."""
+
+    folder: Path
+    branch: str
+    remote: str
+    repository: Path
+
+    def read(self, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
+        """Read its entries of a kind, with a warning for each file that could not be read."""
+        if self.branch:
+            found = self._open_branch().read(kind, since)
+        else:
+            found = read_folder(self.folder, kind, since)
+        warn_unreadable(found)
+        return found
+
+    def append(self, entries: Sequence[HistoryEntry]) -> str:
+        """Add entries, and say where they are now."""
+        if not self.branch:
+            append_to_folder(self.folder, entries)
+            return str(self.folder)
+        commit = self._open_branch().append(entries)
+        return f"{self.branch} at {commit[:12]}"
+
+    def _open_branch(self) -> DataBranch:
+        return DataBranch(open_processes(), self.repository, self.branch, remote=self.remote)
+
+
+def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say where the history is, and pass on one HistorySelector."""
+
+    @wraps(command)
+    def call_with_selector(**values: Any) -> Any:
+        keys = ("folder", "branch", "remote", "repository")
+        return command(HistorySelector(**{key: values.pop(key) for key in keys}), **values)
+
+    path = click.Path(path_type=Path)
+    found: Callable[..., Any] = call_with_selector
+    for option in reversed(
+        (
+            click.option(
+                *("--history", "folder"),
+                type=path,
+                default=Path(DEFAULT_FOLDER),
+                show_default=True,
+                help="Folder of the history.",
+            ),
+            click.option(
+                "--branch", default="", help="Branch of the history, in place of a folder."
+            ),
+            click.option(
+                "--remote", default="origin", show_default=True, help="Remote that has the branch."
+            ),
+            click.option(
+                "--repository",
+                type=path,
+                default=Path(),
+                help="Checkout with that remote. [default: the current folder]",
+            ),
+        )
+    ):
+        found = option(found)
+    return found
+
+
+def warn_unreadable(found: History[Entry]) -> None:
+    """Print a warning for each file that could not be read."""
+    console = open_console(quiet=False)
+    for each in found.unreadable:
+        console.warn(f"left out: {each.message}")
+
+
+def parse_day(_ctx: click.Context, _param: click.Parameter, text: str | None) -> date | None:
+    """Parse the value of ``--since``."""
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        msg = f"found {text!r}, expected a day such as 2026-10-01"
+        raise click.BadParameter(msg) from None
