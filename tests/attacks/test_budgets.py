@@ -12,7 +12,7 @@ from attacks.arena import ARTIFACT, Arena
 from megtrim.config.checks.budgets import budget_problems
 from megtrim.config.model import Budget
 from megtrim.errors import InputError
-from megtrim.github.baseline import BaselineSource
+from megtrim.github.baselines.find import BaselineSource
 from megtrim.size.acknowledgement import Acknowledgement, Acknowledgements
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline, LimitStatus, Measured, check
@@ -20,7 +20,7 @@ from megtrim.size.byte_table import ByteTable
 from support.github_double import GithubDouble
 from unit.cli.session.test_acknowledged import TRAILER, Project, project
 from unit.config.checks.found import found_by
-from unit.github.test_baseline import Team, archive, team
+from unit.github.baselines.test_find import Team, archive, team
 
 __all__ = ["project", "team"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from megtrim.github.baseline import Base
+from megtrim.github.baselines.find import Base
 from megtrim.process import CompletedCommand
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.growth.causes import ORDERS, Cause

@@ -31,6 +31,10 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.history:history",
             "Print the size of each artifact at each commit, oldest first.",
         ),
+        "backfill": Member(
+            "megtrim.cli.size.backfill:backfill",
+            "Add to the history the sizes that former runs stored as artifacts.",
+        ),
         "append": Member(
             "megtrim.cli.size.append:append",
             "Add the sizes of commits to the history.",

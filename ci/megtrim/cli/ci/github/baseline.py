@@ -22,7 +22,7 @@ from megtrim.cli.session.setup import Options, common, describe, open_console, o
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
-from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
+from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text

@@ -1,4 +1,4 @@
-"""``megtrim ci github history``: a night joins the history, and the history its report.
+"""``megtrim ci github history``: a night, or the sizes of a commit, join the history.
 
 Nothing that is read here is executed: runs are JSON, and git is asked for objects alone.
 """
@@ -6,7 +6,9 @@ Nothing that is read here is executed: runs are JSON, and git is asked for objec
 from __future__ import annotations
 
 import base64
-from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 import click
 
@@ -16,18 +18,42 @@ from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.perf.options import load_run
 from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import open_console
+from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InputError
+from megtrim.github.baselines.backfill import expect_sizes_of
 from megtrim.github.commits import fetch_commit, fetch_start
+from megtrim.github.event import Event
 from megtrim.history.branch import DataBranch
 from megtrim.perf.history import MeasuredCommit, dump_run
-from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
+from megtrim.process import ProcessRunner
+from megtrim.size.baseline import load_sizes
+from megtrim.size.commit_sizes import make_commit_sizes
 from megtrim.store import write_atomically
 from megtrim.verdict.model import to_json
 
+Command = TypeVar("Command", bound=Callable[..., object])
 RUNS_FOLDER = "runs"
 _MOST_RUNS = 200
 _PATH = click.Path(path_type=Path)
+
+
+def _branch_options(command: Command) -> Command:
+    for option in (
+        click.option(
+            "--repository",
+            type=_PATH,
+            default=Path(),
+            help="Any checkout, for git to keep objects in. [default: the current folder]",
+        ),
+        click.option(
+            "--branch", default="perf-history", show_default=True, help="Branch of the history."
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(
@@ -38,7 +64,7 @@ Examples:
 """
 )
 def history() -> None:
-    """Add a night to the history of times, and the history to its report."""
+    """Add a night or the sizes of a commit to the history, and the history to a night's report."""
 
 
 @history.command(
@@ -101,20 +127,13 @@ which needs `permissions: contents: write`.
 """
 )
 @click.argument("report", type=_PATH)
-@click.option("--branch", default="perf-history", show_default=True, help="Branch of the history.")
-@click.option(
-    "--repository",
-    type=_PATH,
-    default=Path(),
-    help="Any checkout, for git to keep objects in. [default: the current folder]",
-)
+@_branch_options
 def push(report: Path, branch: str, repository: Path) -> int:
     """Append the runs of REPORT to the history's branch of this run's repository.
 
     Many jobs may append at once, and a repeated job changes nothing. Nothing is checked out, and
     the token is in no file and on no command line.
     """
-    processes = open_processes()
     paths = sorted((report / RUNS_FOLDER).glob("*.json"))
     if len(paths) > _MOST_RUNS:
         msg = f"{report / RUNS_FOLDER}: found {len(paths)} runs, expected at most {_MOST_RUNS}"
@@ -123,16 +142,68 @@ def push(report: Path, branch: str, repository: Path) -> int:
     if not runs:
         show("no device measured anything: the history stays as it is")
         return EXIT_PASS
+    processes = open_processes()
     event = open_event(processes.env)
+    commit = _open_branch(processes, event, repository, branch).append(runs)
+    show("\n".join(f"{run.path} in {branch} at {commit[:12]}" for run in runs))
+    return EXIT_PASS
+
+
+@history.command(
+    epilog="""\b
+Example:
+  megtrim ci github history push-sizes baseline --branch perf-history --repository kit
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: contents: write`.
+"""
+)
+@click.argument("baseline", type=_PATH)
+@click.option(
+    "--config",
+    "-c",
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The configuration, from the top of the repository; sizes of others are refused.",
+)
+@_branch_options
+def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> int:
+    """Append the sizes in BASELINE to the history's branch of this run's repository.
+
+    BASELINE is a folder with the sizes.json that this run stored, at any depth. If it stored none,
+    or they have no place in a history, that is said, and the history stays as it is.
+    """
+    processes = open_processes()
+    event = open_event(processes.env)
+    paths = sorted(baseline.rglob(SIZES_FILE))
+    if len(paths) > 1:
+        msg = f"{baseline}: found {len(paths)} {SIZES_FILE}, expected one"
+        raise InputError(msg, hint="name the folder of one configuration's baseline")
+    if not paths:
+        show("this run stored no sizes: the history stays as it is")
+        return EXIT_PASS
+    stored = load_sizes(paths[0], shown=SIZES_FILE)
+    try:
+        found = make_commit_sizes(stored, shown=SIZES_FILE, run=event.run_id)
+    except InputError as error:
+        open_console(quiet=False).warn(f"left out: {error.message}")
+        return EXIT_PASS
+    entry = expect_sizes_of(found, commit=event.head_sha, config=str(PurePosixPath(config)))
+    commit = _open_branch(processes, event, repository, branch).append([entry])
+    show(f"{entry.path} in {branch} at {commit[:12]}")
+    return EXIT_PASS
+
+
+def _open_branch(
+    processes: ProcessRunner, event: Event, repository: Path, branch: str
+) -> DataBranch:
+    """Return the branch of this run's repository, which is asked with the job's token."""
     token = processes.env.get("GITHUB_TOKEN", "").strip()
     if not token:
         msg = "there is no GitHub token"
         raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
     encoded = base64.b64encode(f"x-access-token:{token}".encode()).decode()
     remote = f"{event.server_url}/{event.repository}"
-    found = DataBranch(
+    return DataBranch(
         processes, repository, branch, remote=remote, header=f"Authorization: basic {encoded}"
     )
-    commit = found.append(runs)
-    show("\n".join(f"{run.path} in {branch} at {commit[:12]}" for run in runs))
-    return EXIT_PASS

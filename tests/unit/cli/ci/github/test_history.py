@@ -1,4 +1,4 @@
-"""``megtrim ci github history add`` and ``push`` as jobs of a night call them."""
+"""``megtrim ci github history`` as jobs of a night and of a size check call it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build_spec import Origin
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder
 from megtrim.perf.history import RUN_FILES
 from megtrim.process import ProcessRunner
+from megtrim.size.baseline import dump_sizes
+from megtrim.size.commit_sizes import SIZE_FILES
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
 from megtrim.verdict.performance import HistorySeries
@@ -159,3 +162,65 @@ def test_a_damaged_history_costs_itself_alone(team: Team) -> None:
     answer = team.add()
     assert answer.status == 0
     assert "left out" in answer.err
+
+
+def store_sizes(team: Team, *, commit: str = "", config: str = "megtrim.yaml") -> None:
+    """Leave the sizes of a commit as the artifact of this run was downloaded."""
+    origin = Origin(
+        config=config,
+        commit=commit or team.repository.heads["main"],
+        committed_at="2026-11-03T02:00:00Z",
+    )
+    text = dump_sizes({("app", "reduced"): 100}, origin=origin)
+    (team.shell.folder / "baseline").mkdir(exist_ok=True)
+    (team.shell.folder / "baseline/sizes.json").write_text(text, encoding="utf-8")
+
+
+def push_sizes(team: Team) -> Answer:
+    """Append them as the job does."""
+    return team.shell("ci", "github", "history", "push-sizes", "baseline", "--repository", "kit")
+
+
+def test_sizes_join_the_branch_of_the_nights(team: Team) -> None:
+    """Next to the runs; a repeated job adds nothing."""
+    branch = DataBranch(
+        ProcessRunner({"PATH": "/usr/bin:/bin", "HOME": str(team.shell.folder)}),
+        team.shell.folder / "kit",
+        "perf-history",
+        remote=str(team.bare),
+    )
+    team.measure(day=1)
+    assert team.add().status == 0
+    assert team.push().status == 0
+    store_sizes(team)
+
+    answers = [push_sizes(team) for _ in range(2)]
+
+    assert [each.status for each in answers] == [0, 0], answers[0].err
+    assert answers[0].out == answers[1].out
+    (entry,) = branch.read(SIZE_FILES).entries
+    assert entry.commit == team.repository.heads["main"]
+    assert entry.run > 0
+    assert len(branch.read(RUN_FILES).entries) == 1
+
+
+def test_sizes_without_a_place_leave_the_history_as_it_is(team: Team) -> None:
+    """There may be none at all; those of no commit are named. Neither fails the run."""
+    assert push_sizes(team).out == "this run stored no sizes: the history stays as it is\n"
+    store_sizes(team)
+    text = dump_sizes({("app", "reduced"): 1})
+    (team.shell.folder / "baseline/sizes.json").write_text(text, encoding="utf-8")
+
+    answer = push_sizes(team)
+    assert (answer.status, answer.out) == (0, "")
+    assert "left out: sizes.json: found sizes of no commit" in answer.err
+
+
+@pytest.mark.parametrize("other", [{"commit": "f" * 40}, {"config": "android/megtrim.yaml"}])
+def test_sizes_of_another_run_are_refused(team: Team, other: dict[str, str]) -> None:
+    """Of another commit, or of another configuration."""
+    store_sizes(team, **other)
+
+    answer = push_sizes(team)
+    assert answer.status == 2
+    assert "of the run" in answer.err

@@ -11,7 +11,7 @@ import pytest
 from megtrim.build_spec import Origin
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import VERSION, Evidence, EvidenceSet, dump_set
-from megtrim.github.baseline import Base, BaselineSource, FoundBaseline, find
+from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.event import Event, PullRequest
 from megtrim.size.baseline import dump_sizes
 from megtrim.verdict.model import DeviceIdentity

@@ -1,20 +1,16 @@
 """Finds the baseline of a change: the sizes and proofs that a run on the base branch stored.
 
 Part of the github room. A baseline is an artifact of a run on the base branch of this repository.
-A run of a pull request, or of a fork, could store anything under that name, so the run of each
-artifact is checked. If GitHub does not answer, there is no baseline, but never a failure.
+If GitHub does not answer, there is no baseline, but never a failure.
 """
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
@@ -23,7 +19,7 @@ from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
 from megtrim.github.api import Api
-from megtrim.github.archive import unpack
+from megtrim.github.baselines.stored import Home, StoredBaseline, StoredBaselines
 from megtrim.github.event import Event
 from megtrim.github.log_text import one_line
 from megtrim.github.responses import text_at
@@ -34,11 +30,8 @@ from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.measures import Measures
 
 SIZES_FILE = "sizes.json"
-LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
-_MOST_ARTIFACTS = 1000
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
-_DAY_S = 86400
 _LONGEST_REASON = 160
 
 
@@ -94,23 +87,6 @@ class FoundBaseline:
     def rebuild(self) -> str:
         """The commit that should be built to measure its sizes, or empty."""
         return "" if self.base is None or self.how is BaselineSource.MERGE_BASE else self.base.sha
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
-    """An artifact, from the list of artifacts."""
-
-    id: int
-    run_id: int
-    sha: str
-    branch: str
-    created_s: float
-    digest: str
-    """sha256 of the archive, or empty."""
-
-    def age(self, now_s: float) -> str:
-        days = max(0, int((now_s - self.created_s) // _DAY_S))
-        return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
 
 
 def find(
@@ -173,39 +149,33 @@ def resolve_base(api: Api, event: Event) -> Base:
 
 
 class _Search:
-    """Lists artifacts, checks their runs, opens them, and collects warnings."""
+    """Opens what runs stored, and collects warnings."""
 
     def __init__(self, api: Api, event: Event, *, config: str, quick: bool) -> None:
-        self._api = api
         self._event = event
         self._config = config
         self._quick = quick
         self._in_repository = str(PurePosixPath(config)) if is_inside(config) else ""
-        self._root = f"/repos/{event.repository}"
+        home = Home(
+            repository=event.repository,
+            repository_id=event.repository_id,
+            default_branch=event.default_branch,
+        )
+        self._baselines = StoredBaselines(api, home)
         self.warnings: list[str] = []
 
-    def list_artifacts(self, name: str) -> tuple[_Stored, ...]:
-        """Return the artifacts of that name from this repository's own runs, newest first."""
-        path = f"{self._root}/actions/artifacts"
-        own = self._event.repository_id
-        found: list[_Stored] = []
-        pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
-        for artifact in pages:
-            run = artifact.get("workflow_run")
-            unusable = artifact.get("expired") is not False or artifact.get("name") != name
-            if unusable or not isinstance(run, dict):
-                continue
-            if run.get("repository_id") == run.get("head_repository_id") == own:
-                found += _parse_artifact(artifact, run)
-        return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
+    def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
+        """Return the artifacts of that name that can be read, newest first."""
+        found = self._baselines.list_artifacts(name)
+        return tuple(each for each in found if not each.expired)
 
     def open_trusted(
-        self, stored: list[_Stored]
-    ) -> Iterator[tuple[_Stored, Baseline, EvidenceSet]]:
+        self, stored: list[StoredBaseline]
+    ) -> Iterator[tuple[StoredBaseline, Baseline, EvidenceSet]]:
         """Yield those that are trusted and readable, with their contents."""
         for each in stored[:_MOST_TRIES]:
             try:
-                if not self._is_trusted(each):
+                if not self._baselines.is_trusted(each):
                     continue
                 with tempfile.TemporaryDirectory() as scratch:
                     content = self._content(each, Path(scratch))
@@ -214,36 +184,9 @@ class _Search:
                 continue
             yield each, *content
 
-    def _is_trusted(self, stored: _Stored) -> bool:
-        """Check its run: whoever may push to the base branch may also define its sizes."""
-        run = self._api.get(f"{self._root}/actions/runs/{stored.run_id}")
-        if not isinstance(run, dict):
-            return False
-        home = run.get("head_repository")
-        facts = (run.get("id"), run.get("head_sha"), run.get("head_branch"))
-        if facts != (stored.run_id, stored.sha, stored.branch):
-            return False
-        if not isinstance(home, dict) or home.get("id") != self._event.repository_id:
-            return False
-        by_hand = stored.branch == self._event.default_branch
-        if run.get("event") not in ("push", *(("schedule", "workflow_dispatch") * by_hand)):
-            return False
-        return self._is_on_branch(stored)
-
-    def _is_on_branch(self, stored: _Stored) -> bool:
-        """Check its commit's branch: a run for a tag is listed as one for a branch of that name."""
-        span = f"{stored.sha}...{quote(stored.branch)}"
-        answer = self._api.get(f"{self._root}/compare/{span}", {"per_page": 1})
-        return text_at(answer, "merge_base_commit", "sha") == stored.sha
-
-    def _content(self, stored: _Stored, scratch: Path) -> tuple[Baseline, EvidenceSet]:
-        path = f"{self._root}/actions/artifacts/{stored.id}/zip"
-        data = self._api.download(path, limit_bytes=LARGEST_ARCHIVE_BYTES)
-        if stored.digest and hashlib.sha256(data).hexdigest() != stored.digest:
-            msg = "the archive is not the one that was stored: its digest differs"
-            raise InfrastructureFailure(msg)
+    def _content(self, stored: StoredBaseline, scratch: Path) -> tuple[Baseline, EvidenceSet]:
         folder = scratch / "baseline"
-        unpack(data, folder, source="its archive")
+        self._baselines.unpack(stored, folder)
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
         sizes = expect_same_kind(
             stored_sizes, quick=self._quick, shown=SIZES_FILE, config=self._in_repository
@@ -252,7 +195,7 @@ class _Search:
         expect_evidence_of(self._config, "its proof", proofs.entries)
         return sizes, proofs
 
-    def _evidence(self, path: Path, stored: _Stored) -> EvidenceSet:
+    def _evidence(self, path: Path, stored: StoredBaseline) -> EvidenceSet:
         try:
             if path.exists():
                 return load_proofs(path)
@@ -289,32 +232,6 @@ def _give_up(failure: InfrastructureFailure, base: Base | None) -> FoundBaseline
     source = f"none: GitHub did not answer ({reason})"
     warning = f"no baseline: {failure}"
     return FoundBaseline(how=BaselineSource.NONE, source=source, base=base, warnings=(warning,))
-
-
-def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[_Stored]:
-    """Yield the artifact if all fields of its description are valid."""
-    numbers = artifact.get("id"), run.get("id")
-    texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")
-    if not all(type(each) is int for each in numbers) or not all(
-        isinstance(each, str) for each in texts
-    ):
-        return
-    sha, branch, created = map(str, texts)
-    try:
-        when = datetime.fromisoformat(created)
-    except ValueError:
-        return
-    if not COMMIT_DIGEST.fullmatch(sha):
-        return
-    digest = artifact.get("digest")
-    yield _Stored(
-        id=int(artifact["id"]),
-        run_id=int(run["id"]),
-        sha=sha,
-        branch=branch,
-        created_s=(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(),
-        digest=digest.removeprefix("sha256:") if isinstance(digest, str) else "",
-    )
 
 
 def _base(sha: str, branch: str, what: str) -> Base:

@@ -1,0 +1,1 @@
+"""The baselines that runs stored: of one change, and for the history."""

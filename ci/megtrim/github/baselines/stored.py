@@ -1,0 +1,152 @@
+"""The baselines that runs of a repository stored as artifacts, and which of them may be used.
+
+Part of the github room. A run of a pull request, or of a fork, could store anything under the name
+of a baseline, so the run of each artifact is checked before the artifact is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from megtrim.commit_digest import COMMIT_DIGEST
+from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.github.api import Api
+from megtrim.github.archive import unpack
+from megtrim.github.responses import text_at
+
+LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
+MOST_ARTIFACTS = 1000
+_DAY_S = 86400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """The repository whose own runs count."""
+
+    repository: str
+    """As ``OWNER/NAME``."""
+    repository_id: int
+    default_branch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBaseline:
+    """An artifact, from the list of artifacts."""
+
+    id: int
+    run_id: int
+    sha: str
+    branch: str
+    created_s: float
+    digest: str
+    """sha256 of the archive, or empty."""
+    expired: bool
+    """Only its description is left."""
+
+    def age(self, now_s: float) -> str:
+        """Return how long ago it was stored, in days."""
+        days = max(0, int((now_s - self.created_s) // _DAY_S))
+        return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
+
+
+def fetch_home(api: Api, repository: str) -> Home:
+    """Return a repository by its name. Raises InfrastructureFailure."""
+    answer = api.get(f"/repos/{repository}")
+    number = answer.get("id") if isinstance(answer, dict) else None
+    if type(number) is not int:
+        msg = f"{repository}: the answer is no repository"
+        raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+    branch = text_at(answer, "default_branch")
+    return Home(repository=repository, repository_id=number, default_branch=branch)
+
+
+class StoredBaselines:
+    """Lists artifacts, checks their runs, and unpacks them."""
+
+    def __init__(self, api: Api, home: Home) -> None:
+        self._api = api
+        self._home = home
+        self._root = f"/repos/{home.repository}"
+
+    def list_artifacts(
+        self, name: str, *, most: int = MOST_ARTIFACTS
+    ) -> tuple[StoredBaseline, ...]:
+        """Return the artifacts of that name from this repository's own runs, newest first."""
+        path = f"{self._root}/actions/artifacts"
+        own = self._home.repository_id
+        found: list[StoredBaseline] = []
+        for artifact in self._api.pages(path, key="artifacts", params={"name": name}, most=most):
+            run = artifact.get("workflow_run")
+            if artifact.get("name") != name or not isinstance(run, dict):
+                continue
+            if run.get("repository_id") == run.get("head_repository_id") == own:
+                found += _parse_artifact(artifact, run)
+        return tuple(sorted(found, key=lambda each: (-each.created_s, -each.id)))
+
+    def is_trusted(self, stored: StoredBaseline) -> bool:
+        """Check its run: whoever may push to the base branch may also define its sizes."""
+        run = self._api.get(f"{self._root}/actions/runs/{stored.run_id}")
+        if not isinstance(run, dict):
+            return False
+        home = run.get("head_repository")
+        facts = (run.get("id"), run.get("head_sha"), run.get("head_branch"))
+        if facts != (stored.run_id, stored.sha, stored.branch):
+            return False
+        if not isinstance(home, dict) or home.get("id") != self._home.repository_id:
+            return False
+        by_hand = stored.branch == self._home.default_branch
+        if run.get("event") not in ("push", *(("schedule", "workflow_dispatch") * by_hand)):
+            return False
+        return self._is_on_branch(stored)
+
+    def unpack(self, stored: StoredBaseline, folder: Path) -> None:
+        """Download it into the new ``folder``.
+
+        Raises InputError for an archive that is not the one that was stored, or is refused, and
+        InfrastructureFailure if GitHub does not answer.
+        """
+        path = f"{self._root}/actions/artifacts/{stored.id}/zip"
+        data = self._api.download(path, limit_bytes=LARGEST_ARCHIVE_BYTES)
+        if stored.digest and hashlib.sha256(data).hexdigest() != stored.digest:
+            msg = "the archive is not the one that was stored: its digest differs"
+            raise InputError(msg, hint="it was replaced or damaged in transfer; it is not used")
+        unpack(data, folder, source="its archive")
+
+    def _is_on_branch(self, stored: StoredBaseline) -> bool:
+        """Check its commit's branch: a run for a tag is listed as one for a branch of that name."""
+        span = f"{stored.sha}...{quote(stored.branch)}"
+        answer = self._api.get(f"{self._root}/compare/{span}", {"per_page": 1})
+        return text_at(answer, "merge_base_commit", "sha") == stored.sha
+
+
+def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[StoredBaseline]:
+    """Yield the artifact if all fields of its description are valid."""
+    numbers = artifact.get("id"), run.get("id")
+    texts = run.get("head_sha"), run.get("head_branch"), artifact.get("created_at")
+    if not all(type(each) is int for each in numbers) or not all(
+        isinstance(each, str) for each in texts
+    ):
+        return
+    sha, branch, created = map(str, texts)
+    try:
+        when = datetime.fromisoformat(created)
+    except ValueError:
+        return
+    if not COMMIT_DIGEST.fullmatch(sha):
+        return
+    digest = artifact.get("digest")
+    yield StoredBaseline(
+        id=int(artifact["id"]),
+        run_id=int(run["id"]),
+        sha=sha,
+        branch=branch,
+        created_s=(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(),
+        digest=digest.removeprefix("sha256:") if isinstance(digest, str) else "",
+        expired=artifact.get("expired") is not False,
+    )
