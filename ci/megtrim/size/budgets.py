@@ -18,6 +18,7 @@ from megtrim.config.units import GrowthLimit, format_bytes, format_growth
 from megtrim.errors import InputError
 from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.existing_parts import ExistingParts, list_parts
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.measures import Measures, find_measure
 from megtrim.size.prices.price_list import StoredPrice
@@ -98,6 +99,19 @@ class Measured:
     sizes: Sizes
     measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
     parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
+    existing: Mapping[str, ExistingParts] = field(default_factory=dict)
+    """What the untrimmed builds of an artifact have, if one of its budgets is of a part that what
+    ships does not have."""
+
+    def expect_existing(self, budget: Budget, baseline: Baseline | None) -> None:
+        """Raise InputError if a budget is of a part that no build has, nor the baseline."""
+        more = ExistingParts()
+        for source in (self, *((baseline,) if baseline else ())):
+            for key in source.sizes:
+                if key[0] == budget.artifact:
+                    more |= list_parts(source.measured.get(key), source.parts.get(key))
+        found = self.existing.get(budget.artifact, ExistingParts())
+        found.expect(budget.measure, more, budget=budget.id, artifact=budget.artifact)
 
     def find(self, budget: Budget, variant: str) -> int:
         """Return the bytes that a budget is about. Raises InputError if they are not known."""
@@ -287,6 +301,8 @@ def _result(
 ) -> BudgetResult:
     variant = str(budget.variant)
     size_bytes = measured.find(budget, variant)
+    if not size_bytes:
+        measured.expect_existing(budget, baseline)
     before = baseline.find(budget.artifact, variant, budget.measure) if baseline else None
     growth_bytes = None if before is None else size_bytes - before
     max_bytes = None if budget.max_size is None else _find_most(budget.max_size, budget, measured)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.build_spec import Variant
+from megtrim.build_spec import Link, Variant
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import InputError
@@ -13,13 +13,14 @@ from megtrim.pipeline.building.build_inputs import (
     name_build_inputs,
     read_build_inputs,
 )
-from megtrim.pipeline.building.links import locate_named
+from megtrim.pipeline.building.links import locate_named, locate_unstripped
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.pipeline.pricing.attributed import list_prices
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
 from megtrim.plan.graph import (
+    LINKED,
     PLAIN,
     PROFILE,
     PROFILE_REFERENCES,
@@ -27,6 +28,7 @@ from megtrim.plan.graph import (
     REGION,
     SHIPPED_REFERENCES,
     Task,
+    trims_plain_build,
 )
 from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.attribution import NameSources
@@ -36,10 +38,11 @@ from megtrim.size.budgets import Baseline, Measured, check
 from megtrim.size.byte_change import ByteChange, list_largest
 from megtrim.size.byte_table import ByteTable, make_table
 from megtrim.size.comparison import compare_tables
+from megtrim.size.existing_parts import ExistingParts, list_parts
 from megtrim.size.growth.inputs import compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
 from megtrim.size.growth.shares import GrowthEvidence, divide_growth
-from megtrim.size.measures import Measures, list_measures
+from megtrim.size.measures import Measures, find_measure, list_measures
 from megtrim.size.prices.price_list import PriceKind, PriceList, shorten
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
@@ -121,7 +124,12 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         ),
         budgets=check(
             config.budgets,
-            Measured(sizes=sizes, measured=measured, parts=parts),
+            Measured(
+                sizes=sizes,
+                measured=measured,
+                parts=parts,
+                existing=_find_existing(builds, session, measured, parts),
+            ),
             baseline,
             config.waivers,
             session.request.today,
@@ -181,6 +189,63 @@ def _measure(
                 console = session.services.console
                 console.warn(f"what grew in {artifact} will not be known: {error.message}")
     return parts, measured
+
+
+def _find_existing(
+    builds: list[tuple[str, StageFolder]],
+    session: Session,
+    measured: dict[_File, Measures],
+    parts: dict[_File, ByteTable],
+) -> dict[str, ExistingParts]:
+    """Return what the builds have of each artifact that is without a part that a budget is of.
+
+    What is left out of a file may still be in the one that it was trimmed from.
+    """
+    found: dict[str, ExistingParts] = {}
+    for budget in session.request.config.budgets:
+        key = (budget.artifact, str(budget.variant))
+        missing = budget.measure and not find_measure(
+            budget.measure, 1, measured.get(key), parts.get(key)
+        )
+        if missing and (budget.section or budget.component):
+            if budget.artifact not in found:
+                found[budget.artifact] = _list_existing(budget.artifact, builds, session)
+            if budget.component and not found[budget.artifact].components:
+                msg = f"the budget {budget.id} is of nothing that {budget.artifact} has"
+                why = "whether it ever had it is not known: its plain build has no symbols"
+                session.services.console.warn(f"{msg}; {why}")
+    return found
+
+
+def _list_existing(
+    artifact: str, builds: list[tuple[str, StageFolder]], session: Session
+) -> ExistingParts:
+    """Return the sections and components of all files of an artifact.
+
+    Components are known only if the plain program has symbols: the region build may well not have
+    one that its regions took.
+    """
+    files = [(binary(build, artifact), "") for _, build in builds if _has(build, artifact)]
+    plain = session.results.done.get(PLAIN)
+    named_copy = locate_named(plain, artifact) if plain else ""
+    if plain and named_copy:
+        files.append((plain.file(named_copy), artifact))
+    elif trims_plain_build(session.request.config):
+        unfolded = session.results.done[LINKED].file(locate_unstripped(Link.UNFOLDED, artifact))
+        files.append((unfolded, artifact))
+    found = ExistingParts()
+    for path, named in files:
+        try:
+            parts = break_down(read_linked(path), NameSources(), source=str(path))
+        except InputError:
+            continue  # of a machine that megtrim cannot read: it shows no parts
+        table = make_table(parts.by_component(View.SYMBOL)) if named else None
+        found |= list_parts(list_measures(parts), table)
+    return found
+
+
+def _has(build: StageFolder, artifact: str) -> bool:
+    return f"bin/{artifact}" in build.files
 
 
 def _break_down(path: Path, build: StageFolder, named_copy: str) -> Breakdown:

@@ -20,6 +20,7 @@ from megtrim.size.budgets import (
     ending,
     warn_early,
 )
+from megtrim.size.existing_parts import ExistingParts
 
 TODAY = date(2027, 1, 31)
 MIB = 1024 * 1024
@@ -372,6 +373,43 @@ def test_a_budget_of_a_section() -> None:
     assert (failed.budget, failed.measure) == ("load_and_run section .text", "section .text")
     assert (failed.size_bytes, failed.growth_bytes, failed.owner) == (60, 10, "runtime")
     assert [failed.status, waived.status] == [LimitStatus.FAIL, LimitStatus.PASS]
+
+
+def check_section(name: str, measured: Measured, baseline: Baseline | None = None) -> BudgetResult:
+    (result,) = check([budget(section=name, max="8 B")], measured, baseline, (), TODAY)
+    return result
+
+
+def test_a_budget_of_a_section_that_never_was_is_refused() -> None:
+    """It would pass for ever; one that another build of this artifact has is gone, and passes."""
+    known = {"load_and_run": ExistingParts(sections=frozenset({".text", ".tdata"}))}
+    sections = {LAR: {"section .text": 60}}
+    measured = Measured(sizes={LAR: 100}, measured=sections, existing=known)
+
+    with pytest.raises(InputError) as caught:
+        check_section(".txt", measured)
+
+    assert caught.value.message == (
+        "the budget load_and_run section .txt: no build of load_and_run has a section .txt "
+        "(did you mean .text?)"
+    )
+    assert caught.value.hint
+    assert check_section(".tdata", measured).status is LimitStatus.PASS
+
+
+def test_a_section_that_the_baseline_has_was_there() -> None:
+    """Another artifact's sections do not count."""
+    plain = {"load_and_run": ExistingParts(sections=frozenset({".text"}))}
+    sections = {LAR: {"section .text": 60}}
+    measured = Measured(sizes={LAR: 100}, measured=sections, existing=plain)
+    before = {"section .eh_frame": 7}
+    mine = Baseline(source="main", sizes={LAR: 90}, measured={LAR: before})
+    other = ("other", "reduced")
+    theirs = Baseline(source="main", sizes={LAR: 90, other: 9}, measured={other: before})
+
+    assert check_section(".eh_frame", measured, mine).size_bytes == 0
+    with pytest.raises(InputError):
+        check_section(".eh_frame", measured, theirs)
 
 
 def test_a_baseline_that_does_not_measure_a_part_says_so() -> None:

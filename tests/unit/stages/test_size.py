@@ -26,7 +26,7 @@ from megtrim.pipeline.summary.sizes import (
     cause_notes,
     causes_of_growth,
 )
-from megtrim.plan.graph import REDUCED, SIZE, Task, tasks
+from megtrim.plan.graph import PLAIN, REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import LimitStatus
 from megtrim.size.growth.causes import ORDERS, Cause
@@ -43,7 +43,8 @@ PROFILE_BUDGET = "budgets: [{artifact: load_and_run, variant: profile, max: 1 Mi
 
 
 def program(variant: str) -> bytes:
-    return elf((".text", PROGBITS, A | X, BYTES[variant]))
+    more = ((".data", PROGBITS, A, 8),) if variant == "plain" else ()
+    return elf((".text", PROGBITS, A | X, BYTES[variant]), *more)
 
 
 def opened(
@@ -160,6 +161,35 @@ def test_a_budget_of_a_part(
     assert found.status is status
     left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
     assert left["measured"]["load_and_run"].keys() == variants
+
+
+@pytest.mark.parametrize("section", [".txet", ".data"])
+def test_a_budget_of_a_section_that_never_was_is_refused(tmp_path: Path, section: str) -> None:
+    """The plain build shows what there was; what trimming took may weigh nothing."""
+    more = f"budgets: [{{artifact: load_and_run, section: {section}, max: 1}}]\n"
+    now, task, _ = opened(tmp_path, more=more)
+
+    if section == ".data":
+        (found,) = weigh(now, task).budgets
+        assert (found.size_bytes, found.status) == (0, LimitStatus.PASS)
+        return
+    with pytest.raises(InputError, match=r"has a section .txet \(did you mean .text\?\)"):
+        weigh(now, task)
+
+
+def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
+    """Without symbols of the plain build no one knows whether it was there: a warning."""
+    more = "budgets: [{artifact: load_and_run, component: kernels, max: 1}]\n"
+    now, task, said = opened(tmp_path, more=more)
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000)
+
+    (found,) = weigh(now, task).budgets
+
+    assert (found.size_bytes, found.status) == (0, LimitStatus.PASS)
+    assert "whether it ever had it is not known" in said.getvalue()
+    now.results.done[PLAIN] = named(tmp_path / "plain", 2000)
+    with pytest.raises(InputError, match="no build of load_and_run has a component kernels"):
+        weigh(now, task)
 
 
 def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
