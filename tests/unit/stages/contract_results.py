@@ -109,6 +109,7 @@ LEFT: tuple[Left, ...] = (
     Left(task="functions/*/*", file="functions.txt", rest="functions/keepset"),
     Left(task="reduce/reduced", file="*", rest="references/shipped"),
     Left(task="build/plain", file="*", rest="references/base", where=(*REGION, "times")),
+    Left(task="build/plain", file="*", rest="references/plain"),
     Left(task="functions/linked", file="*", rest="references/base"),
     Left(task="build/profile", file="*", rest="references/profile"),
     Left(task="verdict/verdict", file="verdict.json", rest="report/report"),

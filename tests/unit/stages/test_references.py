@@ -15,6 +15,7 @@ from megtrim.plan.graph import (
     BASE_REFERENCES,
     HEADER,
     PLAIN,
+    PLAIN_REFERENCES,
     REDUCED,
     SHIPPED_REFERENCES,
     Stage,
@@ -61,7 +62,11 @@ def _task(task_id: str) -> Task:
 
 @pytest.mark.parametrize(
     ("task_id", "variant"),
-    [(SHIPPED_REFERENCES, Variant.REDUCED), (BASE_REFERENCES, Variant.PLAIN)],
+    [
+        (SHIPPED_REFERENCES, Variant.REDUCED),
+        (BASE_REFERENCES, Variant.PLAIN),
+        (PLAIN_REFERENCES, Variant.PLAIN),
+    ],
 )
 def test_a_program_is_linked_as_it_was_with_its_relocations(
     task_id: str, variant: Variant, now: Session, linker: Linker, tmp_path: Path

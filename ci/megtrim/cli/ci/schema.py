@@ -12,7 +12,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.stage import results_json
 from megtrim.config.checks.json_schema import DIALECT, make_json_schema
 from megtrim.errors import EXIT_PASS
-from megtrim.size import baseline, history
+from megtrim.size import baseline, history, left_out_document
 from megtrim.strict_json import make_schemas
 from megtrim.verdict import model
 
@@ -29,6 +29,10 @@ _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
     "verdict.json": (model.VERSION, lambda: _of_document(model.Verdict)),
     "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
+    "left-out": (
+        left_out_document.VERSION,
+        lambda: _of_document(left_out_document.LeftOutDocument),
+    ),
     "results": (results_json.VERSION, results_json.make_schema),
 }
 NAMES = tuple(_MADE)
@@ -59,7 +63,8 @@ def schema(name: str) -> int:
     """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.
 
     NAME may be megtrim.yaml, verdict.json, sizes.json, size-history: what `megtrim size history
-    --json` prints, or results: what --json of a stage prints.
+    --json` prints, left-out: what `megtrim size left-out --json` prints, or results: what --json of
+    a stage prints.
     """
     show(json.dumps(make_schema(name), indent=1))
     return EXIT_PASS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import click
@@ -12,14 +13,32 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, committed_option, common, quick_option
 from megtrim.cli.size.tables import draw_table, top_option
-from megtrim.cli.size.trim_results import TrimResults, open_trim
+from megtrim.cli.size.trim_results import TrimResults, choose_program, open_trim
 from megtrim.config.units import format_bytes, parse_bytes
 from megtrim.elf.symbol_names import shorten
 from megtrim.errors import EXIT_PASS, InputError
+from megtrim.midout.names import NameTable
 from megtrim.pipeline import references
-from megtrim.plan.graph import BASE_REFERENCES, SHIPPED_REFERENCES, trims_functions
+from megtrim.pipeline.pricing.left_out_regions import measure_left_out
+from megtrim.plan.graph import (
+    BASE_REFERENCES,
+    PLAIN,
+    REDUCED,
+    SHIPPED_REFERENCES,
+    trims_functions,
+)
 from megtrim.report.formatting import group_digits
 from megtrim.report.text import one_line
+from megtrim.size.left_out_document import (
+    AddedFunction,
+    LeftOutDocument,
+    LeftOutEntry,
+    LeftOutView,
+    describe_rows,
+    encode_sparsely,
+    group_regions,
+    list_unplaced,
+)
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.graph import ReferenceGraph
@@ -31,6 +50,13 @@ from megtrim.size.references.left_out import (
 )
 
 _SHOWN_CALLERS = 3
+_OF_REGIONS = (LeftOutView.TAG, LeftOutView.REGION)
+_LABELS = {
+    LeftOutView.COMPONENT: ("component",),
+    LeftOutView.SYMBOL: ("component", "symbol"),
+    LeftOutView.TAG: ("tag", "regions kept"),
+    LeftOutView.REGION: ("component", "region"),
+}
 
 
 @click.command(
@@ -39,6 +65,8 @@ _SHOWN_CALLERS = 3
 Examples:
   megtrim size left-out
   megtrim size left-out --by symbol --match winograd --top 40
+  megtrim size left-out --by tag
+  megtrim size left-out --by region --match megdnn_fallback
   megtrim size left-out --within 10KiB      what 10 KiB more would buy back
 """,
 )
@@ -49,8 +77,8 @@ Examples:
 @click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
 @click.option(
     "--by",
-    type=click.Choice(("component", "symbol")),
-    default="component",
+    type=click.Choice([each.value for each in LeftOutView]),
+    default=LeftOutView.COMPONENT.value,
     show_default=True,
     help="What the rows are.",
 )
@@ -78,12 +106,30 @@ def left_out(
     trimmed, it is compared with the link in which each function has bytes of its own, and data that
     only they referred to went with them; otherwise with the plain program.
 
+    By tag or region, rows are what regions weigh in the plain program: their share of the functions
+    that they stand in, by the profile build, and what only they lead to. What several regions share
+    is in a row of its own.
+
     With --within, functions that were left out are listed that something that stays refers to, best
     first: those that a neighbour of a scenario is known to need, then those with most callers.
     Each costs all that it would bring back.
     """
     within_bytes = None if within is None else parse_bytes(within)
-    trim = open_trim(Options(**options))
+    view = LeftOutView(by)
+    if view in _OF_REGIONS:
+        trim = open_trim(Options(**options), (PLAIN, REDUCED))
+        document = _list_regions(view, program, match, trim)
+    else:
+        trim = open_trim(Options(**options))
+        document = _list_program(view, program, match, within_bytes, trim)
+    show(json.dumps(encode_sparsely(document), indent=1) if as_json else _draw(document, view, top))
+    return EXIT_PASS
+
+
+def _list_program(
+    view: LeftOutView, program: str | None, match: str, within_bytes: int | None, trim: TrimResults
+) -> LeftOutDocument:
+    """Return what was left out by component or symbol, or what could be kept."""
     name, base = trim.read(BASE_REFERENCES, program)
     trims = trims_functions(trim.session.request.config)
     if within_bytes is not None and not trims:
@@ -93,29 +139,42 @@ def left_out(
         dropped = references.read_dropped(name, trim.session)
         trimmed = TrimmedGraph(base=base.graph, dropped=dropped)
         if within_bytes is not None:
-            facts = _list_additions(name, trimmed, within_bytes, match, trim)
-            show(_dump(facts) if as_json else _draw_additions(facts, top))
-            return EXIT_PASS
+            return _list_additions(name, trimmed, within_bytes, match, trim)
         rows = list_left_out(trimmed)
     else:
         rows = compare_graphs(base.graph, trim.read(SHIPPED_REFERENCES, name)[1].graph)
     chosen = [each for each in rows if _is_asked(match, each.symbol, each.component)]
-    facts = {"program": name, "left_out": [_describe(each) for each in _group(chosen, by)]}
-    show(_dump(facts) if as_json else _draw(_group(chosen, by), by, top))
-    return EXIT_PASS
+    return LeftOutDocument(program=name, left_out=describe_rows(_group(chosen, view)))
+
+
+def _list_regions(
+    view: LeftOutView, program: str | None, match: str, trim: TrimResults
+) -> LeftOutDocument:
+    """Return what was left out by tag or region."""
+    name = choose_program(program, trim.session.request.config.artifacts)
+    trim.session.services.console.note(f"reading where the regions of {name} are")
+    found = measure_left_out(name, trim.session)
+    meaning = cache(NameTable(trim.session.services.engine.texts()).meaning)
+    rows = (
+        each
+        for each in group_regions(found, view, meaning)
+        if _is_asked(match, each.tag or "", *filter(None, (each.region, each.meaning)))
+    )
+    unplaced = list_unplaced(found, references.read_keep(trim.session).regions(), meaning)
+    return LeftOutDocument(
+        program=name,
+        left_out=tuple(rows),
+        unplaced=tuple(each for each in unplaced if _is_asked(match, each.region, each.meaning)),
+    )
 
 
 def _is_asked(match: str, *names: str) -> bool:
     return any(match.casefold() in each.casefold() for each in names)
 
 
-def _dump(facts: dict[str, Any]) -> str:
-    return json.dumps({"version": 1} | facts, indent=1)
-
-
-def _group(rows: Sequence[LeftOutRow], by: str) -> list[LeftOutRow]:
+def _group(rows: Sequence[LeftOutRow], view: LeftOutView) -> list[LeftOutRow]:
     """Return the rows by symbol, as they are, or by component."""
-    if by == "symbol":
+    if view is LeftOutView.SYMBOL:
         return [each for each in rows if each.left_out_bytes]
     base: Counter[str] = Counter()
     kept: Counter[str] = Counter()
@@ -130,39 +189,56 @@ def _group(rows: Sequence[LeftOutRow], by: str) -> list[LeftOutRow]:
     return sorted(changed, key=lambda each: (-each.left_out_bytes, each.component))
 
 
-def _describe(row: LeftOutRow) -> dict[str, Any]:
-    label = {"symbol": row.symbol} if row.symbol else {}
-    return {
-        "component": row.component,
-        **label,
-        "base_bytes": row.base_bytes,
-        "kept_bytes": row.kept_bytes,
-        "left_out_bytes": row.left_out_bytes,
-    }
+def _draw(document: LeftOutDocument, view: LeftOutView, top: int) -> str:
+    if document.additions is not None:
+        return _draw_additions(document, top)
+    rows = document.left_out or ()
 
-
-def _draw(rows: Sequence[LeftOutRow], by: str, top: int) -> str:
-    def cells(some: Sequence[LeftOutRow]) -> tuple[str, ...]:
+    def cells(some: Sequence[LeftOutEntry]) -> tuple[str, ...]:
         totals = (
             sum(each.left_out_bytes for each in some),
             sum(each.kept_bytes for each in some),
         )
         return tuple(map(group_digits, totals))
 
-    labels = ("component", "symbol") if by == "symbol" else ("component",)
-    return draw_table(
-        (*labels, "left out", "kept"),
+    table = draw_table(
+        (*_LABELS[view], "left out", "kept"),
         rows,
-        lambda row: (*(row.component, shorten(row.symbol))[: len(labels)], *cells([row])),
+        lambda row: (*_iter_labels(row, view), *cells([row])),
         top=top,
         whole="[all that was left out]",
         totals=cells,
     )
+    return "\n".join((table, *_draw_unplaced(document)))
+
+
+def _iter_labels(row: LeftOutEntry, view: LeftOutView) -> Iterator[str]:
+    match view:
+        case LeftOutView.COMPONENT:
+            yield row.component or ""
+        case LeftOutView.SYMBOL:
+            yield from (row.component or "", shorten(row.symbol or ""))
+        case LeftOutView.TAG:
+            yield row.tag or "[of several tags]"
+            yield f"{row.kept_regions} of {row.regions}"
+        case LeftOutView.REGION:
+            yield row.component or ""
+            shared = f"[several of {row.tag}]" if row.tag else "[several tags]"
+            yield shorten(row.meaning or row.region or shared)
+
+
+def _draw_unplaced(document: LeftOutDocument) -> Iterator[str]:
+    if rows := document.unplaced:
+        total = group_digits(sum(each.profile_bytes for each in rows))
+        yield (
+            f"{group_digits(len(rows))} more regions were left out; the plain program has them "
+            f"under no name of their own ({total} bytes in the profile build)"
+        )
 
 
 def _list_additions(
     name: str, trimmed: TrimmedGraph, within_bytes: int, match: str, trim: TrimResults
-) -> dict[str, Any]:
+) -> LeftOutDocument:
     wishes = references.read_wishes(trim.session, trimmed.base)
     graph = trimmed.base
     found = [
@@ -170,40 +246,40 @@ def _list_additions(
         for each in find_additions(trimmed, within_bytes, wishes)
         if _is_asked(match, search.describe(graph.parts[each.part]))
     ]
-    return {
-        "program": name,
-        "within_bytes": within_bytes,
-        "additions": [_describe_addition(each, graph) for each in found],
-    }
+    return LeftOutDocument(
+        program=name,
+        within_bytes=within_bytes,
+        additions=tuple(_describe_addition(each, graph) for each in found),
+    )
 
 
-def _describe_addition(addition: Addition, graph: ReferenceGraph) -> dict[str, Any]:
+def _describe_addition(addition: Addition, graph: ReferenceGraph) -> AddedFunction:
     part = graph.parts[addition.part]
-    return {
-        "name": search.describe(part),
-        "linkage_names": list(part.names),
-        "component": search.find_component_of(part),
-        "size_bytes": addition.size_bytes,
-        "needed_parts": len(addition.needed),
-        "callers": [search.describe(graph.parts[each]) for each in addition.callers],
-        "wanted_by": list(addition.wanted_by),
-    }
+    return AddedFunction(
+        name=search.describe(part),
+        linkage_names=part.names,
+        component=search.find_component_of(part),
+        size_bytes=addition.size_bytes,
+        needed_parts=len(addition.needed),
+        callers=tuple(search.describe(graph.parts[each]) for each in addition.callers),
+        wanted_by=addition.wanted_by,
+    )
 
 
-def _draw_additions(facts: dict[str, Any], top: int) -> str:
-    rows = facts["additions"]
-    size = format_bytes(facts["within_bytes"])
+def _draw_additions(document: LeftOutDocument, top: int) -> str:
+    rows = document.additions or ()
+    size = format_bytes(document.within_bytes or 0)
     if not rows:
-        return f"nothing that was left out of {facts['program']} could be kept for {size}"
+        return f"nothing that was left out of {document.program} could be kept for {size}"
 
-    def cells(some: Sequence[dict[str, Any]]) -> tuple[str]:
-        return (group_digits(sum(each["size_bytes"] for each in some)),)
+    def cells(some: Sequence[AddedFunction]) -> tuple[str]:
+        return (group_digits(sum(each.size_bytes for each in some)),)
 
-    head = f"what {size} more would buy back in {facts['program']}"
+    head = f"what {size} more would buy back in {document.program}"
     table = draw_table(
         ("function", "because", "bytes"),
         rows,
-        lambda row: (shorten(row["name"]), "; ".join(_iter_reasons(row)), *cells([row])),
+        lambda row: (shorten(row.name), "; ".join(_iter_reasons(row)), *cells([row])),
         top=top,
         whole="[all of these]",
         totals=cells,
@@ -212,10 +288,10 @@ def _draw_additions(facts: dict[str, Any], top: int) -> str:
     return f"{head}\n{table}\n{how}"
 
 
-def _iter_reasons(row: dict[str, Any]) -> Iterator[str]:
-    if row["wanted_by"]:
-        yield f"needed by {', '.join(row['wanted_by'])}"
-    callers = row["callers"]
+def _iter_reasons(row: AddedFunction) -> Iterator[str]:
+    if row.wanted_by:
+        yield f"needed by {', '.join(row.wanted_by)}"
+    callers = row.callers
     shown = ", ".join(one_line(shorten(each)) for each in callers[:_SHOWN_CALLERS])
     more = f" and {len(callers) - _SHOWN_CALLERS} more" if len(callers) > _SHOWN_CALLERS else ""
     yield f"{shown}{more} refer{'s' * (len(callers) == 1)} to it"

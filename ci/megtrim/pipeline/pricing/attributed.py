@@ -109,7 +109,7 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
                 graph=references.read_program(name, folder).graph,
                 regions=frozenset(keep.regions()),
                 dropped=frozenset(dropped),
-                extents=_read_extents(name, session),
+                extents=read_extents(name, session),
             ),
             keep=keep,
             untrimmed=untrimmed,
@@ -143,7 +143,7 @@ def group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[s
         yield PriceKind.SCENARIO, each.id, frozenset([each.id])
 
 
-def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
+def read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
     """Return where regions are, by the profile build's link; nothing if there is none."""
     folder = session.results.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)

@@ -9,19 +9,42 @@ from typing import Any
 import pytest
 
 from megtrim.cli.size import left_out
+from megtrim.midout.names import name_hash
+from megtrim.midout.region import Region
 from megtrim.pipeline import references
+from megtrim.size.prices.region_bytes import measure_regions
+from megtrim.size.prices.region_extents import RegionExtents
 from megtrim.size.references.additions import Wish
 from megtrim.size.references.graph import ReferenceGraph
 from unit.cli.support import Shell
+from unit.size.prices.made_prices import make_program
 from unit.size.references.made_graphs import made_graph
+
+FIRST, SECOND = Region("conv", (name_hash("im2col", terminated=False),)), Region("conv", (2,))
+EXTENTS = {
+    "plan": RegionExtents(
+        sizes={None: 100, FIRST: 300, SECOND: 100},
+        references={"mul": frozenset({FIRST}), "sum": frozenset({SECOND})},
+    )
+}
+PLAN = make_program().graph
 
 
 class _Trim:
     """A finished trim: by functions, ``mul`` was left out; by regions, ``run`` is smaller."""
 
     def __init__(self, level: str) -> None:
+        config = SimpleNamespace(
+            trim=SimpleNamespace(level=level), artifacts=("load_and_run", "other")
+        )
         self.session = SimpleNamespace(
-            request=SimpleNamespace(config=SimpleNamespace(trim=SimpleNamespace(level=level)))
+            request=SimpleNamespace(config=config),
+            services=SimpleNamespace(
+                console=SimpleNamespace(note=lambda _: None),
+                engine=SimpleNamespace(
+                    texts=lambda: (("conv.cpp", 'MIDOUT_BEGIN(conv, "im2col"_hash)'),)
+                ),
+            ),
         )
 
     def read(self, task_id: str, program: str | None) -> tuple[str, Any]:
@@ -40,7 +63,13 @@ class _Trim:
 @pytest.fixture(autouse=True)
 def level(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     trim = _Trim(getattr(request, "param", "function"))
-    monkeypatch.setattr(left_out, "open_trim", lambda _: trim)
+    monkeypatch.setattr(left_out, "open_trim", lambda *_: trim)
+    monkeypatch.setattr(
+        left_out, "measure_left_out", lambda *_: measure_regions(PLAN, EXTENTS, [SECOND])
+    )
+    monkeypatch.setattr(
+        references, "read_keep", lambda _: SimpleNamespace(regions=lambda: {SECOND: ()})
+    )
     monkeypatch.setattr(references, "read_dropped", lambda *_: ("mul",))
     wishes = (Wish(name="mul", by="m/s@any: threads-4"),)
     monkeypatch.setattr(references, "read_wishes", lambda *_: wishes)
@@ -86,6 +115,28 @@ def test_by_regions_two_programs_are_compared(shell: Shell, level: None) -> None
 
     assert sum(each["left_out_bytes"] for each in found) == sum((10, 20, 40, 80, 160, 320, 640)) / 2
     assert (answer.status, "expected function" in answer.err) == (2, True)
+
+
+def test_regions_have_bytes(shell: Shell) -> None:
+    """By tag and by region, with what they alone lead to; the search is in names and meanings."""
+    by_tag = json.loads(shell("size", "left-out", "--by", "tag", "--json").out)
+    by_region = json.loads(
+        shell("size", "left-out", "--by", "region", "--match", "IM2COL", "--json").out
+    )
+    text = shell("size", "left-out", "--by", "tag").out
+
+    (tag,), (region,) = by_tag["left_out"], by_region["left_out"]
+    assert (tag["tag"], tag["kept_regions"], tag["regions"]) == ("conv", 1, 2)
+    assert tag["left_out_bytes"] == region["left_out_bytes"] > 1064
+    assert (region["region"], "im2col" in region["meaning"]) == (str(FIRST), True)
+    assert (by_tag["unplaced"], by_tag["program"]) == ([], "load_and_run")
+    assert "1 of 2" in text
+    assert shell("size", "left-out", "--by", "tag", "--match", "pool").out.count("conv") == 0
+
+
+def test_a_program_is_one_of_the_artifacts(shell: Shell) -> None:
+    """Another name is refused before anything is linked."""
+    assert shell("size", "left-out", "--by", "tag", "--program", "lar").status == 2
 
 
 def test_a_size_has_a_unit(shell: Shell) -> None:
