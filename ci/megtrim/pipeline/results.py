@@ -16,10 +16,11 @@ from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.size.budgets import BudgetResult, LimitStatus
 from megtrim.size.byte_change import ByteChange
+from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
-from megtrim.size.prices.price_list import PriceList
+from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
@@ -216,6 +217,10 @@ class ArtifactSize:
     """The same by symbol."""
     shares: tuple[GrowthShare, ...] = ()
     """What each cause has of the growth; empty where that is not known."""
+    arrivals: Arrivals = NO_ARRIVALS
+    """What came in, and what it costs."""
+    price_changes: tuple[PriceChange, ...] = ()
+    """Models that were there before and cost another price at the margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from megtrim.report.formatting import (
     group_digits,
     list_urgent,
 )
+from megtrim.report.growth import arrivals
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import block, bounded_table, code, fold, link, prose
 from megtrim.report.performance import tables as performance_tables
@@ -134,6 +135,8 @@ def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "table of sizes", sizes.table(verdict)
     if advice := growth.advise(verdict):
         yield "why sizes changed", advice
+    for part in arrivals.list_prices(verdict):
+        yield "price of what came in", part
     for part in sizes.changes(verdict):
         yield "what changed", part
 

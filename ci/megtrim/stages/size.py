@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
@@ -39,11 +41,12 @@ from megtrim.size.byte_change import ByteChange, list_largest
 from megtrim.size.byte_table import ByteTable, make_table
 from megtrim.size.comparison import compare_tables
 from megtrim.size.existing_parts import ExistingParts, list_parts
-from megtrim.size.growth.inputs import compare_inputs, make_print
+from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
+from megtrim.size.growth.inputs import InputChanges, compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
 from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.size.measures import Measures, find_measure, list_measures
-from megtrim.size.prices.price_list import PriceKind, PriceList, shorten
+from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
 
@@ -101,7 +104,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    prices = _list_prices(session) if config.trim.prices else ()
+    every_price = _list_prices(session) if config.trim.prices else ()
+    prices = tuple(shorten(each, _MOST_PRICES) for each in every_price)
     parts, measured = _measure(builds, session, prices)
     made_from = read_build_inputs(builds[-1][1], session)
     text = dump_sizes(
@@ -117,11 +121,14 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     baseline = _baseline(session)
     compared = baseline or Baseline(source="", sizes={})
     changes = compare_inputs(compared.made_from, made_from)
-    evidence = gather_evidence(changes, session)
+    compare = _Comparison(
+        baseline=compared,
+        changes=changes,
+        evidence=gather_evidence(changes, session),
+        prices={each.artifact: each for each in every_price},
+    )
     return SizeResult(
-        artifacts=tuple(
-            _weigh(key, elf, parts.get(key), compared, evidence) for key, elf in facts.items()
-        ),
+        artifacts=tuple(compare.weigh(key, elf, parts.get(key)) for key, elf in facts.items()),
         budgets=check(
             config.budgets,
             Measured(
@@ -149,11 +156,10 @@ def _list_prices(session: Session) -> tuple[PriceList, ...]:
             session.results.obtain(PROFILE_REFERENCES)
         if session.results.obtain(SHIPPED_REFERENCES) is None:
             return ()
-        found = list_prices(session)
+        return list_prices(session)
     except InputError as error:
         session.services.console.warn(f"what models cost will not be known: {error.message}")
         return ()
-    return tuple(shorten(each, _MOST_PRICES) for each in found)
 
 
 def _measure(
@@ -267,29 +273,42 @@ def _list_asked(session: Session) -> set[_File]:
     return asked
 
 
-def _weigh(
-    key: tuple[str, str],
-    elf: ElfFacts,
-    table: ByteTable | None,
-    baseline: Baseline,
-    evidence: GrowthEvidence,
-) -> ArtifactSize:
-    before = baseline.parts.get(key)
-    components: tuple[ByteChange, ...] = ()
-    symbols: tuple[ByteChange, ...] = ()
-    if before and table:
-        components = compare_tables(before, table, View.COMPONENT)
-        symbols = compare_tables(before, table, View.SYMBOL)
-    return ArtifactSize(
-        artifact=key[0],
-        variant=key[1],
-        size_bytes=elf.size_bytes,
-        growth_bytes=baseline.growth(*key, elf.size_bytes),
-        groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
-        components=list_largest(components, _MOST_CHANGES),
-        symbols=list_largest(symbols, _MOST_CHANGES),
-        shares=divide_growth(symbols, evidence) if evidence.causes else (),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """What all files are compared with, and what differs."""
+
+    baseline: Baseline
+    changes: InputChanges
+    evidence: GrowthEvidence
+    prices: Mapping[str, PriceList]
+    """By artifact."""
+
+    def weigh(self, key: _File, elf: ElfFacts, table: ByteTable | None) -> ArtifactSize:
+        """Return a file with what grew in it; what came in is of the one that ships."""
+        before = self.baseline.parts.get(key)
+        components: tuple[ByteChange, ...] = ()
+        symbols: tuple[ByteChange, ...] = ()
+        if before and table:
+            components = compare_tables(before, table, View.COMPONENT)
+            symbols = compare_tables(before, table, View.SYMBOL)
+        growth_bytes = self.baseline.growth(*key, elf.size_bytes)
+        prices = self.prices.get(key[0])
+        ships = key[1] == Variant.REDUCED
+        former = self.baseline.prices.get(key[0], {})
+        return ArtifactSize(
+            artifact=key[0],
+            variant=key[1],
+            size_bytes=elf.size_bytes,
+            growth_bytes=growth_bytes,
+            groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+            components=list_largest(components, _MOST_CHANGES),
+            symbols=list_largest(symbols, _MOST_CHANGES),
+            shares=divide_growth(symbols, self.evidence) if self.evidence.causes else (),
+            arrivals=find_arrivals(self.changes, growth_bytes, symbols, prices)
+            if ships
+            else NO_ARRIVALS,
+            price_changes=compare_prices(former, prices) if ships and prices else (),
+        )
 
 
 def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:

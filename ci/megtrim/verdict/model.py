@@ -17,10 +17,11 @@ from pydantic import Field
 from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.size.byte_change import ByteChange
+from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
-from megtrim.size.prices.price_list import PriceList
+from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import (
     expect_budget_checks,
@@ -159,6 +160,10 @@ class VariantSize:
     """The same by symbol."""
     shares: tuple[GrowthShare, ...] = ()
     """What each cause has of the growth, and what several have together; empty: not known."""
+    arrivals: Arrivals = NO_ARRIVALS
+    """What came in since the baseline, and what it costs."""
+    price_changes: tuple[PriceChange, ...] = ()
+    """Models that were there before and cost another price at the margin."""
 
     def __post_init__(self) -> None:
         """Refuse changes that are not the file's growth."""

@@ -50,6 +50,8 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
                     components=row.components,
                     symbols=row.symbols,
                     shares=row.shares,
+                    arrivals=row.arrivals,
+                    price_changes=row.price_changes,
                 )
                 for row in rows
                 if row.artifact == name

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from megtrim.midout.keepset_parts import model_of
 from megtrim.size.growth.causes import ORDERS, Cause, digest, digest_causes, find_cause, list_causes
 
 PRINT_LENGTH = 5
@@ -89,6 +90,8 @@ class InputChanges:
     went: Mapping[str, int] = field(default_factory=dict)
     """How many things are not kept any more, by what they are."""
     new_scenarios: tuple[str, ...] = ()
+    new_models: tuple[str, ...] = ()
+    """Models of these that had no scenario before."""
     changed_scenarios: tuple[str, ...] = ()
     lost_scenarios: tuple[str, ...] = ()
 
@@ -125,6 +128,7 @@ def compare_inputs(before: InputPrint, after: BuildInputs) -> InputChanges:
     found = {*causes} - {Cause.KEEP_SET, Cause.MODELS} | {*kept.find_causes()}
     if not found and before.made_from.get(ORDERS) != digests[ORDERS]:
         found = {*causes}
+    new_scenarios = sorted(after.scenarios.keys() - before.scenarios.keys())
     return InputChanges(
         causes=tuple(each for each in Cause if each in found),
         files=_find_new(sources, before.sources),
@@ -132,7 +136,10 @@ def compare_inputs(before: InputPrint, after: BuildInputs) -> InputChanges:
         values=_compare_values(before.values, _shorten_values(after.values)),
         came=kept.came,
         went=kept.went,
-        new_scenarios=tuple(sorted(after.scenarios.keys() - before.scenarios.keys())),
+        new_scenarios=tuple(new_scenarios),
+        new_models=tuple(
+            sorted({*map(model_of, new_scenarios)} - {*map(model_of, before.scenarios)})
+        ),
         changed_scenarios=tuple(
             name
             for name, text in sorted(after.scenarios.items())

@@ -155,10 +155,30 @@ class StoredPrice:
     alone_bytes: int
 
 
-def find_new(prices: PriceList, before: Mapping[str, StoredPrice]) -> tuple[Price, ...]:
-    """Return the models, and scenarios of known models, that a former build did not have."""
-    new = [
-        each for each in prices.prices if each.kind in _ALWAYS_STORED and each.name not in before
-    ]
-    models = {each.name for each in new if each.kind is PriceKind.MODEL}
-    return tuple(each for each in new if each.name.partition("/")[0] not in models - {each.name})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceChange:
+    """A model whose price at the margin is not what it was."""
+
+    model: str
+    before_bytes: SignedInt
+    after_bytes: SignedInt
+
+    @property
+    def growth_bytes(self) -> int:
+        """Return by how much more it costs."""
+        return self.after_bytes - self.before_bytes
+
+
+def compare_prices(before: Mapping[str, StoredPrice], prices: PriceList) -> tuple[PriceChange, ...]:
+    """Return the models that were there before and cost another price, the largest change first."""
+    changes = (
+        PriceChange(
+            model=each.name,
+            before_bytes=before[each.name].margin_bytes,
+            after_bytes=each.margin_bytes,
+        )
+        for each in prices.of_kind(PriceKind.MODEL)
+        if each.name in before
+    )
+    found = [each for each in changes if each.growth_bytes]
+    return tuple(sorted(found, key=lambda each: (-abs(each.growth_bytes), each.model)))

@@ -8,7 +8,7 @@ from megtrim.size.prices.price_list import (
     PriceKind,
     PriceList,
     StoredPrice,
-    find_new,
+    compare_prices,
     list_steps,
     shorten,
     sort_prices,
@@ -43,23 +43,22 @@ def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
     assert [each.name for each in found.prices] == ["a", "b", "c", "conv<3>", "sample::run(…)"]
 
 
-def test_what_came_in_is_a_model_or_a_scenario() -> None:
-    """The scenarios of a new model are not listed next to it."""
-    names = ["vgg/a@any", "vgg/b@any", "mobile/a@any"]
+def test_models_of_before_may_cost_another_price() -> None:
+    """The largest change first; new models and equal prices are no change."""
+    margins = {"vgg": 5, "mobile": 9, "quant": 7, "new": 1}
     made = PriceList(
         artifact="x",
         size_bytes=9,
-        prices=(
-            *(make_price(PriceKind.MODEL, name, 1) for name in ("vgg", "mobile")),
-            *(make_price(PriceKind.SCENARIO, name, 1) for name in names),
-            make_price(PriceKind.TAG, "conv", 1),
-        ),
+        prices=tuple(make_price(PriceKind.MODEL, *row) for row in margins.items()),
     )
-    stored = StoredPrice(margin_bytes=1, alone_bytes=2)
+    before = {
+        name: StoredPrice(margin_bytes=n, alone_bytes=20)
+        for name, n in {"vgg": 7, "mobile": 6, "quant": 7, "gone": 3}.items()
+    }
 
-    new = find_new(made, {"vgg": stored, "vgg/a@any": stored})
+    found = compare_prices(before, made)
 
-    assert [each.name for each in new] == ["mobile", "vgg/b@any"]
+    assert [(each.model, each.growth_bytes) for each in found] == [("mobile", 3), ("vgg", -2)]
 
 
 def test_an_error_needs_a_real_price() -> None:

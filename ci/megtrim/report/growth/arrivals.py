@@ -1,0 +1,115 @@
+"""What came in and what it costs, for the comment: a line for each model, a fold for the rest.
+
+Pure; part of the report room.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from megtrim.config.units import format_bytes, format_growth
+from megtrim.report.formatting import group_digits, list_trimmed
+from megtrim.report.markup import bounded_table, code, code_in_title, fold
+from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
+from megtrim.size.prices.price_list import PriceChange
+from megtrim.verdict.model import VariantSize, Verdict
+
+_MOST_USES = 20
+_KINDS = {"dtype": "data type", "elemwise_mode": "elementwise mode"}
+"""Names of kinds that are called otherwise in reports."""
+_SETTING = code("trim: {prices: true}")
+_ASK = f"{_SETTING} in the configuration shows it, which takes two more links"
+
+
+def list_prices(verdict: Verdict) -> Iterator[str]:
+    """Yield what each model and scenario costs that came in, and a fold of what is kept for it."""
+    trimmed = list_trimmed(verdict)
+    lines = [
+        f"- {line}"
+        for name, size in trimmed
+        for line in _describe_uses(size.arrivals, f" in {code(name)}" if len(trimmed) > 1 else "")
+    ]
+    if lines:
+        yield "\n".join(("### Price of what came in", "", *lines))
+    for name, size in trimmed:
+        if size.arrivals.parts:
+            yield _fold_parts(name, size.arrivals)
+        if size.price_changes:
+            yield _fold_changes(name, size)
+
+
+def _describe_uses(arrivals: Arrivals, where: str) -> Iterator[str]:
+    if arrivals.together_bytes is not None:
+        names = ", ".join(code(each.name) for each in arrivals.uses[:_MOST_USES])
+        more = len(arrivals.uses) - _MOST_USES
+        others = f" and {group_digits(more)} more" if more > 0 else ""
+        yield (
+            f"{names}{others}: **{format_growth(arrivals.together_bytes)}** together{where}, "
+            "exactly: nothing else differs from the baseline."
+        )
+    for each in arrivals.uses[:_MOST_USES]:
+        if each.basis is not PriceBasis.UNKNOWN or arrivals.together_bytes is None:
+            yield f"{each.kind} {code(each.name)}: {_describe_price(each, where)}"
+    if arrivals.together_bytes is not None and all(
+        each.basis is PriceBasis.UNKNOWN for each in arrivals.uses
+    ):
+        yield f"The price of each: {_ASK}."
+
+
+def _describe_price(use: NewUse, where: str) -> str:
+    if use.margin_bytes is None:
+        return f"its price{where} is not known by itself, as other causes differ. {_ASK}."
+    alone = (
+        f" A program for it alone would have {format_bytes(use.alone_bytes)}."
+        if use.alone_bytes is not None
+        else ""
+    )
+    if use.basis is PriceBasis.BUILT:
+        grown = format_growth(use.margin_bytes)
+        why = "nothing else differs from the baseline"
+        if not use.margin_bytes:
+            why = "all that it needs was kept before"
+        return f"**{grown}**{where}, exactly: {why}.{alone}"
+    size = format_bytes(max(use.margin_bytes, 0))
+    least = "at least " if use.basis is PriceBasis.LEAST else ""
+    regions = " Regions have no price here." if least else ""
+    return f"**{least}{size}**{where} would go if it left (attributed).{regions}{alone}"
+
+
+def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
+    counts: Counter[str] = Counter()
+    for each in arrivals.parts:
+        counts[each.kind] += each.count
+    named = ", ".join(_count(n, kind) for kind, n in sorted(counts.items()))
+    if arrivals.other_parts:
+        named += f" and {group_digits(arrivals.other_parts)} more rows"
+    rows = bounded_table(("what", "which", "for", "bytes>"), arrivals.parts, _draw_part)
+    return fold(f"Kept now and was not in {code_in_title(artifact)}: {named}", rows)
+
+
+def _draw_part(part: NewPart) -> Sequence[str]:
+    what = _count(part.count, part.kind) if part.count > 1 else _name_kind(part.kind)
+    size = "" if part.size_bytes is None else group_digits(part.size_bytes)
+    return what, code(part.name), ", ".join(map(code, part.models)), size
+
+
+def _fold_changes(artifact: str, size: VariantSize) -> str:
+    head = ("model", "before>", "now>", "change>")
+    rows = bounded_table(head, size.price_changes, _draw_change)
+    noun = "model" if len(size.price_changes) == 1 else "models"
+    count = group_digits(len(size.price_changes))
+    return fold(f"{count} {noun} cost another price in {code_in_title(artifact)}", rows)
+
+
+def _draw_change(change: PriceChange) -> Sequence[str]:
+    before, after = group_digits(change.before_bytes), group_digits(change.after_bytes)
+    return code(change.model), before, after, f"{change.growth_bytes:+,}"
+
+
+def _count(number: int, kind: str) -> str:
+    return f"{group_digits(number)} {_name_kind(kind)}{'' if number == 1 else 's'}"
+
+
+def _name_kind(kind: str) -> str:
+    return _KINDS.get(kind, kind)

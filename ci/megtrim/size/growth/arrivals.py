@@ -1,0 +1,211 @@
+"""What came in since the baseline, and what it costs: models, scenarios, and what is kept for them.
+
+If a build differs from its baseline by one new model alone, the growth of a file is that model's
+price at the margin, to the byte, and costs nothing to know. Otherwise the price is an attributed
+one, where prices were asked for. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.elf.symbol_names import fold
+from megtrim.errors import InputError
+from megtrim.midout.keepset_parts import model_of
+from megtrim.size.byte_change import ByteChange
+from megtrim.size.growth.causes import Cause
+from megtrim.size.growth.inputs import InputChanges, kind_of
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.strict_json import SignedInt
+
+_NAMELESS = "hash"
+"""Numbers that stand for modes, which are named next to them."""
+MOST_PARTS = 60
+"""Rows of what is kept now that a report can show; the others are counted."""
+
+
+class PriceBasis(StrEnum):
+    """How a price is known."""
+
+    BUILT = "built"
+    """Two builds differ by this alone."""
+    ATTRIBUTED = "attributed"
+    """By the references of one build."""
+    LEAST = "at least"
+    """The same, where the regions that it needs have no price."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewUse:
+    """A model, or a scenario of a known model, that the baseline did not have."""
+
+    kind: PriceKind
+    name: str
+    basis: PriceBasis = PriceBasis.UNKNOWN
+    margin_bytes: SignedInt | None = None
+    """What would go with it; None: unknown."""
+    alone_bytes: int | None = None
+    """Attributed: the size of a program for it only; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPart:
+    """What is kept and was not; regions without a price are one of each tag."""
+
+    kind: str
+    """``region``, ``function``, ``operator`` and so on."""
+    name: str
+    count: int = 1
+    size_bytes: SignedInt | None = None
+    """None: unknown."""
+    models: tuple[str, ...] = ()
+    """Those that need it; empty: nothing that was traced does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """All that came into one file."""
+
+    uses: tuple[NewUse, ...] = ()
+    """Models first, by name."""
+    together_bytes: SignedInt | None = None
+    """What several of these cost together, as built; None: unknown, or there is one."""
+    parts: tuple[NewPart, ...] = ()
+    """The largest first, those of unknown size last."""
+    other_parts: int = 0
+    """How many more rows there would be."""
+
+
+NO_ARRIVALS = Arrivals()
+
+
+def find_arrivals(
+    changes: InputChanges,
+    growth_bytes: int | None,
+    symbols: Sequence[ByteChange] = (),
+    prices: PriceList | None = None,
+) -> Arrivals:
+    """Return what came into a file.
+
+    ``growth_bytes`` is since the baseline, ``symbols`` are all changes by symbol, and ``prices``
+    all prices of the build, as far as they are known.
+    """
+    new = sorted(_list_uses(changes))
+    exact = growth_bytes if _differs_by_scenarios_alone(changes) else None
+    known = _Prices(prices)
+    parts = _list_parts(changes, symbols, known)
+    return Arrivals(
+        uses=tuple(
+            _price_use(kind, name, exact if len(new) == 1 else None, known, changes)
+            for kind, name in new
+        ),
+        together_bytes=exact if len(new) > 1 else None,
+        parts=parts[:MOST_PARTS],
+        other_parts=len(parts[MOST_PARTS:]),
+    )
+
+
+class _Prices:
+    """The prices of a build by what they are of."""
+
+    def __init__(self, prices: PriceList | None) -> None:
+        self._found = {(each.kind, each.name): each for each in prices.prices} if prices else {}
+        self.has_regions = any(kind is PriceKind.REGION for kind, _ in self._found)
+
+    def find(self, kind: str, name: str) -> Price | None:
+        """Return a price, if it is known."""
+        with suppress(ValueError):  # a data type, for example, has none
+            return self._found.get((PriceKind(kind), name))
+        return None
+
+
+def _list_uses(changes: InputChanges) -> Iterator[tuple[PriceKind, str]]:
+    """Yield the new models, and the new scenarios of models that were there before."""
+    new = {*changes.new_models}
+    yield from ((PriceKind.MODEL, name) for name in new)
+    for each in changes.new_scenarios:
+        if model_of(each) not in new:
+            yield PriceKind.SCENARIO, each
+
+
+def _differs_by_scenarios_alone(changes: InputChanges) -> bool:
+    """Tell whether nothing but new scenarios, and what is kept for them, can change a byte."""
+    others = changes.changed_scenarios or changes.lost_scenarios
+    return not others and {*changes.causes} <= {Cause.MODELS}
+
+
+def _price_use(
+    kind: PriceKind, name: str, exact: int | None, known: _Prices, changes: InputChanges
+) -> NewUse:
+    price = known.find(kind, name)
+    alone = price.alone_bytes if price else None
+    if exact is not None:
+        return NewUse(
+            kind=kind, name=name, basis=PriceBasis.BUILT, margin_bytes=exact, alone_bytes=alone
+        )
+    if price is None:
+        return NewUse(kind=kind, name=name)
+    needs_regions = any(
+        kind_of(part) == "region" and any(name in (each, model_of(each)) for each in users)
+        for part, users in changes.came.items()
+    )
+    least = needs_regions and not known.has_regions
+    return NewUse(
+        kind=kind,
+        name=name,
+        basis=PriceBasis.LEAST if least else PriceBasis.ATTRIBUTED,
+        margin_bytes=price.margin_bytes,
+        alone_bytes=None if least else alone,
+    )
+
+
+def _list_parts(
+    changes: InputChanges, symbols: Sequence[ByteChange], known: _Prices
+) -> tuple[NewPart, ...]:
+    grown: Counter[str] = Counter()
+    for change in symbols:
+        grown[change.label] += change.growth_bytes
+    rows: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+    sizes: dict[tuple[str, str], int | None] = {}
+    for part, users in changes.came.items():
+        kind, name = kind_of(part), part.partition(" ")[2]
+        if kind == _NAMELESS:
+            continue
+        price = known.find(kind, name)
+        if kind == "function":
+            name = _make_readable(name)
+            size_bytes = grown[name] if grown[name] > 0 else None
+        else:
+            size_bytes = price.margin_bytes if price else None
+        if kind == "region" and price is None:
+            name = name.partition("<")[0]
+        rows[kind, name].append(users)
+        sizes[kind, name] = size_bytes
+    found = (
+        NewPart(
+            kind=kind,
+            name=name,
+            count=len(groups),
+            size_bytes=sizes[kind, name],
+            models=tuple(sorted({model_of(each) for users in groups for each in users})),
+        )
+        for (kind, name), groups in rows.items()
+    )
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(part: NewPart) -> tuple[bool, int, str, str]:
+    unknown = part.size_bytes is None
+    return unknown, -(part.size_bytes or 0), part.kind, part.name
+
+
+def _make_readable(name: str) -> str:
+    try:
+        return fold(name)
+    except InputError:  # this machine cannot make names readable
+        return name
