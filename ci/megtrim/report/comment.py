@@ -1,9 +1,9 @@
 """The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
 
-Pure. The first line holds the worst that was seen; sizes follow, then checks that need a person,
-then folded details. Parts are ordered by importance; a part that does not fit is omitted as a
-whole, with a note. Names, texts and logs are untrusted: :mod:`megtrim.report.markup` escapes every
-one of them.
+Pure. The first line holds the worst that was seen, the second what to do about it; sizes follow,
+then checks that need a person, then folded details. Parts are ordered by importance; a part that
+does not fit is omitted as a whole, with a note. Names, texts and logs are untrusted:
+:mod:`megtrim.report.markup` escapes every one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config_id import id_of
-from megtrim.report import comment_details, neighbours, sizes, switches
+from megtrim.report import comment_details, neighbours, next_step, sizes, switches
 from megtrim.report.budgets import tables as budget_tables
 from megtrim.report.formatting import (
     CHECK_SIGNS,
@@ -161,9 +161,11 @@ def _opening(verdict: Verdict) -> str:
     title = f"## {sign} megtrim: {verdict.verdict} for {project}{of}{_worst(verdict)}"
     seen = f"{prose(f'{verdict.headline}.')}{meaning}"
     glance = sizes.glance(verdict)
+    urgent = list_urgent(verdict)
     # A size within its budget would be a green line above a failure.
-    parts = (seen, glance) if list_urgent(verdict) else (glance, seen)
-    return "\n\n".join((title, *parts))
+    sizes_first = not urgent or next_step.is_of_sizes(urgent[0])
+    parts = (glance, seen) if sizes_first else (seen, glance)
+    return "\n\n".join(part for part in (title, next_step.describe(verdict), *parts) if part)
 
 
 def _worst(verdict: Verdict) -> str:

@@ -142,7 +142,7 @@ def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
     )
     artifacts = tuple(artifact(5, name=name) for name in "abcd")
 
-    assert opening(join(pull_request(budgets=rows, artifacts=artifacts)))[-5:] == [
+    assert opening(join(pull_request(budgets=rows, artifacts=artifacts)))[-6:-1] == [
         "❌ **`a` 2.5 MiB**, +5 B, 236 KiB of its budget left\\",
         "✅ **`b` 2.5 MiB**, +5 B, 236 KiB of its budget left\\",
         "◽ **`c` 2.5 MiB**, +5 B\\",
@@ -206,11 +206,12 @@ def test_each_verdict_has_its_sign_and_its_word(
 
 
 def test_the_worst_comes_first() -> None:
-    """A size within its budget is no news where a scenario traps."""
-    first, second, *rest = opening(failing())
+    """A size within its budget is no news where a scenario traps; what to do is."""
+    first, second, third, *rest = opening(failing())
 
     assert first.startswith("## ❌ megtrim: fail for `camera-app`: `trap:")
-    assert "check failed" in second or "checks failed" in second
+    assert second.startswith("**What to do:** if it is meant to run these, trace it again")
+    assert "check failed" in third or "checks failed" in third
     assert "`load_and_run` 2.9 MiB" in rest[0]
     assert opening(passing())[1].startswith("✅ **`load_and_run`")
 
@@ -525,7 +526,7 @@ def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.Monke
         f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`.\n"
     )
     assert text.count("<details>") == text.count("</details>") == 4
-    monkeypatch.setattr(comment, "LIMIT", 2_400)
+    monkeypatch.setattr(comment, "LIMIT", 2_600)
     left_out = "*Left out, because a comment is bounded: check (2), budgets, scenarios, what"
     assert left_out in render(failed)
 

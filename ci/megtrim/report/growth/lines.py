@@ -22,18 +22,24 @@ DIVIDE = "megtrim size causes --base BASE"
 
 def explain(size: VariantSize, causes: Sequence[Cause]) -> str:
     """Return the line that says which cause has which bytes; empty if there is nothing to say."""
-    if not size.growth_bytes or not causes:
+    said = name_causes(size, causes)
+    if not said:
         return ""
     noun = "Cause" if len(causes) == 1 else "Causes"
-    if len(causes) == 1:
-        said = f"{causes[0]} {format_growth(size.growth_bytes)}"
-    elif size.shares:
-        said = ", ".join(_name_share(each) for each in size.shares)
-    else:
-        said = f"{', '.join(causes)}, which are not divided"
     same = [each for each in Cause if each not in causes]
     unchanged = f" Unchanged: {', '.join(same)}." if same else ""
     return f"{noun}: {said}.{unchanged}"
+
+
+def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
+    """Return each cause with its bytes; empty if nothing grew or nothing is known to differ."""
+    if not size.growth_bytes or not causes:
+        return ""
+    if len(causes) == 1:
+        return f"{causes[0]} {format_growth(size.growth_bytes)}"
+    if size.shares:
+        return ", ".join(_name_share(each) for each in size.shares)
+    return f"{', '.join(causes)}, which are not divided"
 
 
 def advise(verdict: Verdict) -> str:

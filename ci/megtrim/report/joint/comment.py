@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
 from megtrim.config_id import id_of
+from megtrim.report import next_step
 from megtrim.report.comment import LIMIT
 from megtrim.report.formatting import (
     CHECK_SIGNS,
@@ -20,7 +21,7 @@ from megtrim.report.formatting import (
     percent,
 )
 from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
-from megtrim.verdict.model import Verdict
+from megtrim.verdict.model import VariantSize, Verdict
 from megtrim.verdict.statuses import VerdictKind
 
 _NO_VERDICT = "❌ no verdict"
@@ -72,7 +73,8 @@ def render(project: str, config: str, reports: Sequence[ToolchainReport]) -> str
     among = f", the worst of {len(reports)} toolchains" if len(reports) > 1 else ""
     which = f": {code(worst.name)}{among}" if worst.rank < _BEST else ""
     title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
-    parts = [title, bounded_table(_HEAD, [*_rows(reports)], tuple)]
+    step = next_step.describe(worst.verdict) if worst.verdict is not None else ""
+    parts = [title, *((step,) if step else ()), bounded_table(_HEAD, [*_rows(reports)], tuple)]
     room = LIMIT - _NOTE_ROOM - sum(len(part.encode()) + 2 for part in parts)
     left_out = []
     for each in sorted(reports, key=lambda each: each.rank):
@@ -97,10 +99,17 @@ def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
             yield (
                 *((code(each.name), each.sign) if number == 0 else ("", "")),
                 *(code(artifact), format_bytes(size.size_bytes), percent(size.share)),
-                *(growth_of(size), seen if number == 0 else ""),
+                *(_name_change(size, each.verdict), seen if number == 0 else ""),
             )
         if not sizes:
             yield (code(each.name), each.sign, "", "", "", "", seen)
+
+
+def _name_change(size: VariantSize, verdict: Verdict | None) -> str:
+    """Return by how much a file grew, and why."""
+    causes = verdict.causes if verdict is not None and size.growth_bytes else ()
+    why = f" ({', '.join(causes)})" if causes else ""
+    return growth_of(size) + why
 
 
 def _first_to_look_at(verdict: Verdict | None) -> str:

@@ -1,0 +1,47 @@
+"""The second line of a report on which somebody has to act: why it is so, and what to do.
+
+Pure; part of the report room.
+"""
+
+from __future__ import annotations
+
+from megtrim.report.formatting import list_trimmed, list_urgent
+from megtrim.report.growth import lines as growth
+from megtrim.report.markup import code, prose
+from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.statuses import CheckKind
+
+_OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
+
+
+def is_of_sizes(check: Check) -> bool:
+    """Tell whether a check is about a budget."""
+    return check.kind in _OF_BUDGETS
+
+
+def describe(verdict: Verdict) -> str:
+    """Return what to do about the worst that was seen; empty if nothing is to be done."""
+    urgent = list_urgent(verdict)
+    if not urgent or not urgent[0].hint:
+        return ""
+    worst = urgent[0]
+    parts = [f"**What to do:** {prose(worst.hint)}."]
+    if is_of_sizes(worst):
+        if causes := _name_causes(worst, verdict):
+            parts.insert(0, f"**Cause:** {causes}.")
+        parts.append(f"The budget is at {code(f'{worst.file}:{worst.line}')}.")
+    return " ".join(parts)
+
+
+def _name_causes(check: Check, verdict: Verdict) -> str:
+    """Return why the file of a budget grew; empty if it did not, or if the budget is of a part."""
+    artifacts = {
+        row.artifact
+        for row in verdict.budgets
+        if row.subject == check.subject and row.variant == "reduced" and not row.measure
+    }
+    found = (size for name, size in list_trimmed(verdict) if name in artifacts)
+    size = next(found, None)
+    if size is None or (size.growth_bytes or 0) <= 0:
+        return ""
+    return growth.name_causes(size, verdict.causes)
