@@ -34,12 +34,17 @@ class PendingReason(StrEnum):
 
 
 PENDING = {
-    PendingReason.FORK: "a pull request from a fork runs no device job; "
-    "a maintainer can push the branch to this repository",
+    PendingReason.FORK: "a pull request from a fork runs no device job",
     PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
     "job within the time that was given",
-    PendingReason.APPROVAL: "the device job waits for a reviewer: approve it in its run",
+    PendingReason.APPROVAL: "the device job waits for a reviewer",
     PendingReason.LATE: "the device job had not ended in time",
+}
+_HINTS = {
+    PendingReason.FORK: next_step.PUSH_BRANCH,
+    PendingReason.NO_RUNNER: next_step.START_RUNNER,
+    PendingReason.APPROVAL: next_step.APPROVE_JOB,
+    PendingReason.LATE: next_step.WAIT_FOR_DEVICE,
 }
 _NO_RESULT = "the device job brought no result of it"
 _NO_PROGRAM = "there was no program to run"
@@ -237,9 +242,8 @@ class Devices:
         # A missing device blocks no one until its last proof is too old: otherwise, code that
         # changes every day would never be verified on a device again.
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
-            return ScenarioCheck(
-                status=CheckStatus.UNVERIFIED, text=text, hint=next_step.WAIT_FOR_DEVICE
-            )
+            hint = _HINTS[self._pending] if self._pending else next_step.WAIT_FOR_DEVICE
+            return ScenarioCheck(status=CheckStatus.UNVERIFIED, text=text, hint=hint)
         allowed = _days(int(self._bundle.max_age_s // DAY_S))
         text += f", allowed are {allowed}"
         return ScenarioCheck(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)

@@ -5,9 +5,11 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
+from megtrim.errors import EXIT_PASS
 from megtrim.report.formatting import list_trimmed, list_urgent
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import code, prose
+from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind
 
@@ -26,6 +28,8 @@ def describe(verdict: Verdict) -> str:
         return ""
     worst = urgent[0]
     parts = [f"**What to do:** {prose(worst.hint)}."]
+    if exit_code(verdict.verdict, verdict.unverified) == EXIT_PASS:
+        parts.append("Until then, this does not block the merge.")
     if is_of_sizes(worst):
         if causes := _name_causes(worst, verdict):
             parts.insert(0, f"**Cause:** {causes}.")

@@ -25,6 +25,12 @@ ScenarioKind = Literal[
 WAIT_FOR_DEVICE = (
     "nothing is known about the product on this device: look at the device job, or wait for it"
 )
+PUSH_BRANCH = (
+    "a maintainer who has read the change pushes its branch to this repository, "
+    "whose devices run it"
+)
+START_RUNNER = "bring the runner of this class back, and run the device job again"
+APPROVE_JOB = "approve the device job in its run"
 BRING_DEVICE_BACK = "bring a device of this class back, and run the check again"
 CHECK_CLOCK = "look at the clock of the machine that ran it, and run the device job again"
 LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then try again"

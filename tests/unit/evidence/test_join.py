@@ -255,14 +255,12 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
 
 
 @pytest.mark.parametrize(
-    ("pending", "why"),
+    ("pending", "why", "hint"),
     [
         (
             PendingReason.FORK,
-            (
-                "a pull request from a fork runs no device job; "
-                "a maintainer can push the branch to this repository"
-            ),
+            "a pull request from a fork runs no device job",
+            next_step.PUSH_BRANCH,
         ),
         (
             PendingReason.NO_RUNNER,
@@ -270,18 +268,26 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
                 "no runner with the labels self-hosted, megtrim, any took the job "
                 "within the time that was given"
             ),
+            next_step.START_RUNNER,
         ),
-        (PendingReason.LATE, "the device job had not ended in time"),
-        (None, "the device job brought no result of it"),
+        (
+            PendingReason.APPROVAL,
+            "the device job waits for a reviewer",
+            next_step.APPROVE_JOB,
+        ),
+        (PendingReason.LATE, "the device job had not ended in time", HINT),
+        (None, "the device job brought no result of it", HINT),
     ],
 )
-def test_silence_is_shown_with_its_reason(pending: PendingReason | None, why: str) -> None:
+def test_silence_is_shown_with_its_reason_and_what_to_do(
+    pending: PendingReason | None, why: str, hint: str
+) -> None:
     """Unverified, and no one is blocked."""
     check = only(seen(pending=pending))
 
     assert check.status is CheckStatus.UNVERIFIED
     assert check.text == f"device verification pending: {why}"
-    assert (check.hint, check.detail, check.reproduce) == (HINT, "", "")
+    assert (check.hint, check.detail, check.reproduce) == (hint, "", "")
 
 
 def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:

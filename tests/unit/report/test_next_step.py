@@ -9,7 +9,7 @@ from megtrim.report.next_step import describe
 from megtrim.size.growth.causes import Cause
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Check, Verdict
-from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus
+from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, UnverifiedPolicy
 from unit.report.test_sizes import BASELINE, KIB, artifact
 from unit.verdict.examples import budget, facts, failing, hostile, passing, unverified
 
@@ -62,6 +62,17 @@ def test_any_other_check_has_what_to_do_alone() -> None:
     assert lines[1] == describe(failing())
     assert lines[1].startswith("**What to do:** if it is meant to run these, trace it again")
     assert "megtrim.yaml:" not in lines[1]
+
+
+def test_it_says_if_the_check_is_green_all_the_same() -> None:
+    """As for a device that is away, unless the configuration makes that red."""
+    pending = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
+    green = replace(unverified(), checks=(pending,), unverified=UnverifiedPolicy.WARN)
+    red = replace(green, unverified=UnverifiedPolicy.FAIL)
+    said = "**What to do:** wait for it."
+
+    assert describe(green) == f"{said} Until then, this does not block the merge."
+    assert describe(red) == said
 
 
 def test_nothing_is_to_be_done_about_a_pass() -> None:
