@@ -27,7 +27,7 @@ WAIT_FOR_DEVICE = (
 )
 PUSH_BRANCH = (
     "a maintainer who has read the change pushes its branch to this repository, "
-    "whose devices run it"
+    "and starts the workflow on it by hand"
 )
 START_RUNNER = "bring the runner of this class back, and run the device job again"
 APPROVE_JOB = "approve the device job in its run"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from megtrim.report import comment
 from megtrim.report.joint.comment import ToolchainReport, find_worst, render
+from megtrim.report.next_step import describe
+from megtrim.size.growth.causes import Cause
 from megtrim.verdict.model import Verdict
+from unit.report.test_sizes import artifact, verdict
 from unit.verdict.examples import failing, hostile, passing, unverified
 
 
@@ -32,6 +37,27 @@ def test_each_toolchain_has_a_row_and_its_page() -> None:
     ]
     assert "❌ fail: `" in rows[1]
     assert text.index("bad") < text.index("fine")
+
+
+def test_the_second_line_says_what_to_do_about_the_worst() -> None:
+    """As its own page does; where there is no verdict, the page says why."""
+    text = render("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
+
+    assert text.splitlines()[2] == describe(failing())
+    assert "What to do" not in render("app", "megtrim.yaml", [report("a", passing())])
+    assert "What to do" not in render("app", "megtrim.yaml", [report("a", None)])
+
+
+def test_growth_has_its_causes_in_the_table() -> None:
+    """What did not grow has none."""
+    causes = (Cause.SOURCE, Cause.TOOLCHAIN)
+    rows = [
+        render("app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))])
+        for n in (1024, 0)
+    ]
+
+    assert "| +1 KiB (source, toolchain) |" in rows[0]
+    assert "| 0 B |" in rows[1]
 
 
 def test_all_that_pass_are_one_pass() -> None:
