@@ -1,4 +1,4 @@
-"""The second line of a report on which somebody has to act: why it is so, and what to do.
+"""The second line of a report on which someone has to act: why it is so, and what to do.
 
 Pure; part of the report room.
 """
