@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import ziglang
 
-from act.driver.forge import Forge
+from act.driver.forge import Forge, serve_git
 from act.driver.runner import Act
 from act.world import World
 from support.github_double import GithubDouble
@@ -50,11 +50,19 @@ def github() -> Iterator[GithubDouble]:
 
 
 @pytest.fixture(scope="module")
-def world(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A stranger's repository with a pull request that adopts megtrim. Each module has its own."""
+def world(
+    request: pytest.FixtureRequest, act: Act, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """A stranger's repository with a pull request that adopts megtrim. Each module has its own.
+
+    A module's ``HISTORY`` says whether sizes join the history there.
+    """
     ccache = os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache")
     env = {"CCACHE_DIR": ccache, "MEGTRIM_HOST_RUNS_PROGRAMS": "yes"}
+    root = tmp_path_factory.mktemp("forge")
+    env |= serve_git(root, tmp_path_factory.mktemp("settings"))
+    history = getattr(request.module, "HISTORY", False)
     with GithubDouble() as double:
-        made = World(Forge(tmp_path_factory.mktemp("forge"), act, double, env))
+        made = World(Forge(root, act, double, env), history=history)
         made.begin()
         yield made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -51,13 +52,16 @@ def before() -> dict[str, bytes]:
     return files
 
 
-def adopt(work: Path, kit_sha: str, config: str) -> None:
-    """Do what the docs tell a team: write the configuration and the callers, trim, commit."""
+def adopt(work: Path, kit_sha: str, config: str, *, history: bool = False) -> None:
+    """Do what the docs tell a team: write the configuration and the callers, trim, commit.
+
+    ``history``: sizes join the history, which takes a job more for each push.
+    """
     (work / "megtrim.yaml").write_text(config, encoding="utf-8")
     version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
     _megtrim(work, "init", "--github", "--kit", KIT, *version)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
-        introduce(caller, kit_sha)
+        introduce(caller, kit_sha, history=history)
     trace(work)
 
 
@@ -121,15 +125,24 @@ def without_pointwise() -> str:
     return text.replace(line, line.replace("always<P>", "few_channels<P>"), 1)
 
 
-def introduce(caller: Path, kit_sha: str) -> None:
+def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
     """Write into a caller what act does not know of its kit."""
     # GitHub passes a called workflow its own path; act does not. Waits are made short, too.
     text = caller.read_text(encoding="utf-8")
-    assert text.count("with: {config: ") == 1
+    if not history:
+        text = leave_history_out(text)
+    first, *others = text.split("with: {config: ")
+    assert len(others) == 1 + ("size-history.yml" in text)
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
+    text = given.join((first, *others))
     if caller.name not in ("megtrim-refresh.yml", "megtrim-release.yml"):
-        given = given.replace("{", "{device-pickup-minutes: 0.2, ", 1)
-    caller.write_text(text.replace("with: {config: ", given), encoding="utf-8")
+        text = text.replace("with: {", "with: {device-pickup-minutes: 0.2, ", 1)
+    caller.write_text(text, encoding="utf-8")
+
+
+def leave_history_out(caller: str) -> str:
+    """Return a caller without the job that adds sizes to the history."""
+    return re.sub(r"^  history:\n(?:    .*\n)*", "", caller, flags=re.MULTILINE)
 
 
 def _megtrim(work: Path, *argv: str) -> None:

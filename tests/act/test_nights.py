@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from act import stranger
-from act.driver.forge import KIT, STRANGER, Forge
+from act.driver.forge import KIT, STRANGER, Forge, serve_git
 from act.driver.runner import Act, Run
 from act.world import World, content
 from support.github_double import GithubDouble
@@ -46,15 +46,10 @@ def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A team that has adopted megtrim; the server's git is the forge's, by a setting of git."""
     root = tmp_path_factory.mktemp("forge")
     settings = tmp_path_factory.mktemp("settings")
-    (settings / "git").mkdir()
-    (settings / "git" / "config").write_text(
-        f'[url "{(root / "remotes").as_uri()}/"]\n\tinsteadOf = https://github.com/\n',
-        encoding="utf-8",
-    )
     env = {
         "CCACHE_DIR": os.environ.get("CCACHE_DIR") or str(Path.home() / ".cache" / "ccache"),
         "MEGTRIM_HOST_RUNS_PROGRAMS": "yes",
-        "XDG_CONFIG_HOME": str(settings),
+        **serve_git(root, settings),
     }
     with GithubDouble() as double:
         world = World(Forge(root, act, double, env), CONFIG)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,18 @@ from typing import Any
 import pytest
 
 from act import golden, stranger
-from act.driver.forge import BAIT, HOSTILE_BRANCH
+from act.driver.forge import BAIT, HOSTILE_BRANCH, STRANGER
 from act.driver.runner import Run
 from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_growth
+from megtrim.history.branch import DataBranch
+from megtrim.process import ProcessRunner
+from megtrim.size.commit_sizes import SIZE_FILES
 from support.megtrim_cli import SAMPLE
 
 PROPOSAL = "megtrim/keepset"
 PROPOSAL_ON_BRANCH = "megtrim/keepset-columns"
+HISTORY = True
 REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")
 
 
@@ -161,7 +166,7 @@ def test_jobs_hand_on_what_they_say(first: Chapter) -> None:
 
 def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
     """Sizes and proofs, for the pull requests to come; no one is commented on."""
-    assert stored.conclusions == WITH_DEVICE
+    assert stored.conclusions == {**WITH_DEVICE, "history": "success"}
     assert stored.rc == 0
     assert "megtrim-baseline" in stored.artifacts
     sizes = content(stored, "megtrim-baseline", "sizes.json")
@@ -169,6 +174,20 @@ def test_the_default_branch_stores_its_baseline(stored: Run) -> None:
     (proof,) = content(stored, "megtrim-baseline", "evidence.json")["entries"]
     assert proof["device"]["name"] == "bench"
     assert [each["status"] for each in proof["results"]] == ["pass"]
+
+
+def test_the_sizes_of_the_default_branch_join_the_history(world: World, stored: Run) -> None:
+    """One file of the commit on the branch that nights use, with what the baseline says."""
+    bare = world.forge.root / "remotes" / f"{STRANGER}.git"
+    branch = DataBranch(ProcessRunner(os.environ), bare, "perf-history", remote=str(bare))
+
+    sizes = content(stored, "megtrim-baseline", "sizes.json")
+    (entry,) = (e for e in branch.read(SIZE_FILES).entries if e.commit == sizes["commit"])
+
+    assert world.forge.api.runs[entry.run]["head_sha"] == entry.commit
+    assert entry.config == "megtrim.yaml"
+    variants = {name: each.size_bytes for name, each in entry.artifacts["load_and_run"].items()}
+    assert variants == sizes["artifacts"]["load_and_run"]
 
 
 def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:

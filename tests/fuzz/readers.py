@@ -30,10 +30,13 @@ from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
 from megtrim.size.byte_table import ByteTable
+from megtrim.size.commit_sizes import parse_commit_sizes
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.references.dominators import find_dominators
 from megtrim.size.references.linked_file import read_graph
+from megtrim.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
+from support.size_history import make_sizes
 from unit.crashes.reports import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
 from unit.evidence.support import (
@@ -170,6 +173,11 @@ READERS = (
             ).encode(),
         ),
         _text(lambda text: parse_sizes(text, source="s")),
+    ),
+    FileReader(
+        "sizes of a commit",
+        (dump(make_sizes(1, 100, kernels=40)).encode(), dump(make_sizes(2, 7)).encode()),
+        _text(lambda text: parse_commit_sizes(text, source="c")),
     ),
     FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,13 @@ def caller(path: str) -> Document:
     return parse(workflows(CALLERS)[path], name=path)
 
 
+def main_job(path: str) -> dict[str, Any]:
+    """Return the job of a caller that builds; only the size check's has another one."""
+    first, *more = caller(path).jobs.values()
+    assert len(more) == (path == SIZE_CHECK)
+    return first
+
+
 @pytest.mark.parametrize("path", CALLED)
 @pytest.mark.parametrize("rule", _CALLER_RULES, ids=lambda rule: rule.__name__)
 def test_a_caller_keeps_the_rules(rule: Rule, path: str) -> None:
@@ -66,7 +74,7 @@ def test_a_caller_grants_what_the_called_jobs_ask_for(path: str) -> None:
     for job in workflow(CALLED[path]).jobs.values():
         for scope, level in job["permissions"].items():
             asked[scope] = max(level, asked.get(scope, "read"), key=_ORDER.__getitem__)
-    (job,) = caller(path).jobs.values()
+    job = main_job(path)
 
     assert job["permissions"] == asked
 
@@ -74,7 +82,7 @@ def test_a_caller_grants_what_the_called_jobs_ask_for(path: str) -> None:
 @pytest.mark.parametrize("path", CALLED)
 def test_a_caller_gives_only_what_the_called_takes(path: str) -> None:
     """And names the workflow by its file, at the commit."""
-    (job,) = caller(path).jobs.values()
+    job = main_job(path)
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
 
     assert set(job["with"]) <= set(inputs)
@@ -117,7 +125,7 @@ def test_events_of_a_release() -> None:
 
 def test_the_required_check_is_the_documented_one() -> None:
     """`<caller job> / verdict`."""
-    (job,) = caller(SIZE_CHECK).jobs.values()
+    job = main_job(SIZE_CHECK)
 
     assert f"{job['name']} / {workflow('size-check').jobs['verdict']['name']}" == "size / verdict"
 
@@ -136,7 +144,7 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     own = path.replace(".yml", ".android.yml")
     first = caller(path)
     second = parse(workflows(android)[own], name=own)
-    (one,), (other,) = first.jobs.values(), second.jobs.values()
+    one, other = next(iter(first.jobs.values())), next(iter(second.jobs.values()))
 
     tags = {**first.events, "push": {"tags": ["android-v[0-9]*"]}}
     assert second.events == (tags if path == RELEASE else first.events)
@@ -149,7 +157,7 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
 @pytest.mark.parametrize("path", [path for path in CALLED if path != RELEASE])
 def test_several_toolchains_have_a_leg_each(path: str) -> None:
     """Of the same workflow, with the same rights, and what each needs."""
-    (one,) = caller(path).jobs.values()
+    one = main_job(path)
     document = parse(workflows(SEVERAL)[path], name=path)
     for rule in _CALLER_RULES:
         assert list(rule(document)) == []
@@ -169,12 +177,12 @@ def test_several_toolchains_have_a_leg_each(path: str) -> None:
     assert first["name"] == f"{one['name']} ${{{{ matrix.toolchain }}}}"
     assert first["with"]["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
     assert set(first["with"]) <= set(inputs)
-    assert len(more) == (path == SIZE_CHECK)
+    assert len(more) == 2 * (path == SIZE_CHECK)
 
 
 def test_several_toolchains_have_one_check_and_one_comment() -> None:
     """The check has the name that it has for one toolchain."""
-    every, summary = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller").jobs.values()
+    every, _, summary = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller").jobs.values()
     called = workflow("size-summary")
 
     assert f"{summary['name']} / {called.jobs['verdict']['name']}" == "size / verdict"
@@ -187,8 +195,27 @@ def test_several_toolchains_have_one_check_and_one_comment() -> None:
     assert refresh["with"]["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
 
+@pytest.mark.parametrize("callers", [CALLERS, SEVERAL], ids=["one", "several"])
+def test_sizes_join_the_history_after_a_push(callers: Callers) -> None:
+    """In a job of its own: no pull request has one that may write the repository."""
+    document = parse(workflows(callers)[SIZE_CHECK], name="caller")
+    size, job = document.jobs["size"], document.jobs["history"]
+    called = workflow("size-history")
+
+    assert (job["needs"], job["if"]) == (
+        "size",
+        "${{ !cancelled() && github.event_name == 'push' }}",
+    )
+    assert job["permissions"] == called.jobs["history"]["permissions"] == {"contents": "write"}
+    assert size["permissions"]["contents"] == "read"
+    assert job["with"] == {"config": size["with"]["config"]}
+    assert job.get("strategy") == size.get("strategy")
+    assert job["uses"].startswith("megtrim/kit/.github/workflows/size-history.yml@")
+
+
 def test_a_team_writes_few_lines() -> None:
-    """A dozen for each caller, blank lines and comments left out."""
-    for text in workflows(CALLERS).values():
+    """A dozen for each job, blank lines and comments left out."""
+    for path, text in workflows(CALLERS).items():
         lines = [line.strip() for line in text.splitlines()]
-        assert len([line for line in lines if line and not line.startswith("#")]) <= 13
+        most = 20 if path == SIZE_CHECK else 13
+        assert len([line for line in lines if line and not line.startswith("#")]) <= most

@@ -128,6 +128,15 @@ NIGHT = [
     ),
     ("issues", f"{KIT} ci gate report"),
 ]
+SIZE_HISTORY = [
+    (
+        "history",
+        (
+            f"{KIT} ci github history push-sizes baseline --config $CONFIG"
+            " --branch $HISTORY --repository kit"
+        ),
+    ),
+]
 RELEASE = [
     ("build", f"../{KIT} trim --committed --config $CONFIG --out ../out"),
     (
@@ -266,6 +275,7 @@ def commands(document: Document) -> list[tuple[str, str]]:
         (workflow("nightly-performance"), NIGHT),
         (workflow("release"), RELEASE),
         (workflow("size-summary"), SUMMARY),
+        (workflow("size-history"), SIZE_HISTORY),
         (action("conclude"), CONCLUDE),
         (action("evidence"), EVIDENCE),
         (action("image"), IMAGE),
@@ -486,6 +496,10 @@ def test_where_artifacts_come_from_and_go_to() -> None:
         (
             "${{ inputs.baseline || format('megtrim-baseline{0}', inputs.suffix) }}",
             "report/sizes.json\nreport/evidence.json",
+        ),
+        (
+            "${{ inputs.baseline || format('megtrim-baseline{0}', steps.set-up.outputs.suffix) }}",
+            "baseline",
         ),
     }
 

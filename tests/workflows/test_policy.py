@@ -19,6 +19,7 @@ RIGHTS = {
     ("size-check", "verdict"): {"actions": "read", **READ, "pull-requests": "write"},
     ("size-check", "late"): {**READ, "pull-requests": "write"},
     ("size-summary", "verdict"): {**READ, "pull-requests": "write"},
+    ("size-history", "history"): {"contents": "write"},
     ("trace-refresh", "build"): READ,
     ("trace-refresh", "device"): READ,
     ("trace-refresh", "emulated"): READ,
@@ -119,6 +120,7 @@ def test_names_of_jobs_are_stable() -> None:
         "release-kit": ["build", "rebuild", "try", "attest", "publish"],
         "size-check": ["build", "device ${{ matrix.name }}", "verdict", "late"],
         "size-summary": ["verdict"],
+        "size-history": ["history"],
         "trace-refresh": [
             *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}", "link"),
             *("device functions ${{ matrix.name }}", "emulated functions ${{ matrix.name }}"),
@@ -167,6 +169,7 @@ def test_what_is_downloaded_was_uploaded() -> None:
         *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times", "evidence")),
         "megtrim-evidence${{ inputs.infix }}*",
         "megtrim-report${{ steps.set-up.outputs.suffix || '.' }}_*",
+        "${{ inputs.baseline || format('megtrim-baseline{0}', steps.set-up.outputs.suffix) }}",
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
 
@@ -189,6 +192,8 @@ def test_names_are_asked_for_where_they_are_used(document: Document) -> None:
         ("size-check", "baseline", "megtrim-baseline{0}"),
         ("trace-refresh", "branch", "megtrim/keepset{0}"),
         ("nightly-performance", "history", "perf-history{0}"),
+        ("size-history", "history", "perf-history{0}"),
+        ("size-history", "baseline", "megtrim-baseline{0}"),
     ],
 )
 def test_what_stays_after_a_run_follows_the_configuration(
@@ -437,6 +442,7 @@ def test_hosted_jobs_give_way_to_a_newer_push() -> None:
         ("nightly-performance", "device"),
         ("nightly-performance", "history"),
         ("nightly-performance", "issues"),
+        ("size-history", "history"),
         *(("release", "device"), ("release", "attest"), ("release", "publish")),
         *(("release-kit", "attest"), ("release-kit", "publish")),
     }
@@ -487,6 +493,30 @@ def test_one_job_writes_the_history() -> None:
     )
 
 
+def test_sizes_join_the_history_in_a_workflow_of_their_own() -> None:
+    """Whoever calls a size check for a pull request grants it no right to write the repository."""
+    (job,) = workflow("size-history").jobs.values()
+    checkouts = [
+        step["with"]
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
+
+    assert checkouts == [KIT]
+    assert [step["name"] for step in job["steps"]] == [
+        *("Know which kit this is", "Check out the kit", "Set up", "Download the baseline"),
+        "Append to the history",
+    ]
+    assert job["if"] == (
+        "github.event_name == 'push' && "
+        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
+    )
+    # Of three in one group, GitHub would cancel the one that waits, and its commit would be lost.
+    assert job["concurrency"]["group"].endswith("-${{ github.run_id }}")
+    rights = [each["permissions"] for each in workflow("size-check").jobs.values()]
+    assert {each["contents"] for each in rights} == {"read"}
+
+
 def test_one_job_writes_issues() -> None:
     """And nothing else; two nights at once would open two for one scenario."""
     jobs = workflow("nightly-performance").jobs
@@ -517,6 +547,7 @@ def test_tokens_go_to_single_steps() -> None:
         for verb in (
             *("baseline find", "wait", "publish report", "propose", "base"),
             *("history add report", "history push report", "regression-issues report"),
+            "history push-sizes baseline",
             *('release "release/$RELEASE"', "release-files dist"),
         )
     }

@@ -205,6 +205,19 @@ class Forge:
         return done
 
 
+def serve_git(root: Path, settings: Path) -> dict[str, str]:
+    """Return the variables by which a job's git takes the forge's repositories for GitHub's.
+
+    ``root`` is the forge's, ``settings`` a folder for git's own.
+    """
+    (settings / "git").mkdir()
+    (settings / "git" / "config").write_text(
+        f'[url "{(root / "remotes").as_uri()}/"]\n\tinsteadOf = https://github.com/\n',
+        encoding="utf-8",
+    )
+    return {"XDG_CONFIG_HOME": str(settings)}
+
+
 def _listed(job: Job, run_id: int) -> dict[str, Any]:
     """Return a job as GitHub lists it: the caller's job stands before its own name."""
     status = "completed" if job.conclusion else "in_progress" if job.taken else "queued"

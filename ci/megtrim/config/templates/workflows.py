@@ -19,7 +19,7 @@ NIGHT = ".github/workflows/megtrim-night.yml"
 RELEASE = ".github/workflows/megtrim-release.yml"
 """The files of the default configuration; those of others have their ids in their names."""
 CALLED = (
-    *("size-check.yml", "size-summary.yml"),
+    *("size-check.yml", "size-summary.yml", "size-history.yml"),
     *("trace-refresh.yml", "nightly-performance.yml", "release.yml"),
 )
 """The workflows of the kit that they call."""
@@ -52,6 +52,13 @@ jobs:
     permissions: {{actions: read, contents: read, pull-requests: write}} # baseline and comment
     uses: {repository}/.github/workflows/size-check.yml@{sha} # {version}
     with: {{{given}{quiet}, pull-request: "${{{{ inputs.pull-request }}}}"}}
+  history:
+    name: history{of}{leg}{strategy}
+    needs: size
+    if: ${{{{ !cancelled() && github.event_name == 'push' }}}}
+    permissions: {{contents: write}} # the history's branch
+    uses: {repository}/.github/workflows/size-history.yml@{sha} # {version}
+    with: {{config: {chosen}}}
 """
 _SIZE_SUMMARY = """\
   summary:
@@ -159,6 +166,7 @@ def workflows(callers: Callers) -> dict[str, str]:
     values |= asdict(callers.kit)
     given = {"config": callers.config, "packages": callers.packages, "image-recipe": callers.recipe}
     values["given"] = ", ".join(f"{key}: {value}" for key, value in given.items() if value)
+    values["chosen"] = callers.config
     values["check"] = name_check(callers.config)
     values["of"] = _of(callers.config)
     end = f"{suffix_of(callers.config)}.yml"
@@ -209,6 +217,7 @@ def _legs(callers: Callers) -> dict[str, str]:
         + "".join(entries),
         "given": f'config: "{choose(callers.config, leg)}", packages: "${{{{ matrix.packages }}}}"'
         ', image-recipe: "${{ matrix.recipe }}"',
+        "chosen": f'"{choose(callers.config, leg)}"',
         "keep_set": f'"{callers.keep_set}/{leg}"',
         "quiet": ", comment: false",
         "summarised": f'config: {callers.config}, toolchains: "{names}"',
