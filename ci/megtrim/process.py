@@ -327,7 +327,7 @@ def _popen(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
-            preexec_fn=partial(_prepare, command.cpus),  # noqa: PLW1509 - small calls, no locks
+            preexec_fn=partial(_prepare, command.cpus, os.getpid()),  # noqa: PLW1509 - no locks
         )
 
     try:
@@ -354,8 +354,8 @@ def _popen(
         raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 
-def _prepare(cpus: tuple[int, ...]) -> None:
-    """Set up the process that is about to become the program."""
+def _prepare(cpus: tuple[int, ...], parent: int) -> None:
+    """Set up the process that is about to become the program, forked by process ``parent``."""
     if cpus:
         os.sched_setaffinity(0, cpus)
     # A shell's background job ignores the first two, a job under nohup ignores the third; our
@@ -365,6 +365,8 @@ def _prepare(cpus: tuple[int, ...]) -> None:
     # kill -9 of megtrim must not leave a build writing into a tree that the next run uses.
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it died before the request, which then never takes effect
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class _End(Enum):

@@ -309,7 +309,18 @@ def test_ctrl_c_while_a_program_is_started_is_not_lost(
     assert outcome.stdout == f"{reported}\nTrue\nTrue\nno one is left\n"
 
 
-@pytest.mark.parametrize("mode", ["kill", "exit"])
+DIES_EARLY = """
+def outlive():
+    parent = os.getppid()
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent: time.sleep(0.01)
+    Path({child!r}).write_text(f"{{os.getpid()}}\\n")
+os.register_at_fork(after_in_child=outlive)
+"""
+"""Kills the parent as soon as it forked: before the child asks to end with it."""
+
+
+@pytest.mark.parametrize("mode", ["kill", "exit", "kill early"])
 def test_a_killed_parent_takes_its_program_along(
     processes: ProcessRunner, tmp_path: Path, mode: str
 ) -> None:
@@ -317,10 +328,11 @@ def test_a_killed_parent_takes_its_program_along(
     child = tmp_path / "pid"
     parent = tmp_path / "parent.py"
     parent.write_text(
-        "import os, sys, threading, time\n"
+        "import os, signal, sys, threading, time\n"
         f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
         "from pathlib import Path\n"
         "from megtrim.process import Command, ProcessRunner\n"
+        f"{DIES_EARLY.format(child=str(child)) if mode == 'kill early' else ''}"
         f"if {mode == 'exit'}: threading.Timer(0.5, os._exit, [0]).start()\n"
         "ProcessRunner(os.environ).run(Command(\n"
         f"    argv=('sh', '-c', 'echo $$ > {child}; exec sleep 600'), timeout_s=30))\n",
