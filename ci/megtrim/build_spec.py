@@ -225,7 +225,7 @@ class Origin:
     committed_at: str = ""
     """When the commit was made, in UTC, such as ``2027-01-31T12:00:00Z``."""
     changed: bool = False
-    """The files of the configuration's folder are not all as the commit has them."""
+    """Files of the configuration's folder, or that it names elsewhere, are not as committed."""
     pull_request: int = 0
     """Its number; 0: none."""
     megtrim: str = ""
@@ -367,6 +367,10 @@ class RebuiltSources:
     such records, so all sources."""
     compiled: tuple[str, ...]
     """Sources that were compiled, by this build's records."""
+    units: int
+    """Sources that the targets are made of."""
+    from_cache: int | None
+    """Compilations that a compiler cache answered; None: there is none, or it does not count."""
     cpu_s: float | None
     """CPU seconds of the whole build command; None if they cannot be measured."""
 

@@ -22,6 +22,7 @@ from megtrim.engines import application, generated_files, header_check, host_too
 from megtrim.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake import (
+    compiler_cache,
     driver,
     rebuild_forecast,
     source_options,
@@ -98,6 +99,24 @@ class Builder:
             return None
         changed = generated_files.pending(spec, tree, self._checkout)
         return rebuild_forecast.predict_sources(tree, changed, self._processes)
+
+    def predict_share(
+        self, spec: BuildSpec, *, work: Path, guess: Callable[[str], float | None]
+    ) -> float:
+        """Return the share of the files that :meth:`build` would compile in ``work``, 0 to 1.
+
+        Files count by what they cost; ``guess`` returns the cost of one that was not built here.
+        """
+        tree = _tree(spec, work)
+        if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
+            return 1.0
+        changed = generated_files.pending(spec, tree, self._checkout)
+        costs = read_costs(tree, guess)
+        return rebuild_forecast.predict_share(tree, changed, spec.targets, costs, self._processes)
+
+    def is_built(self, work: Path) -> bool:
+        """Return whether ``work`` holds a finished build, of whatever options."""
+        return up_to_date.is_finished(WorkTree(root=work))
 
     def read_step_costs(
         self, spec: BuildSpec, *, work: Path, guess: Callable[[str], float | None]
@@ -206,6 +225,7 @@ class Builder:
         build_env = self._build_environment(spec, tree, log, progress)
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
         before, spent_s = rebuild_forecast.read_steps(tree), self._processes.spent_cpu_s()
+        compiler_cache.forget_counts(tree.root)
         job = Job(
             source=tree.source,
             build=tree.build,
@@ -224,6 +244,8 @@ class Builder:
             rebuilds = RebuiltSources(
                 predicted=predicted,
                 compiled=rebuild_forecast.list_compiled(tree, before),
+                units=len(rebuild_forecast.list_compiled(tree, {})),
+                from_cache=compiler_cache.count_hits(tree.root) if self._launcher() else None,
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )
             found = self._prove(spec, tree)
@@ -278,6 +300,7 @@ class Builder:
             **self._cache.variables(self._processes, compiler, tree.root),
             "CCACHE_BASEDIR": str(tree.root),
             "CCACHE_NOHASHDIR": "1",
+            "CCACHE_STATSLOG": str(tree.root / compiler_cache.COUNTS),
             "CCACHE_COMPILERCHECK": self._toolchain.compiler_check,
         }
 

@@ -15,20 +15,23 @@ from typing import Literal
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.input_files import read_text
+from megtrim.pipeline.results import RebuildRecord
 from megtrim.plan.estimate import BuildSetting, Duration, Estimate, PendingTask, estimate
 from megtrim.store import write_atomically
 from megtrim.strict_json import dump, load
 
 _FILE = "durations.json"
-_VERSION: Literal[1] = 1
+_VERSION: Literal[2] = 2
 _MOST = 500
 """Durations that are kept: the newest."""
 _LARGEST_BYTES = 2**20
+_UNCOUNTED = 0.5
+"""What an old compiler cache, which does not count, may have had: such a build is no measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Document:
-    version: Literal[1]
+    version: Literal[2]
     durations: tuple[Duration, ...]
 
 
@@ -39,17 +42,19 @@ class DurationLog:
         self._file = file
         self._setting = setting
 
-    def add(self, pending: PendingTask, time_s: float) -> None:
-        """Remember how long a task took."""
+    def add(
+        self, pending: PendingTask, time_s: float, *, rebuilt: RebuildRecord | None = None
+    ) -> None:
+        """Remember how long a task took; ``rebuilt``: what it compiled."""
         former = self._read()
-        repeated = self._setting.cached and any(each.key == pending.key for each in former)
         added = Duration(
             task=pending.task,
             variant=pending.variant,
             place=self._setting.place,
             key=pending.key,
             time_s=time_s,
-            repeated=repeated,
+            share=rebuilt.share if rebuilt else 0.0,
+            cached=self._find_cached_share(rebuilt),
         )
         document = _Document(version=_VERSION, durations=(*former, added)[-_MOST:])
         with suppress(InfrastructureFailure):
@@ -58,6 +63,13 @@ class DurationLog:
     def estimate(self, pending: Sequence[PendingTask]) -> Estimate:
         """Return how long tasks will take."""
         return estimate(pending, self._read(), self._setting)
+
+    def _find_cached_share(self, rebuilt: RebuildRecord | None) -> float | None:
+        if rebuilt is None or not self._setting.cached:
+            return None
+        if rebuilt.from_cache is None:
+            return _UNCOUNTED
+        return rebuilt.from_cache / rebuilt.compiled if rebuilt.compiled else 0.0
 
     def _read(self) -> tuple[Duration, ...]:
         try:

@@ -37,10 +37,19 @@ class RebuildRecord:
     predicted: int | None
     """Source files that depend on what changed; None: no build before it, so all of them."""
     compiled: int
+    units: int
+    """Source files that the programs are made of."""
+    from_cache: int | None
+    """Of those that were compiled: the ones that a compiler cache had; None: not counted."""
     cpu_s: float | None
     """None where it could not be measured."""
     files: tuple[str, ...]
     """The first of those that were compiled."""
+
+    @property
+    def share(self) -> float:
+        """The share of all source files that was compiled, 0 to 1."""
+        return min(1.0, self.compiled / self.units) if self.units else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,3 +319,10 @@ class ReferencesResult(StageResult):
     """Of the stage `references`: programs linked with their relocations, and their maps."""
 
     programs: tuple[str, ...]
+
+
+def find_rebuild(result: StageResult) -> RebuildRecord | None:
+    """Return what a stage compiled; None where it builds nothing."""
+    if not isinstance(result, BuildResult | ReduceResult | SwitchBuildResult):
+        return None
+    return result.build.rebuilt if result.build else None

@@ -1,31 +1,61 @@
 """How long tasks will take on this machine: by former runs here, else by the size of the engine.
 
 Pure: what is to be done and what was done before go in, seconds come out.
+
+A build is one of three: it compiles nothing, it takes its objects from a compiler cache, or it
+compiles them. Times of one say little about another, so each is estimated from its own former
+builds, and a build that compiles only a share lies between the first and one of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from megtrim.build_spec import Variant
 from megtrim.config.model import Config
 from megtrim.plan.graph import REDUCED, REGION, SWITCHES, Stage, tasks, trims_functions
 
-_BUILDS_CPU_S: Mapping[str, Mapping[str, float]] = {
-    "megengine": {
-        Variant.PLAIN: 3700.0,
-        Variant.PROFILE: 3100.0,
-        Variant.REDUCED: 2200.0,
-    },
-    "sample": {Variant.PLAIN: 40.0, Variant.PROFILE: 40.0, Variant.REDUCED: 25.0},
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EngineCosts:
+    """What builds of one kind of engine cost, as measured: seconds."""
+
+    compile_s: Mapping[str, float]
+    """By variant: a build that compiles every file with one compiler at a time."""
+    cached_s: float
+    """A build whose objects are all in a compiler cache: configuring, copying, linking."""
+    idle_s: float
+    """A build in a tree that is up to date."""
+
+
+_COSTS: Mapping[str, _EngineCosts] = {
+    "megengine": _EngineCosts(  # 1,178 files, clang 14 for arm64
+        compile_s={Variant.PLAIN: 3000.0, Variant.PROFILE: 1500.0, Variant.REDUCED: 1950.0},
+        cached_s=20.0,
+        idle_s=12.0,
+    ),
+    "sample": _EngineCosts(  # 49 files
+        compile_s={Variant.PLAIN: 40.0, Variant.PROFILE: 40.0, Variant.REDUCED: 25.0},
+        cached_s=1.5,
+        idle_s=0.5,
+    ),
 }
-"""CPU seconds of one build of each engine, as measured: 1,206 files of MegEngine, 49 of the other.
-"""
 _OTHER_S = 2.0
 """Seconds of a task that compiles nothing."""
-_FROM_CACHE = 0.3
-"""Share of a build's time that it takes when a compiler cache has its objects."""
+_CHANGED_SHARE = 0.1
+"""What a build is assumed to compile in a tree of its own if that depends on other tasks."""
+_WHOLE = 0.8
+"""Share of the files from which a build says what compiling all of them takes."""
+_ALIKE = 0.1
+"""Share of the files up to which a build is still one that is cached, or is not."""
+_MOSTLY = 0.8
+"""Share of the time from which former runs say how long it takes."""
+_SLOWEST = 4.0
+"""How many times as long a machine takes at the most; one that took longer was busy for a while."""
+_NEWEST = 5
+"""Former builds that count."""
 _MINUTE_S = 60.0
 
 
@@ -56,10 +86,12 @@ class Duration:
     """What it compiled; empty for a task that compiles nothing."""
     place: str
     key: str
-    """The key of its result: equal for equal inputs."""
+    """Of what entered the build, whatever the version of megtrim: equal for equal objects."""
     time_s: float
-    repeated: bool
-    """Whether a compiler cache had its objects: the same was built on this machine before."""
+    share: float
+    """Of the build's files: those that were compiled or taken from a compiler cache, 0 to 1."""
+    cached: float | None
+    """Of these: those that a compiler cache had, 0 to 1. Null: there was no compiler cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +102,10 @@ class PendingTask:
     variant: str
     """What it compiles; empty for a task that compiles nothing."""
     key: str
-    """Of the result that it will have; empty while that depends on other tasks."""
+    """Of what enters the build; empty while that depends on other tasks."""
+    share: float | None = 1.0
+    """Of the build's files: what has to be compiled, 0 to 1. None: there is a tree of an earlier
+    build, and what is compiled in it depends on other tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +115,8 @@ class Estimate:
     time_s: float
     measured: bool
     """Whether former runs on this machine say so."""
+    at_most: bool = False
+    """Whether a compiler cache may have some of what is assumed to be compiled."""
 
     def __str__(self) -> str:
         if self.time_s < _MINUTE_S:
@@ -87,8 +124,9 @@ class Estimate:
         else:
             minutes = round(self.time_s / _MINUTE_S)
             about = "about a minute" if minutes == 1 else f"about {minutes} minutes"
-        reason = "as former runs here took" if self.measured else "by the size of the engine alone"
-        return f"{about}, {reason}"
+        reason = "as former runs here took" if self.measured else "by the size of the engine"
+        less = "; less if the compiler cache has it" if self.at_most else ""
+        return f"{about}, {reason}{less}"
 
 
 def compiled_variant(task: str, *, functions: bool) -> str:
@@ -109,19 +147,17 @@ def estimate(
     pending: Sequence[PendingTask], former: Sequence[Duration], setting: BuildSetting
 ) -> Estimate:
     """Return how long the tasks take, one after the other; ``former``: the oldest first."""
-    here = [each for each in former if each.place == setting.place]
-    built = {each.key for each in here}
-    known = [each.key for each in pending if each.key and each.variant]
+    memory = _Memory([each for each in former if each.place == setting.place], setting)
+    known = [each for each in pending if each.key and each.variant]
     # What a later build compiles is known when all before it are done: likely as those do.
-    likely = bool(known) and all(key in built for key in known)
-    speed = _speed(here, setting)
-    total, measured = 0.0, True
-    for each in pending:
-        repeated = setting.cached and (each.key in built if each.key else likely)
-        found = _former_s(each, here, repeated=repeated)
-        measured = measured and (found is not None or not each.variant)
-        total += _default_s(each.variant, setting) * speed if found is None else found
-    return Estimate(time_s=total, measured=measured)
+    again = bool(known) and all(memory.has_built(each.key) for each in known)
+    found = [_estimate_task(each, memory, again=again) for each in pending]
+    time_s = sum(each.time_s for each in found)
+    return Estimate(
+        time_s=time_s,
+        measured=sum(each.time_s for each in found if each.measured) >= _MOSTLY * time_s,
+        at_most=any(each.at_most for each in found),
+    )
 
 
 def estimate_first_trim(config: Config, jobs: int) -> Estimate:
@@ -135,25 +171,104 @@ def estimate_first_trim(config: Config, jobs: int) -> Estimate:
     return estimate(pending, (), setting)
 
 
-def _former_s(pending: PendingTask, here: Sequence[Duration], *, repeated: bool) -> float | None:
-    """Return the seconds that a task took last, or one like it; None if there is none."""
-    same = [each for each in here if each.task == pending.task]
+def _estimate_task(pending: PendingTask, memory: _Memory, *, again: bool) -> Estimate:
+    """``again``: what this task compiles is likely what an earlier run compiled."""
     if not pending.variant:
-        stage = pending.task.partition("/")[0]
-        like = same or [each for each in here if each.task.partition("/")[0] == stage]
-        return like[-1].time_s if like else None
-    fitting = [each.time_s for each in same if each.repeated == repeated]
-    if fitting or not same:
-        return fitting[-1] if fitting else None
-    return same[-1].time_s * (_FROM_CACHE if repeated else 1 / _FROM_CACHE)
+        return memory.estimate_other(pending.task)
+    in_cache = memory.has_cached(pending.key) if pending.key else memory.setting.cached and again
+    share = pending.share
+    if share is None:
+        share = 0.0 if again else memory.find_changed_share(pending.task)
+    idle = memory.estimate_idle(pending.variant)
+    if not share:
+        return idle
+    whole = (
+        memory.estimate_cached(pending.variant)
+        if in_cache
+        else memory.estimate_fresh(pending.variant)
+    )
+    return Estimate(
+        time_s=idle.time_s + share * max(0.0, whole.time_s - idle.time_s),
+        measured=whole.measured,
+        at_most=memory.setting.cached and not in_cache,
+    )
 
 
-def _default_s(variant: str, setting: BuildSetting) -> float:
-    builds = _BUILDS_CPU_S.get(setting.engine, _BUILDS_CPU_S["sample"])
-    return builds[variant] / setting.jobs if variant else _OTHER_S
+class _Memory:
+    """What former runs in one setting took."""
+
+    def __init__(self, here: Sequence[Duration], setting: BuildSetting) -> None:
+        self.setting = setting
+        self._here = here
+        self._costs = _COSTS.get(setting.engine, _COSTS["sample"])
+
+    def has_built(self, key: str) -> bool:
+        """Return whether the same was built here before."""
+        return any(each.variant and each.key == key for each in self._here)
+
+    def has_cached(self, key: str) -> bool:
+        """Return whether the compiler cache has the objects of that: it was there then and now."""
+        then = (each.key for each in self._here if each.variant and each.cached is not None)
+        return self.setting.cached and key in then
+
+    def estimate_other(self, task: str) -> Estimate:
+        """Return what a task that compiles nothing took last, or one of its stage."""
+        stage = task.partition("/")[0]
+        same = [each for each in self._here if each.task == task]
+        like = same or [each for each in self._here if each.task.partition("/")[0] == stage]
+        return Estimate(time_s=like[-1].time_s if like else _OTHER_S, measured=bool(like))
+
+    def estimate_idle(self, variant: str) -> Estimate:
+        """Return how long a build takes that compiles nothing."""
+        return self._estimate_alike(variant, _is_idle, self._costs.idle_s)
+
+    def estimate_cached(self, variant: str) -> Estimate:
+        """Return how long a build takes whose objects are all in a compiler cache."""
+        return self._estimate_alike(variant, _is_cached, self._costs.cached_s)
+
+    def estimate_fresh(self, variant: str) -> Estimate:
+        """Return how long a build takes that compiles every file.
+
+        One former build of a variant says how fast this machine is for the others, too. The
+        middle one counts: the first may have made the compiler's own libraries as well.
+        """
+        builds = [each for each in self._here if _is_fresh(each)]
+        own = [each for each in builds if each.variant == variant]
+        slowness = self._measure_slowness(own if len(own) > 1 else builds)
+        return Estimate(time_s=slowness * self._expected_s(variant), measured=bool(builds))
+
+    def find_changed_share(self, task: str) -> float:
+        """Return the share that the task compiled last in a tree where there was a build."""
+        some = [each.share for each in self._here if each.task == task and 0 < each.share < _WHOLE]
+        return some[-1] if some else _CHANGED_SHARE
+
+    def _estimate_alike(
+        self, variant: str, fits: Callable[[Duration], bool], default_s: float
+    ) -> Estimate:
+        fitting = [each for each in self._here if fits(each)]
+        own = [each.time_s for each in fitting if each.variant == variant]
+        times = own or [each.time_s for each in fitting]
+        if times:
+            return Estimate(time_s=median(times[-_NEWEST:]), measured=True)
+        slowness = self._measure_slowness([each for each in self._here if _is_fresh(each)])
+        return Estimate(time_s=default_s * min(slowness, _SLOWEST), measured=False)
+
+    def _measure_slowness(self, builds: Sequence[Duration]) -> float:
+        """Return how many times as long builds take here as on the machine of the table."""
+        rates = [each.time_s / each.share / self._expected_s(each.variant) for each in builds]
+        return median(rates[-_NEWEST:]) if rates else 1.0
+
+    def _expected_s(self, variant: str) -> float:
+        return self._costs.compile_s[variant] / self.setting.jobs
 
 
-def _speed(here: Sequence[Duration], setting: BuildSetting) -> float:
-    """Return how much longer builds take here than the defaults say, by the last that was made."""
-    builds = [each for each in here if each.variant and not each.repeated]
-    return builds[-1].time_s / _default_s(builds[-1].variant, setting) if builds else 1.0
+def _is_idle(build: Duration) -> bool:
+    return bool(build.variant) and build.share == 0
+
+
+def _is_cached(build: Duration) -> bool:
+    return bool(build.variant) and build.share >= _WHOLE and (build.cached or 0.0) >= 1 - _ALIKE
+
+
+def _is_fresh(build: Duration) -> bool:
+    return bool(build.variant) and build.share >= _WHOLE and (build.cached or 0.0) <= _ALIKE

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
+from megtrim.build_spec import BuildSpec, Link, LinkSpec, StubForm, Variant
 from megtrim.elf.symbol_table import read_registrations, read_table
 from megtrim.functions import link_proof, linker_script
 from megtrim.pipeline import committed_keepset
@@ -59,14 +59,31 @@ def forecast(task: Task, session: Session) -> str:
     """Say which sources would be compiled; empty where the keep set is not known yet."""
     if _is_link(task, session.request):
         return staleness.describe_forecast(())
+    wanted = _find_spec(session)
+    return "" if wanted is None else variants.forecast(session.services, wanted)
+
+
+def predict_share(_task: Task, session: Session) -> float | None:
+    """Return the share of the files that will be compiled, 0 to 1.
+
+    None where there is a tree, but the keep set is not known yet.
+    """
+    wanted = _find_spec(session)
+    if wanted is not None:
+        return variants.predict_share(session.services, wanted)
+    return None if variants.is_built(session.services, Variant.REDUCED) else 1.0
+
+
+def _find_spec(session: Session) -> BuildSpec | None:
+    """Return the build by regions; None where the keep set is not known yet."""
     if HEADER in session.results.done:
         header = variants.header_files(session.results)
     elif session.request.committed:
         keep = committed_keepset.read_committed(session.request.loaded, session.services.engine)
         header = generated_headers.files(keep, session)
     else:
-        return ""
-    return variants.forecast(session.services, variants.make_spec(session, Variant.REDUCED, header))
+        return None
+    return variants.make_spec(session, Variant.REDUCED, header)
 
 
 def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:

@@ -6,8 +6,10 @@ depends on it: the verdict speaks of it, and the chain exits as its worst stage.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from megtrim.errors import (
     worst_exit_code,
 )
 from megtrim.pipeline import committed_keepset
+from megtrim.pipeline.results import find_rebuild
 from megtrim.pipeline.session import Session, StageModule, TaskResults
 from megtrim.plan.estimate import Estimate, PendingTask, compiled_variant
 from megtrim.plan.graph import (
@@ -64,6 +67,13 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.REPORT: report,
     Stage.REFERENCES: references,
 }
+
+
+SHARES: Mapping[Stage, Callable[[Task, Session], float | None]] = {
+    Stage.BUILD: build.predict_share,
+    Stage.REDUCE: reduce.predict_share,
+}
+"""Stages that can tell which share of the files a build of theirs will compile."""
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
@@ -142,25 +152,43 @@ def estimate(tasks: Sequence[Task], session: Session) -> Estimate | None:
     quiet = replace(session, services=services, results=fresh)
     steps = {step.task: step for step in plan(tasks, quiet)}
     pending = tuple(
-        _pending(task, quiet, key=_key(task, quiet, steps[task.id]))
+        _pending(task, quiet, steps[task.id])
         for task in tasks
         if steps[task.id].state is not TaskState.DONE
     )
     return session.services.durations.estimate(pending) if pending else None
 
 
-def _pending(task: Task, session: Session, *, key: str) -> PendingTask:
-    functions = trims_functions(session.request.config)
-    return PendingTask(
-        task=task.id, variant=compiled_variant(task.id, functions=functions), key=key
-    )
+def _pending(task: Task, session: Session, step: PlanStep) -> PendingTask:
+    variant = compiled_variant(task.id, functions=trims_functions(session.request.config))
+    if not variant:
+        return PendingTask(task=task.id, variant="", key="")
+    ready = step.state is TaskState.RUN
+    key = _digest(MODULES[task.stage].inputs(task, session)) if ready else ""
+    return PendingTask(task=task.id, variant=variant, key=key, share=_predict_share(task, session))
 
 
-def _key(task: Task, session: Session, step: PlanStep) -> str:
-    """Return the key of a result that is to be made; empty while it depends on other tasks."""
-    if step.state is not TaskState.RUN:
-        return ""
-    return key_of(task.stage, task.name, MODULES[task.stage].inputs(task, session))
+def _predict_share(task: Task, session: Session) -> float | None:
+    predict = SHARES.get(task.stage)
+    try:
+        return predict(task, session) if predict else 1.0
+    except (InputError, ProductFailure, InfrastructureFailure):
+        return 1.0  # the stage itself says what is wrong, when its turn comes
+
+
+def _digest(named: Mapping[str, str]) -> str:
+    """Name what enters a build: another version of megtrim compiles the same of it."""
+    return hashlib.sha256(json.dumps(sorted(named.items())).encode()).hexdigest()[:20]
+
+
+def _remember(
+    task: Task, session: Session, named: Mapping[str, str], result: StageResult, took_s: float
+) -> None:
+    if session.services.durations is None:
+        return
+    variant = compiled_variant(task.id, functions=trims_functions(session.request.config))
+    done = PendingTask(task=task.id, variant=variant, key=_digest(named) if variant else "")
+    session.services.durations.add(done, took_s, rebuilt=find_rebuild(result) if variant else None)
 
 
 def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
@@ -177,8 +205,8 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     if folder.key in session.services.store.taken:
         session.results.taken.add(task.id)
     took_s = time.monotonic() - started
-    if fresh and session.services.durations is not None:
-        session.services.durations.add(_pending(task, session, key=folder.key), took_s)
+    if fresh:
+        _remember(task, session, named, folder.result, took_s)
     how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
     if task.id in session.results.taken:
         how = f"{how}, as an earlier run made it"

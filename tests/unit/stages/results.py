@@ -63,7 +63,9 @@ BUILD = BuildSummary(
     translation_units=40,
     units_with_header=40,
     units_with_regions=9,
-    rebuilt=RebuildRecord(predicted=3, compiled=3, cpu_s=1.5, files=("a.cpp", "b.cpp")),
+    rebuilt=RebuildRecord(
+        predicted=3, compiled=3, units=49, from_cache=1, cpu_s=1.5, files=("a.cpp", "b.cpp")
+    ),
 )
 DEVICE = DeviceIdentity(name="board", kind="adb", facts={"model": "B"})
 OUTCOME = VerificationOutcome(

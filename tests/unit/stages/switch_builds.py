@@ -91,7 +91,9 @@ class Builder:
             translation_units=1,
             units_with_header=1,
             units_with_regions=1,
-            rebuilt=RebuiltSources(predicted=None, compiled=("log.cpp",), cpu_s=None),
+            rebuilt=RebuiltSources(
+                predicted=None, compiled=("log.cpp",), units=1, from_cache=None, cpu_s=None
+            ),
         )
 
     def read_step_costs(self, spec: BuildSpec, **_: object) -> StepCosts:

@@ -32,7 +32,9 @@ class Builder:
             translation_units=1,
             units_with_header=0,
             units_with_regions=0,
-            rebuilt=RebuiltSources(predicted=None, compiled=(), cpu_s=None),
+            rebuilt=RebuiltSources(
+                predicted=None, compiled=(), units=1, from_cache=None, cpu_s=None
+            ),
         )
 
     def read_step_costs(self, spec: BuildSpec, **_: object) -> StepCosts:

@@ -73,6 +73,7 @@ class Fake:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     made = Fake()
     monkeypatch.setattr(runner, "MODULES", dict.fromkeys(Stage, made))
+    monkeypatch.setattr(runner, "SHARES", {Stage.BUILD: lambda *_: 0.0})
     yield made
 
 

@@ -286,7 +286,7 @@ def open_session(
         engine=loaded.config.engine.kind,
         toolchain=f"{toolchain.kind} {toolchain.target}",
         jobs=jobs,
-        cached=place.which("ccache") is not None,
+        cached=place.which("ccache") is not None and not options.recompile,
     )
     services = Services(
         engine=engine,

@@ -23,9 +23,32 @@ PASSED_ON = (
     *("CCACHE_RECACHE", "CCACHE_REMOTE_ONLY", "CCACHE_RESHARE"),
 )
 """ccache's own variables that are passed on to builds in images."""
+COUNTS = "compiler-cache.log"
+"""In a work tree: what ccache counted in its last build, a line each."""
+_HITS = {"direct_cache_hit", "preprocessed_cache_hit"}
 _QUESTION_TIMEOUT_S = 20.0
 _READ = {"remote_storage_read_hit", "remote_storage_read_miss"}
 _FAILED = {"remote_storage_error", "remote_storage_timeout"}
+
+
+def forget_counts(root: Path) -> None:
+    """Delete what the cache counted in a work tree, before a build."""
+    try:
+        (root / COUNTS).unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(root / COUNTS, error) from None
+
+
+def count_hits(root: Path) -> int | None:
+    """Return how many compilations of a build the cache answered; None: it did not count.
+
+    ccache before 4.4 does not.
+    """
+    try:
+        counted = (root / COUNTS).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return sum(line in _HITS for line in counted.splitlines())
 
 
 class CompilerCache:

@@ -6,10 +6,11 @@ compiled, and what Ninja made. Nothing is built or written here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from megtrim.engines.cmake import build_records
+from megtrim.engines.cmake import build_records, up_to_date
 from megtrim.engines.cmake.driver import WorkTree
 from megtrim.process import ProcessRunner
 
@@ -17,6 +18,8 @@ COMMANDS = "compile_commands.json"
 LOG = ".ninja_log"
 _DEPENDENCIES = ".ninja_deps"
 _DEPENDENCIES_TIMEOUT_S = 300.0
+_OBJECTS = {".o", ".obj"}
+_STEP = re.compile(r"^\[\d+/\d+\] Building \S+ object (\S+)$")
 _CONFIGURES = ("CMakeLists.txt", ".cmake")
 
 
@@ -36,17 +39,55 @@ def predict_sources(
     tree: WorkTree, changed: Collection[Path], processes: ProcessRunner
 ) -> tuple[str, ...] | None:
     """Return the sources that depend on ``changed`` files; None: not known, maybe all."""
+    stale = _find_stale(tree, changed, processes)
+    return None if stale is None else _sources(tree, stale)
+
+
+def predict_share(
+    tree: WorkTree,
+    changed: Collection[Path],
+    targets: Sequence[str],
+    costs: Mapping[str, float],
+    processes: ProcessRunner,
+) -> float:
+    """Return the share of a build that is compiled if ``changed`` files change, 0 to 1.
+
+    What an earlier build left undone is part of it. ``costs``: seconds of an object by its name for
+    Ninja; one without counts like the others without.
+    """
+    stale = _find_stale(tree, changed, processes)
+    if stale is None:
+        return 1.0
+    made = {file for file in read_steps(tree) if file.suffix in _OBJECTS}
+    wanted = stale | _find_undone(tree, targets, processes)
+    weights = {file: costs.get(name_object(file, tree), 1.0) for file in made | wanted}
+    whole = sum(weights.values())
+    return sum(weights[file] for file in wanted) / whole if whole else 1.0
+
+
+def _find_undone(
+    tree: WorkTree, targets: Sequence[str], processes: ProcessRunner
+) -> frozenset[Path]:
+    """Return the objects that Ninja would make as the tree is now, without building."""
+    said = up_to_date.dry_run(tree.build, targets, processes).stdout
+    found = (_STEP.search(line) for line in said.splitlines())
+    return frozenset(tree.build / match[1] for match in found if match)
+
+
+def _find_stale(
+    tree: WorkTree, changed: Collection[Path], processes: ProcessRunner
+) -> frozenset[Path] | None:
+    """Return the objects that depend on ``changed`` files; None: not known, maybe all."""
     records = (tree.build / name for name in (COMMANDS, _DEPENDENCIES, LOG))
     if not all(record.is_file() for record in records):
         return None
     if any(path.name.endswith(_CONFIGURES) for path in changed):
         return None
     if not changed:
-        return ()
+        return frozenset()
     opened = build_records.parse_dependencies(dependencies(tree, processes), tree.build)
     touched = set(changed)
-    stale = (output for output, files in opened.items() if not touched.isdisjoint(files))
-    return _sources(tree, stale)
+    return frozenset(out for out, files in opened.items() if not touched.isdisjoint(files))
 
 
 def read_steps(tree: WorkTree) -> Mapping[Path, str]:
@@ -69,6 +110,11 @@ def _sources(tree: WorkTree, objects: Iterable[Path]) -> tuple[str, ...]:
     units = build_records.units(commands(tree), tree.build)
     found = {units[file].source for file in objects if file in units}
     return tuple(sorted(_in_tree(path, tree) for path in found))
+
+
+def name_object(file: Path, tree: WorkTree) -> str:
+    """Return an object's name for Ninja."""
+    return str(file.relative_to(tree.build)) if file.is_relative_to(tree.build) else str(file)
 
 
 def _in_tree(path: Path, tree: WorkTree) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim.engines.cmake import build_records
 from megtrim.engines.cmake.driver import WorkTree
-from megtrim.engines.cmake.rebuild_forecast import COMMANDS, LOG, commands
+from megtrim.engines.cmake.rebuild_forecast import COMMANDS, LOG, commands, name_object
 
 _FROM_CACHE = 0.2
 """An object that took less than this share of what it should came out of a compiler cache."""
@@ -31,7 +31,7 @@ def read_costs(tree: WorkTree, guess: Callable[[str], float | None]) -> Mapping[
             former[own] = max(seconds, former.get(own, 0.0))
     costs: dict[str, float | None] = {}
     for file in build_records.units(commands(tree), tree.build):
-        name = str(file.relative_to(tree.build)) if file.is_relative_to(tree.build) else str(file)
+        name = name_object(file, tree)
         guessed, measured = guess(name), former.get(file)
         cached = measured is None or measured < _FROM_CACHE * (guessed or 0.0)
         costs[name] = guessed if cached else measured

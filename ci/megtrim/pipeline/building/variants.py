@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -137,7 +137,7 @@ def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = ""
     """Build, and return the record of it; ``purpose`` has a tree of its own."""
     what = purpose or str(wanted.variant)
     services = session.services
-    guess = partial(guess_cost, services.engine.identity().kind)
+    guess = _guess(services)
     way = way_of(wanted)
     services.console.say(f"  by {way}")
     with _tree(services, what) as tree:
@@ -161,6 +161,8 @@ def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = ""
         rebuilt=RebuildRecord(
             predicted=None if rebuilt.predicted is None else len(rebuilt.predicted),
             compiled=len(rebuilt.compiled),
+            units=rebuilt.units,
+            from_cache=rebuilt.from_cache,
             cpu_s=rebuilt.cpu_s,
             files=tuple(rebuilt.compiled[:_LISTED]),
         ),
@@ -171,6 +173,17 @@ def forecast(services: Services, wanted: BuildSpec) -> str:
     """Say which sources :func:`work` would compile; nothing is built."""
     predicted = services.builder.predict(wanted, work=_folder(services, str(wanted.variant)))
     return staleness.describe_forecast(predicted)
+
+
+def predict_share(services: Services, wanted: BuildSpec) -> float:
+    """Return the share of the files that :func:`work` would compile, 0 to 1; nothing is built."""
+    tree = _folder(services, str(wanted.variant))
+    return services.builder.predict_share(wanted, work=tree, guess=_guess(services))
+
+
+def is_built(services: Services, variant: Variant) -> bool:
+    """Return whether the tree of a variant holds a finished build."""
+    return services.builder.is_built(_folder(services, str(variant)))
 
 
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
@@ -196,6 +209,10 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
             folder=folder,
             applications=programs.list_specs(session, wanted.variant),
         )
+
+
+def _guess(services: Services) -> Callable[[str], float | None]:
+    return partial(guess_cost, services.engine.identity().kind)
 
 
 @contextmanager
