@@ -142,6 +142,14 @@ def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
     return InfrastructureFailure(msg, hint=room_hint(error))
 
 
+def made_by_another(root: Path) -> InputError:
+    """Return the error that results are there, but none that this version of megtrim reads."""
+    msg = f"another version of megtrim made the results in {root}"
+    return InputError(
+        msg, hint=f"trim again, which is quick where {root}/work is still there", command=("trim",)
+    )
+
+
 class Store:
     """All stage folders below one root; those of another, ``earlier``, are taken if they fit."""
 
@@ -194,6 +202,14 @@ class Store:
                 continue  # another process discards it just now
             newest = candidate if newest is None else max(newest, candidate)
         return _load(newest[1], kind)[0] if newest else None
+
+    def holds_foreign(self, stage: str, name: str = "") -> bool:
+        """Return whether another version of megtrim finished a result of a stage here.
+
+        ``name``: of that name alone; empty: of any.
+        """
+        found = (self.root / stage).glob(f"*/{MANIFEST}")
+        return any(_is_foreign(each.parent, name) for each in found)
 
     def ensure(
         self,
@@ -357,6 +373,18 @@ def _expect_there(path: Path) -> None:
 def _is_named(path: Path, name: str) -> bool:
     manifest, _ = _load_manifest(path)
     return manifest is not None and manifest.name == name
+
+
+def _is_foreign(path: Path, name: str) -> bool:
+    """Tell whether another megtrim left this folder: its manifest may be of another layout."""
+    try:
+        data = json.loads(integrity.load_text(path / MANIFEST))
+    except (OSError, ValueError, InputError):
+        return False
+    if not isinstance(data, dict) or data.get("key") != path.name:
+        return False
+    whole = data.get("layout") != LAYOUT or _load_manifest(path) == (None, "")
+    return whole and name in ("", data.get("name"))
 
 
 def _touch(manifest: Path) -> None:

@@ -243,10 +243,25 @@ def test_another_megtrim_does_not_take_a_result(
 
     assert store.find("build", folder.key, Count) is None
     assert store.previous("build", Count, "plain") is None
+    assert store.holds_foreign("build")
+    assert store.holds_foreign("build", "plain")
+    assert not store.holds_foreign("build", "profile")
+    assert not store.holds_foreign("reduce")
     again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
     assert fresh
     assert again.key != folder.key
     assert said == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 2}', '{"layout": 3, "key": "KEY"}'])
+def test_a_damaged_result_is_not_of_another_megtrim(tmp_path: Path, text: str) -> None:
+    """Nor is one of this megtrim."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert not store.holds_foreign("build")
+    (folder.path / MANIFEST).write_text(text.replace("KEY", folder.key), encoding="utf-8")
+
+    assert not store.holds_foreign("build")
 
 
 def test_a_result_of_an_older_layout_is_made_again(
@@ -260,6 +275,7 @@ def test_a_result_of_an_older_layout_is_made_again(
         older.setattr(manifests, "LAYOUT", 2)
         old, _ = store.ensure("build", "plain", INPUTS, Producer("old\n"), Count)
         assert store.previous("build", Count, "plain") == old
+    assert store.holds_foreign("build", "plain")
 
     assert store.previous("build", Count, "plain") is None
     made, fresh = store.ensure("build", "plain", INPUTS, Producer("new\n"), Count)

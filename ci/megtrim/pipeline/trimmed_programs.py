@@ -25,7 +25,7 @@ from megtrim.pipeline.results import (
     UnfoldedLinksResult,
 )
 from megtrim.plan.graph import FUNCTIONS, HEADER, LINKED, REDUCED, REGION, Stage, task_name
-from megtrim.store import StageFolder, Store
+from megtrim.store import StageFolder, Store, made_by_another
 
 _BINARIES = "bin/"
 
@@ -46,6 +46,8 @@ def read_newest(store: Store) -> FinishedTrim:
     reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
     keep = _read_keep_set(reduced, store) if reduced else None
     if reduced is None or keep is None:
+        if reduced is None and store.holds_foreign(Stage.REDUCE, task_name(REDUCED)):
+            raise made_by_another(store.root)
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
     names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]

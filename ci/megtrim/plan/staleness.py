@@ -36,10 +36,18 @@ class PlanStep:
     """Result folder relative to the output folder if the task is done; else empty."""
 
 
-def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
-    """Return in one line how the current inputs differ from those of the last result."""
+OTHER_VERSION = "another version of megtrim made its last result"
+
+
+def reason(
+    now: Mapping[str, str], before: Mapping[str, str] | None, *, foreign: bool = False
+) -> str:
+    """Return in one line how the current inputs differ from those of the last result.
+
+    ``before`` is None without one; ``foreign``: another version of megtrim left one.
+    """
     if before is None:
-        return "there is no result yet"
+        return OTHER_VERSION if foreign else "there is no result yet"
     changed = [
         _change(label, before.get(label), now.get(label))
         for label in sorted({*now, *before})

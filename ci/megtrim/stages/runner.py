@@ -232,7 +232,8 @@ def _step(task: Task, session: Session) -> PlanStep:
         relative = found.path.relative_to(session.services.store.root)
         return _make_plan_step(task, TaskState.DONE, "up to date", str(relative))
     previous = session.services.store.previous(task.stage, kind, task.name)
-    why = reason(named, previous.inputs if previous else None)
+    foreign = previous is None and session.services.store.holds_foreign(task.stage, task.name)
+    why = reason(named, previous.inputs if previous else None, foreign=foreign)
     return _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, session))
 
 

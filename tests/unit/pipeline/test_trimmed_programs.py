@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim import store as stores
 from megtrim.errors import InputError
 from megtrim.pipeline.trimmed_programs import read_newest
 from megtrim.store import Store
@@ -62,6 +63,15 @@ def test_no_trim(tmp_path: Path) -> None:
     store = trim_by_functions(tmp_path)
     forget(store, "functions")
     with pytest.raises(InputError, match="there is no trimmed program in"):
+        read_newest(store)
+
+
+def test_a_trim_of_another_megtrim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not said to be none: people see its files."""
+    store = trim_by_functions(tmp_path)
+    monkeypatch.setattr(stores, "code_digest", lambda: "another")
+
+    with pytest.raises(InputError, match="another version of megtrim made the results in"):
         read_newest(store)
 
 

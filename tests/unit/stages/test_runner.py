@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim import store as stores
 from megtrim.errors import (
     InfrastructureFailure,
     InputError,
@@ -228,6 +229,17 @@ def test_a_plan_says_why(fake: Fake, tmp_path: Path) -> None:
         ("verify/m/s@any", "waits", "on profile/m/s@any"),
         ("verdict/verdict", "waits", "on profile/m/s@any"),
     ]
+
+
+def test_a_plan_knows_results_of_another_megtrim(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are there, and not read."""
+    runner.run(TASKS, open_session(tmp_path)[0])
+    monkeypatch.setattr(stores, "code_digest", lambda: "another")
+
+    why = [text for _, _, text in steps(tmp_path)]
+    assert why[:2] == ["another version of megtrim made its last result", "on build/plain"]
 
 
 def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from megtrim.midout.region import Region
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.results import VerdictResult
 from megtrim.plan.graph import Stage
-from megtrim.store import Store
+from megtrim.store import Store, made_by_another
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import Check, ScenarioStatus, Verdict, parse_verdict
@@ -114,7 +114,10 @@ def _show_facts(facts: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _verdict(out: Path) -> Verdict:
-    folder = Store(out.absolute()).previous(Stage.VERDICT, VerdictResult)
+    store = Store(out.absolute())
+    folder = store.previous(Stage.VERDICT, VerdictResult)
+    if folder is None and store.holds_foreign(Stage.VERDICT):
+        raise made_by_another(out)
     if folder is None:
         msg = f"there is no verdict in {out} yet"
         hint = f"name its folder with --out (without: {DEFAULT_OUT}), or make one"

@@ -61,7 +61,7 @@ from megtrim.pipeline.results import BuildResult
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Services, Session, TaskResults, TrimRequest
 from megtrim.plan.estimate import BuildSetting
-from megtrim.plan.graph import PLAIN, Stage
+from megtrim.plan.graph import PLAIN, Stage, task_name
 from megtrim.plan.performance import BASE
 from megtrim.process import ProcessRunner
 from megtrim.stages import size
@@ -351,11 +351,14 @@ def _find_base(options: Options, console: Console) -> StageFolder | None:
     """Return the plain build of an earlier commit; a night goes on without one."""
     if options.base is None:
         return None
-    found = Store(options.base.resolve()).previous(
-        Stage.BUILD, BuildResult, PLAIN.partition("/")[2]
-    )
+    store, name = Store(options.base.resolve()), task_name(PLAIN)
+    found = store.previous(Stage.BUILD, BuildResult, name)
     if found is None:
-        console.warn(f"{options.base} holds no plain build: times are compared with no earlier one")
+        other = store.holds_foreign(Stage.BUILD, name)
+        why = (
+            "holds a plain build of another version of megtrim" if other else "holds no plain build"
+        )
+        console.warn(f"{options.base} {why}: times are compared with no earlier one")
     return found
 
 

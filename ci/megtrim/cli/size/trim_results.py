@@ -11,10 +11,10 @@ from megtrim.pipeline import references
 from megtrim.pipeline.results import ReferencesResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REDUCED, tasks, with_dependencies
-from megtrim.plan.staleness import TaskState
+from megtrim.plan.staleness import OTHER_VERSION, TaskState
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.stages import runner
-from megtrim.store import StageFolder
+from megtrim.store import StageFolder, made_by_another
 
 _HINT = "trim first: its results are what is asked about"
 
@@ -60,6 +60,8 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
     session = open_session(options)
     every = tasks(session.request.config, committed=session.request.committed)
     for step in runner.plan(with_dependencies(needs, every), session):
+        if step.why.startswith(OTHER_VERSION):
+            raise made_by_another(options.out)
         if step.state is not TaskState.DONE:
             msg = f"{options.out}: {step.task} is not up to date: {step.why}"
             raise InputError(msg, hint=_HINT, command=("trim",))

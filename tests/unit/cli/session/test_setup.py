@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from megtrim import store as stores
 from megtrim import toolchains
 from megtrim.cli import options as out
 from megtrim.cli.session import setup
 from megtrim.console import Console
+from megtrim.pipeline.results import BuildResult
+from megtrim.store import Store
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.engines.support import TOOLCHAIN
+from unit.stages.results import sample
 
 CONFIG = """\
 version: 1
@@ -340,3 +344,23 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
     assert setup._find_base(options, Console(printed, quiet=False)) is None
     assert "holds no plain build: times are compared with no earlier one" in printed.getvalue()
     assert setup._find_base(replace(options, base=None), Console(printed, quiet=False)) is None
+
+
+def test_an_earlier_build_of_another_megtrim_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is called so."""
+    Store(tmp_path).ensure("build", "plain", {}, lambda _: sample(BuildResult), BuildResult)
+    monkeypatch.setattr(stores, "code_digest", lambda: "another")
+    options = setup.Options(
+        config=Path("megtrim.yaml"),
+        out=tmp_path,
+        engine=None,
+        jobs=None,
+        quiet=False,
+        base=tmp_path,
+    )
+    printed = io.StringIO()
+
+    assert setup._find_base(options, Console(printed, quiet=False)) is None
+    assert "holds a plain build of another version of megtrim: times are" in printed.getvalue()
