@@ -657,8 +657,22 @@ def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
     assert restore["with"]["key"] == save["with"]["key"]
     assert "hashFiles('kit/requirements/kit.txt')" in save["with"]["key"]
     # Two configurations may have the same bytes: one is a link to the other.
-    own = "hashFiles(format('project/{0}', inputs.config)) }}${{ inputs.suffix }}"
+    own = "hashFiles(format('project/{0}', inputs.file)) }}${{ inputs.suffix }}"
     assert own in save["with"]["key"]
+
+
+def test_the_cache_is_that_of_a_file() -> None:
+    """FILE#TOOLCHAIN is the name of none: its hash would be empty, and so that of any engine."""
+    users = [
+        step
+        for document in workflows()
+        for job in document.jobs.values()
+        for step in job["steps"]
+        if step.get("uses") == "./kit/.github/actions/compiler-cache"
+    ]
+
+    assert len(users) == 8
+    assert {step["with"]["file"] for step in users} == {"${{ steps.set-up.outputs.file }}"}
 
 
 def test_the_baseline_is_kept_on_the_default_branch_alone() -> None:

@@ -7,7 +7,7 @@ around a folder of someone's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -27,10 +27,13 @@ _SETTINGS = (
 )
 
 
-def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Origin:
+def read_origin(
+    file: Path, processes: ProcessRunner, *, name: str = "", named: Iterable[Path] = ()
+) -> Origin:
     """Return what is known about the project of a configuration in a file.
 
-    ``name`` is what the configuration is called in its folder, if that is not the file's name.
+    ``name`` is what the configuration is called in its folder, if that is not the file's name;
+    ``named`` are the files that it names: some may be in other folders of the repository.
     """
     folder, name = file.parent.resolve(), name or file.name
     alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
@@ -38,7 +41,7 @@ def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Orig
         return alone
 
     def answer(*arguments: str) -> str | None:
-        argv = ("git", *_SETTINGS, "-C", str(folder), *arguments)
+        argv = ("git", *_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
         outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
         return outcome.stdout if outcome.ok else None
 
@@ -53,7 +56,8 @@ def read_origin(file: Path, processes: ProcessRunner, *, name: str = "") -> Orig
     prefix = PurePosixPath(ask("rev-parse", "--show-prefix").rstrip("\n"))
     status = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
     remote = ask("config", "--get", "remote.origin.url").strip()
-    changes = answer(*status, "--", ".")
+    inside = sorted({str(each) for each in named if each.is_relative_to(top)})
+    changes = answer(*status, "--", ".", *inside)
     if changes is None:  # a commit that may not be what is here is not named
         commit, seconds = "", ""
     return Origin(

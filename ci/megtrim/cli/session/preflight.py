@@ -95,6 +95,33 @@ def expect_usable_files(loaded: LoadedConfig) -> None:
         raise InputError("\n".join(each.message for each in wrong), hint=wrong[0].hint)
 
 
+def expect_repeatable(loaded: LoadedConfig) -> None:
+    """Refuse a search under --committed.
+
+    Its result is timing, so a keep set of another search proves nothing.
+    """
+    for each in all_scenarios(loaded.config):
+        if each.searches:
+            where = loaded.where(*each.path, "fast_run")
+            msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
+            raise InputError(
+                msg,
+                hint="commit the algo.cache that a trim leaves in its profile folder, and name it "
+                "as algo_cache",
+                command=("trim",),
+            )
+
+
+def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
+    """Return the files of models and scenarios, and those that hold them, as absolute paths.
+
+    There are no links in these.
+    """
+    written = (Path(each) for each in loaded.files.values())
+    files = {*written, *(file for _, file, _ in _named_files(loaded))}
+    return tuple(sorted(loaded.resolve(each).resolve() for each in files))
+
+
 def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
     """Yield the files of models and scenarios: key, path, and what reads as much as is needed."""
     for at, model in enumerate(loaded.config.models):

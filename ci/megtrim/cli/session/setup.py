@@ -36,10 +36,11 @@ from megtrim.cli.session.preflight import (
     expect_known_application_options,
     expect_known_folders,
     expect_known_options,
+    expect_repeatable,
     expect_usable_files,
+    list_named_files,
 )
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.config_id import split
 from megtrim.console import Console
@@ -268,7 +269,7 @@ def open_session(
     engine = open_engine(loaded, processes)
     expect_known_options(loaded, engine)
     if options.committed:
-        _check_committed(loaded)
+        expect_repeatable(loaded)
         committed_keepset.read_committed(
             loaded, engine
         )  # refused now, not after an hour of building
@@ -331,7 +332,9 @@ def _make_request(
     request = TrimRequest(
         loaded=loaded,
         today=read_today(),
-        origin=read_origin(loaded.path, processes, name=options.config.name),
+        origin=read_origin(
+            loaded.path, processes, name=options.config.name, named=list_named_files(loaded)
+        ),
         accept=accept,
         committed=options.committed,
         private=read_private(),
@@ -457,20 +460,6 @@ def _full(options: Options) -> LoadedConfig | None:
         return load_config(options.config, engine_source=options.engine)
     except ConfigError:
         return None
-
-
-def _check_committed(loaded: LoadedConfig) -> None:
-    """Refuse a search: its result is timing, so a keep set of another search proves nothing."""
-    for each in all_scenarios(loaded.config):
-        if each.searches:
-            where = loaded.where(*each.path, "fast_run")
-            msg = f"{where}: {each.id} searches for algorithms, which --committed cannot repeat"
-            raise InputError(
-                msg,
-                hint="commit the algo.cache that a trim leaves in its profile folder, and name it "
-                "as algo_cache",
-                command=("trim",),
-            )
 
 
 def _devices(

@@ -150,6 +150,25 @@ def test_changes_are_seen(forge: SourceForge) -> None:
     assert not read(folder / "android" / "megtrim.yaml").changed
 
 
+@pytest.mark.parametrize("name", ["m.mge", "*.mge"])
+def test_changes_of_shared_files_are_seen(forge: SourceForge, name: str) -> None:
+    """Those that the configuration names in other folders of the repository, by their own names."""
+    files = {**FILES, name: "shared", "other.mge": "other"}
+    forge.commit("camera-app", files)
+    folder = forge.root / "work" / "camera-app"
+    processes = ProcessRunner({"PATH": os.environ["PATH"]})
+    named = (folder / name, forge.root / "outside.mge")
+
+    def changed() -> bool:
+        config = folder / "android" / "megtrim.yaml"
+        return read_origin(config, processes, named=named).changed
+
+    (folder / "other.mge").write_text("another", encoding="utf-8")
+    assert not changed()
+    (folder / name).write_text("another", encoding="utf-8")
+    assert changed()
+
+
 def test_a_job_knows_its_pull_request(forge: SourceForge, tmp_path: Path) -> None:
     """By the event of GitHub, or by GitLab's variable; what is no number counts as none."""
     folder, _ = work_tree(forge)

@@ -11,6 +11,7 @@ from megtrim.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
     expect_usable_files,
+    list_named_files,
 )
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.engines.checkout import Checkout, take
@@ -216,3 +217,12 @@ def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:
 def test_models_of_formats_of_their_own_pass(tmp_path: Path) -> None:
     """An encrypted or packed one, which the engine reads."""
     expect_usable_files(keeping(tmp_path, "x", models=(b"packed", b"M")))
+
+
+def test_files_that_are_named_may_be_links_to_shared_ones(tmp_path: Path) -> None:
+    """What counts is the file itself."""
+    loaded = keeping(tmp_path, "x", models=(b"packed", b"M"))
+    (tmp_path / "n.mge").rename(tmp_path / "shared.mge")
+    (tmp_path / "n.mge").symlink_to("shared.mge")
+
+    assert list_named_files(loaded) == tuple(tmp_path / name for name in ("m.mge", "shared.mge"))

@@ -9,7 +9,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
-from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, suffix_of
+from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.runner import write_output
 from megtrim.packaging.archive import ARCHIVE_SUFFIX
@@ -25,6 +25,7 @@ Examples:
 
 \b
 Outputs of the step:
+  file     the file of the configuration, without the toolchain of FILE#TOOLCHAIN
   suffix   what a name ends with, such as .android; empty for megtrim.yaml
   infix    what separates the parts of a name, such as .android. or -
   release  the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag
@@ -47,6 +48,7 @@ def names(config: str) -> int:
         msg = f"--config: found {config}, expected a path from the top of the repository"
         raise InputError(msg, hint="name it without a leading / and without ..")
     env = open_processes().env
+    write_output(env, "file", split(config)[0])
     write_output(env, "suffix", suffix_of(config))
     write_output(env, "infix", infix_of(config))
     write_output(env, "release", _name_release(env, config))

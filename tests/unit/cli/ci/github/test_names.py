@@ -12,17 +12,22 @@ from unit.cli.ci.github.job import Job
     [
         (
             "megtrim.yaml",
-            {"suffix": "", "infix": "-", "release": ""},
+            {"file": "megtrim.yaml", "suffix": "", "infix": "-", "release": ""},
             "megtrim.yaml: the default one",
         ),
         (
             "android/megtrim.yaml",
-            {"suffix": ".android", "infix": ".android.", "release": ""},
+            {
+                "file": "android/megtrim.yaml",
+                "suffix": ".android",
+                "infix": ".android.",
+                "release": "",
+            },
             "android/megtrim.yaml: android",
         ),
         (
             "megtrim.yaml#arm64",
-            {"suffix": "._arm64", "infix": "._arm64.", "release": ""},
+            {"file": "megtrim.yaml", "suffix": "._arm64", "infix": "._arm64.", "release": ""},
             "megtrim.yaml#arm64: _arm64",
         ),
     ],
