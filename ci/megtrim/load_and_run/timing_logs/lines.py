@@ -98,11 +98,6 @@ class Summary:
     maximum_ms: float
 
 
-def find_in_lines(kind: LineKind) -> re.Pattern[str]:
-    """Return the pattern that finds lines of a kind in a whole text, from their beginning."""
-    return re.compile(f"^{PREFIX}{LINES[kind]}", re.MULTILINE | re.ASCII)
-
-
 def dialect_of(iteration: re.Match[str] | re.Match[bytes]) -> LogDialect:
     """Return the dialect of a line of the kind ``ITERATION``."""
     if iteration["e2e"] is not None:

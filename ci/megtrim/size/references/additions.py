@@ -84,7 +84,6 @@ class _Links:
 
     def __init__(self, graph: ReferenceGraph) -> None:
         count = len(graph.parts)
-        self._graph = graph
         self._targets = graph.targets.tolist()
         self._bounds = np.searchsorted(graph.origins, np.arange(count + 1)).tolist()
         order = np.argsort(graph.targets, kind="stable")

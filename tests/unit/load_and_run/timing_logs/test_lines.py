@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from megtrim.load_and_run.timing_logs.lines import (
+    LINES,
     LineKind,
     LogDialect,
     dialect_of,
-    find_in_lines,
     make_summary,
 )
 
@@ -23,7 +25,7 @@ from megtrim.load_and_run.timing_logs.lines import (
 )
 def test_an_iteration_shows_its_dialect(line: str, dialect: LogDialect) -> None:
     """By the names of its times."""
-    found = find_in_lines(LineKind.ITERATION).search(f"something else\n{line}\n")
+    found = re.match(LINES[LineKind.ITERATION], line)
 
     assert found
     assert dialect_of(found) is dialect
@@ -35,7 +37,7 @@ def test_a_summary_has_five_values() -> None:
         "=== finished test #0: time=22.000 ms avg_time=11.000 ms "
         "standard_deviation=1.414 ms min=10.000 ms max=12.000 ms"
     )
-    found = find_in_lines(LineKind.SUMMARY).search(line)
+    found = re.match(LINES[LineKind.SUMMARY], line)
 
     assert found
     summary = make_summary(found)
