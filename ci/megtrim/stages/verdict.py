@@ -43,7 +43,6 @@ from megtrim.pipeline.summary.sizes import (
     cause_notes,
     causes_of_growth,
     early_warnings,
-    name_subject,
     switch_sizes,
 )
 from megtrim.plan.graph import (
@@ -68,6 +67,7 @@ from megtrim.verdict.model import (
     CheckStatus,
     DeviceIdentity,
     ToolchainIdentity,
+    name_subject,
     to_json,
 )
 from megtrim.verdict.statuses import UnverifiedPolicy
@@ -140,7 +140,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     proves = _proves(task)
     places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
     places |= {
-        name_subject(b): session.request.loaded.place("budgets", i)
+        name_subject(b.artifact, b.variant, b.measure): session.request.loaded.place("budgets", i)
         for i, b in enumerate(config.budgets)
     }
     verdict = join(

@@ -272,6 +272,12 @@ class LowerLimit:
     line: int
 
 
+def name_subject(artifact: str, variant: str, measure: str) -> str:
+    """Return what the checks of a budget are about; ``measure`` is empty for a file's size."""
+    build = f"{artifact}/{variant}"
+    return f"{build} {measure}" if measure else build
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRow:
     """One budget and what was measured against it."""
@@ -309,8 +315,7 @@ class BudgetRow:
     @property
     def subject(self) -> str:
         """What its checks are about."""
-        build = f"{self.artifact}/{self.variant}"
-        return f"{build} {self.measure}" if self.measure else build
+        return name_subject(self.artifact, self.variant, self.measure)
 
     @property
     def is_oversize(self) -> bool:

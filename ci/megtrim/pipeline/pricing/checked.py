@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.keepset_parts import NeededParts, leave_out_regions, select_scenarios
 from megtrim.midout.region import Region
+from megtrim.pipeline.building.shipped_links import RelinkedProgram
 from megtrim.pipeline.pricing import built
 from megtrim.pipeline.pricing.attributed import PricedArtifact, group_scenarios
 from megtrim.pipeline.pricing.built import Obtain
@@ -25,6 +26,8 @@ class PriceCheck:
     """Build for each model alone, too."""
     _sizes: dict[KeepSet, int] = field(default_factory=dict, repr=False, compare=False)
     """What was built: of two models, the one alone is what is left without the other."""
+    _programs: dict[str, RelinkedProgram] = field(default_factory=dict, repr=False, compare=False)
+    """What ships, by artifact: each function is left out of the same."""
 
     def build(self, artifact: PricedArtifact, price: Price) -> Price:
         """Return a price with its real one, where the thing can be left out alone."""
@@ -108,7 +111,9 @@ class PriceCheck:
         if group is None:
             return price  # it stays whatever ran
         self._say(f"linking without {price.name}")
-        program = artifact.untrimmed.trim(artifact.keep)
+        if artifact.name not in self._programs:
+            self._programs[artifact.name] = artifact.untrimmed.trim(artifact.keep)
+        program = self._programs[artifact.name]
         dropped = tuple(sorted({*program.dropped, *group}))
         size_bytes = built.link(replace(program, dropped=dropped), self.session)
         parts = NeededParts(regions=frozenset(), functions=frozenset(group), operators=frozenset())

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from megtrim.build_spec import Variant
 from megtrim.config.load import LoadedConfig
-from megtrim.config.model import Budget
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
@@ -27,6 +26,7 @@ from megtrim.verdict.model import (
     LowerLimit,
     SwitchSize,
     VariantSize,
+    name_subject,
 )
 
 
@@ -117,7 +117,7 @@ def budget_checks_of(session: Session) -> Iterator[Check]:
     """Yield the checks of all budgets."""
     loaded = session.request.loaded
     lines = {
-        name_subject(each): loaded.line("budgets", i)
+        name_subject(each.artifact, each.variant, each.measure): loaded.line("budgets", i)
         for i, each in enumerate(loaded.config.budgets)
     }
     for row in budget_rows(session):
@@ -125,12 +125,6 @@ def budget_checks_of(session: Session) -> Iterator[Check]:
         yield from budget_checks(
             row, invocation=session.request.invocation, file=loaded.path.name, line=line
         )
-
-
-def name_subject(budget: Budget) -> str:
-    """Return what the checks of a budget are about, as :attr:`BudgetRow.subject` does."""
-    build = f"{budget.artifact}/{budget.variant}"
-    return f"{build} {budget.measure}" if budget.measure else build
 
 
 def switch_sizes(results: TaskResults) -> tuple[SwitchSize, ...]:
