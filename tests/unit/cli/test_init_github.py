@@ -42,7 +42,7 @@ def team(shell: Shell, server: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
 def given(folder: Path, name: str) -> dict[str, str]:
     """Return what a caller hands on."""
     data = yaml.safe_load((folder / name).read_text(encoding="utf-8"))
-    (job,) = data["jobs"].values()
+    job = next(iter(data["jobs"].values()))
     return dict(job["with"])
 
 
