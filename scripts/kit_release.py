@@ -7,7 +7,7 @@ usage: python3 scripts/kit_release.py COMMAND ...
     check TAG               refuse a tag that is not this commit's version, or has no changelog
     build FOLDER            wheel, sdist, requirements, notes and SHA256SUMS of this commit
     compare FOLDER AGAIN    refuse two builds that differ, and name what differs
-    try FOLDER              install the wheel in an environment of its own, and trim with it
+    try FOLDER              install the wheel in an environment of its own; run the demo, and trim
 
 Uses only the standard library, because it runs before anything is installed. Exit status: 0,
 1 (what was checked is wrong), 2 (usage, this checkout), 3 (network, disk).
@@ -251,7 +251,7 @@ def _digest_members(path: Path) -> dict[str, str]:
 
 
 def try_out(folder: Path, libraries: str | None) -> None:
-    """Install the wheel in a new environment, and trim with it, in a folder of its own."""
+    """Install the wheel in a new environment; run the demo and trim, in a folder of its own."""
     (wheel,) = folder.absolute().glob("*.whl")
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as scratch:
@@ -266,12 +266,14 @@ def try_out(folder: Path, libraries: str | None) -> None:
             raise Refused(msg)
         team = Path(scratch, "team")
         team.mkdir()
+        sample = _site(place) / "megtrim" / "sample_engine"
+        demo = ["--config", str(sample / "functions.yaml"), "--out", "demo"]
+        _run([megtrim, "trim", *demo], env, cwd=team, rc=1)
         for name in _SMALLEST:
-            source = _site(place) / "megtrim" / "sample_engine" / name
-            shutil.copyfile(source, team / source.name)
+            shutil.copyfile(sample / name, team / Path(name).name)
         _run([megtrim, "init", Path(_SMALLEST[0]).name], env, cwd=team)
         _run([megtrim, "trim"], env, cwd=team, rc=1)
-    _say(f"{wheel.name}: installed, checked, and trimmed the sample engine")
+    _say(f"{wheel.name}: installed, checked, ran the demo, and trimmed a model")
 
 
 def _make_environment(place: Path, env: Mapping[str, str]) -> list[str]:

@@ -25,9 +25,10 @@ def run(*argv: str, cwd: Path) -> str:
 
 @pytest.mark.chain
 def test_the_wheel_trims_without_a_checkout(tmp_path: Path) -> None:
-    """Built, installed, checked for its libraries; then ``init`` and ``trim``, as a user types."""
+    """Built, installed, checked for its libraries; then the demo, ``init`` and ``trim``."""
     run("build", "dist", "--python", sys.executable, cwd=tmp_path)
     said = run("try", "dist", "--libraries", sys.executable, cwd=tmp_path)
 
-    assert said.endswith("installed, checked, and trimmed the sample engine\n")
-    assert "verdict: pass" in said
+    assert said.endswith("installed, checked, ran the demo, and trimmed a model\n")
+    assert said.count("verdict: pass") == 2
+    assert "4 of 4 scenarios verified" in said
