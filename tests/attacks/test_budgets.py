@@ -243,4 +243,4 @@ def test_a_baseline_of_this_very_commit(team: Team) -> None:
     team.repository.artifact(team.repository.run(team.head, branch="main"), archive())
     found = team.find()
 
-    assert (found.how, json.dumps(list(found.sizes.values()))) == (BaselineSource.NONE, "[]")
+    assert (found.how, json.dumps(list(found.stored.sizes.values()))) == (BaselineSource.NONE, "[]")

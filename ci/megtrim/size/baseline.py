@@ -123,7 +123,7 @@ def dump_sizes(
     parts: Mapping[tuple[str, str], ByteTable] | None = None,
     made_from: InputPrint = _NO_PRINT,
     measured: Mapping[tuple[str, str], Measures] | None = None,
-    prices: Iterable[PriceList] = (),
+    prices: Mapping[str, Mapping[str, StoredPrice]] | None = None,
     source: str = "",
     quick: bool = False,
     origin: Origin = _UNKNOWN,
@@ -152,7 +152,7 @@ def dump_sizes(
             ),
             measured=named,
             parts=tables,
-            prices={each.artifact: _document_prices(each) for each in prices},
+            prices={name: _document_prices(each) for name, each in (prices or {}).items()},
             quick=quick,
             source=source,
             project=_printable(origin.project),
@@ -167,11 +167,22 @@ def dump_sizes(
     )
 
 
-def _document_prices(prices: PriceList) -> dict[str, PriceDocument]:
+def store_prices(prices: Iterable[PriceList]) -> dict[str, dict[str, StoredPrice]]:
+    """Return the prices of models and scenarios, by artifact and name; others are not kept."""
     return {
-        each.name: PriceDocument(margin=each.margin_bytes, alone=each.alone_bytes)
-        for each in prices.prices
-        if each.alone_bytes is not None
+        of_artifact.artifact: {
+            each.name: StoredPrice(margin_bytes=each.margin_bytes, alone_bytes=each.alone_bytes)
+            for each in of_artifact.prices
+            if each.alone_bytes is not None
+        }
+        for of_artifact in prices
+    }
+
+
+def _document_prices(prices: Mapping[str, StoredPrice]) -> dict[str, PriceDocument]:
+    return {
+        name: PriceDocument(margin=each.margin_bytes, alone=each.alone_bytes)
+        for name, each in prices.items()
     }
 
 

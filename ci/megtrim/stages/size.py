@@ -34,7 +34,7 @@ from megtrim.plan.graph import (
 )
 from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.attribution import NameSources
-from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
 from megtrim.size.breakdown import Breakdown, View, break_down
 from megtrim.size.budgets import Baseline, Measured, check
 from megtrim.size.byte_change import ByteChange, list_largest
@@ -113,7 +113,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         parts=parts,
         measured=measured,
         made_from=make_print(made_from),
-        prices=prices,
+        prices=store_prices(prices),
         quick=session.request.quick,
         origin=session.request.origin,
     )

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from megtrim.build_spec import Origin
 from megtrim.errors import InputError
-from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
+from megtrim.size.baseline import (
+    dump_sizes,
+    expect_same_kind,
+    load_sizes,
+    parse_sizes,
+    store_prices,
+)
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
@@ -243,7 +249,7 @@ def test_prices_of_models_are_kept() -> None:
         ),
     )
 
-    text = dump_sizes(SIZES, prices=[prices])
+    text = dump_sizes(SIZES, prices=store_prices([prices]))
 
     assert json.loads(text)["prices"] == {"b": {"vgg": {"margin": -1, "alone": 2}}}
     found = parse_sizes(text, source="f").prices

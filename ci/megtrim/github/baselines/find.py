@@ -7,7 +7,7 @@ If GitHub does not answer, there is no baseline, but never a failure.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -24,15 +24,13 @@ from megtrim.github.event import Event
 from megtrim.github.log_text import one_line
 from megtrim.github.responses import text_at
 from megtrim.size.baseline import expect_same_kind, load_sizes
-from megtrim.size.budgets import Baseline, Sizes
-from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.measures import Measures
+from megtrim.size.budgets import Baseline
 
 SIZES_FILE = "sizes.json"
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""
 _LONGEST_REASON = 160
+_NO_SIZES = Baseline(source="", sizes={})
 
 
 class BaselineSource(StrEnum):
@@ -71,13 +69,8 @@ class FoundBaseline:
     source: str
     base: Base | None
     """The commit that was searched for; None if GitHub did not report it, or it is the head."""
-    sizes: Sizes = field(default_factory=dict)
-    parts: Mapping[tuple[str, str], ByteTable] = field(default_factory=dict)
-    """What the bytes of some of these files are."""
-    made_from: InputPrint = field(default_factory=InputPrint)
-    """What these files were made from."""
-    measured: Mapping[tuple[str, str], Measures] = field(default_factory=dict)
-    """What some of these files measure in other ways."""
+    stored: Baseline = _NO_SIZES
+    """What a former run left; without sizes where there is none."""
     commit: str = ""
     """Of what the sizes are; empty without sizes."""
     evidence: EvidenceSet = field(default_factory=lambda: EvidenceSet(entries=()))
@@ -217,10 +210,7 @@ class _Search:
             how=how,
             source=source,
             base=None if base.sha == self._event.head_sha else base,
-            sizes=stored.sizes if stored else {},
-            parts=stored.parts if stored else {},
-            made_from=stored.made_from if stored else InputPrint(),
-            measured=stored.measured if stored else {},
+            stored=stored or _NO_SIZES,
             commit=commit,
             evidence=evidence,
             warnings=tuple(self.warnings),

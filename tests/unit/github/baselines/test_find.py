@@ -105,14 +105,16 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
     team.repository.artifact(team.repository.run(team.base), archive(), days_ago=2)
     team.repository.artifact(team.repository.run(team.later), archive(OTHER))
 
-    assert team.find() == FoundBaseline(
+    found = team.find()
+    assert found == FoundBaseline(
         how=BaselineSource.MERGE_BASE,
         source=f"main at {team.base[:12]}, the merge base, stored 2 days ago",
         base=Base(sha=team.base, branch="main", what="the merge base"),
-        sizes=SIZES,
+        stored=found.stored,
         commit=team.base,
         evidence=PROOFS,
     )
+    assert found.stored.sizes == SIZES
     assert team.find().rebuild == ""
     assert team.github.journal[0].query == {"per_page": "1"}
     assert [str(call) for call in team.github.journal[:6]] == [
@@ -141,7 +143,7 @@ def test_of_two_stored_the_newer_counts(team: Team) -> None:
     team.repository.artifact(run, archive(), days_ago=1)
     team.repository.artifact(run, archive(OTHER), days_ago=3)
 
-    assert team.find().sizes == SIZES
+    assert team.find().stored.sizes == SIZES
 
 
 def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(team: Team) -> None:
@@ -153,7 +155,11 @@ def test_without_one_of_the_merge_base_the_last_known_serves_and_it_is_rebuilt(t
 
     found = team.find()
 
-    assert (found.how, found.sizes, found.evidence) == (BaselineSource.LAST_KNOWN, SIZES, PROOFS)
+    assert (found.how, found.stored.sizes, found.evidence) == (
+        BaselineSource.LAST_KNOWN,
+        SIZES,
+        PROOFS,
+    )
     assert found.rebuild == team.base
     assert found.source == (
         f"main at {team.later[:12]}, the last that is known, stored 12 days ago, "
@@ -170,7 +176,7 @@ def test_the_last_known_is_of_the_base_branch(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (BaselineSource.LAST_KNOWN, SIZES)
+    assert (found.how, found.stored.sizes) == (BaselineSource.LAST_KNOWN, SIZES)
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -185,9 +191,13 @@ def test_sizes_of_the_other_way_are_passed_over(team: Team, quick: bool) -> None
     way = "a full trim, expected those of a quick one"
     other = "a quick trim, expected those of a full one"
     said = f"sizes.json: found sizes of {way if quick else other}"
-    assert (none.how, none.sizes, none.rebuild) == (BaselineSource.NONE, {}, team.base)
+    assert (none.how, none.stored.sizes, none.rebuild) == (BaselineSource.NONE, {}, team.base)
     assert none.source == f"none: the baseline of {team.base[:12]}: {said}"
-    assert (known.how, known.sizes, known.rebuild) == (BaselineSource.LAST_KNOWN, SIZES, team.base)
+    assert (known.how, known.stored.sizes, known.rebuild) == (
+        BaselineSource.LAST_KNOWN,
+        SIZES,
+        team.base,
+    )
     assert known.warnings == (f"the baseline of {team.base[:12]}: {said}",)
 
 
@@ -200,7 +210,7 @@ def test_sizes_of_another_configuration_are_passed_over(team: Team, config: str)
     found = team.find(config=config)
 
     if config == "./linux/megtrim.yaml":
-        assert (found.how, found.sizes) == (BaselineSource.MERGE_BASE, SIZES)
+        assert (found.how, found.stored.sizes) == (BaselineSource.MERGE_BASE, SIZES)
     else:
         assert "of the configuration linux/megtrim.yaml, expected android/" in found.source
 
@@ -209,7 +219,7 @@ def test_without_any_there_is_none(team: Team) -> None:
     """The first pull request of a team."""
     found = team.find()
 
-    assert (found.how, found.sizes, found.evidence) == (BaselineSource.NONE, {}, NOTHING)
+    assert (found.how, found.stored.sizes, found.evidence) == (BaselineSource.NONE, {}, NOTHING)
     assert found.source == "none: no run on main has stored one yet"
     assert found.rebuild == team.base
     assert found.warnings == ()
@@ -232,7 +242,7 @@ def test_one_that_expires_between_list_and_download_is_none(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (BaselineSource.MERGE_BASE, OTHER)
+    assert (found.how, found.stored.sizes) == (BaselineSource.MERGE_BASE, OTHER)
     assert len(found.warnings) == 1
     assert "GitHub answered 410 (Artifact has expired)" in found.warnings[0]
 
@@ -265,7 +275,7 @@ def test_forks_cannot_crowd_out_the_baseline(team: Team) -> None:
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (BaselineSource.MERGE_BASE, SIZES)
+    assert (found.how, found.stored.sizes) == (BaselineSource.MERGE_BASE, SIZES)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +409,11 @@ def test_sizes_without_usable_proofs_are_used(
 
     found = team.find()
 
-    assert (found.how, found.sizes, found.evidence) == (BaselineSource.MERGE_BASE, SIZES, NOTHING)
+    assert (found.how, found.stored.sizes, found.evidence) == (
+        BaselineSource.MERGE_BASE,
+        SIZES,
+        NOTHING,
+    )
     assert [warning.rpartition(": ")[2] for warning in found.warnings] == reported
 
 
@@ -462,7 +476,7 @@ def test_github_that_does_not_answer_is_no_baseline(
 
     found = team.find()
 
-    assert (found.how, found.sizes) == (BaselineSource.NONE, {})
+    assert (found.how, found.stored.sizes) == (BaselineSource.NONE, {})
     assert found.source.startswith("none: GitHub did not answer (GET /repos/acme/phone/")
     assert said in found.source
     assert found.rebuild == ("" if route == "/compare/" else team.base)
@@ -542,7 +556,7 @@ def test_a_run_that_is_started_again_is_not_held_against_itself(team: Team) -> N
 
     found = team.find(event)
 
-    assert (found.how, found.sizes) == (BaselineSource.LAST_KNOWN, OTHER)
+    assert (found.how, found.stored.sizes) == (BaselineSource.LAST_KNOWN, OTHER)
 
 
 def test_a_push_to_another_branch_looks_on_that_branch(team: Team) -> None:
@@ -552,7 +566,7 @@ def test_a_push_to_another_branch_looks_on_that_branch(team: Team) -> None:
     team.repository.artifact(team.repository.run(team.base, branch="release/1.0"), archive(OTHER))
     event = other(team, "push", ref="refs/heads/release/1.0", before=team.base)
 
-    assert team.find(event).sizes == OTHER
+    assert team.find(event).stored.sizes == OTHER
 
 
 def test_a_merge_queue_is_held_against_its_base(team: Team) -> None:
@@ -612,5 +626,5 @@ def test_the_baseline_of_another_configuration_is_passed_over(team: Team) -> Non
     team.repository.artifact(team.repository.run(team.base), archive())
     found = team.find(config="android/megtrim.yaml")
 
-    assert (found.how, found.sizes, found.rebuild) == (BaselineSource.NONE, {}, team.base)
+    assert (found.how, found.stored.sizes, found.rebuild) == (BaselineSource.NONE, {}, team.base)
     assert "its proof by pixel-6 is of the configuration megtrim.yaml" in found.source

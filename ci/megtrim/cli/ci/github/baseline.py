@@ -145,7 +145,7 @@ def rebuild_baseline(**options: Any) -> int:
 
 
 def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
-    _write_sizes(found, folder, source=found.source, quick=quick, commit=found.commit)
+    _write_sizes(found.stored, folder, source=found.source, quick=quick, commit=found.commit)
     write_atomically(folder / EVIDENCE_FILE, dump_set(found.evidence))
     wanted = folder / WANTED_FILE
     if found.base is not None:
@@ -178,14 +178,13 @@ def _measure_variants(options: Options) -> Baseline:
     return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE)
 
 
-def _write_sizes(
-    found: Baseline | FoundBaseline, folder: Path, *, source: str, quick: bool, commit: str
-) -> None:
+def _write_sizes(found: Baseline, folder: Path, *, source: str, quick: bool, commit: str) -> None:
     text = dump_sizes(
         found.sizes,
         parts=found.parts,
         measured=found.measured,
         made_from=found.made_from,
+        prices=found.prices,
         source=source,
         quick=quick,
         origin=Origin(commit=commit),
