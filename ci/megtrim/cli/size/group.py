@@ -29,7 +29,7 @@ from megtrim.cli.lazy_group import LazyGroup, Member
         ),
         "history": Member(
             "megtrim.cli.size.history:history",
-            "Print the size of each artifact at each commit, oldest first, and what changed it most.",
+            "Print the size of each artifact at each commit, and what changed it most.",
         ),
         "backfill": Member(
             "megtrim.cli.size.backfill:backfill",

@@ -77,7 +77,7 @@ def history(
     last: int,
     as_json: bool,
 ) -> int:
-    """Print the size of each artifact at each commit, oldest first, and what changed it most.
+    """Print the size of each artifact at each commit, and what changed it most.
 
     The sizes are those of the history, a folder or a branch. PATH is a sizes.json in its place,
     such as runs of the default branch store in megtrim-baseline, or a folder with some at any
