@@ -2,17 +2,21 @@
 
 It is all that a lookup needs of the link that has every function: a release has it in place of that
 link, one list for each program. The document holds names once, sorted, and refers to them by their
-index. Pure.
+index. Linkage names are long and begin alike, so each is written as the number of letters that it
+shares with the one before it, a blank, and the rest: a third of the bytes. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from megtrim.strict_json import dump, load
 
-VERSION = 1
+VERSION = 2
+_MOST_LETTERS = 256 * 1024 * 1024
+"""Of all names of a list: a damaged one could stand for any number of them."""
+_DIGITS = 9
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
 
@@ -37,7 +41,7 @@ class _Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Document:
-    """The document; numbers are indices in ``functions``."""
+    """The document; numbers are indices in ``functions``, which has shortened names."""
 
     version: int = VERSION
     program_sha256: str
@@ -49,8 +53,9 @@ class _Document:
 
     def __post_init__(self) -> None:
         """Refuse what is out of order, twice, or refers to nothing."""
-        _expect_sorted("functions", self.functions)
-        _expect_sorted("callers", [each.function for each in self.callers])
+        _expect_sorted("functions", tuple(_iter_whole("functions", self.functions)))
+        callers = [each.function for each in self.callers]
+        _expect_sorted("callers", tuple(_iter_whole("callers", callers)))
         for at, each in enumerate(self.calls):
             if len(each) < 2:
                 msg = f"calls[{at}]: found {len(each)} numbers, expected an address and functions"
@@ -75,14 +80,15 @@ def dump_left_out(left_out: LeftOutFunctions, *, program_sha256: str) -> str:
     def refer(names: Iterable[str]) -> tuple[int, ...]:
         return tuple(sorted({index[each] for each in names}))
 
+    callers = sorted(left_out.callers)
     document = _Document(
         program_sha256=program_sha256,
-        functions=left_out.names,
+        functions=tuple(_iter_short(left_out.names)),
         reachable=refer(left_out.reachable),
         calls=tuple((at, *refer(names)) for at, names in sorted(left_out.calls.items())),
         callers=tuple(
-            _Caller(function=function, calls=refer(names))
-            for function, names in sorted(left_out.callers.items())
+            _Caller(function=short, calls=refer(left_out.callers[function]))
+            for short, function in zip(_iter_short(callers), callers, strict=True)
         ),
     )
     return dump(document)
@@ -95,16 +101,50 @@ def parse_left_out(text: str, *, source: str) -> tuple[LeftOutFunctions, str]:
     """
     read = load(_Document, text, source=source, version=VERSION, hint=HINT)
 
+    functions = tuple(_iter_whole("functions", read.functions))
+    callers = _iter_whole("callers", [each.function for each in read.callers])
+
     def names(indices: Iterable[int]) -> tuple[str, ...]:
-        return tuple(read.functions[each] for each in indices)
+        return tuple(functions[each] for each in indices)
 
     found = LeftOutFunctions(
-        names=read.functions,
+        names=functions,
         reachable=names(read.reachable),
         calls={each[0]: names(each[1:]) for each in read.calls},
-        callers={each.function: names(each.calls) for each in read.callers},
+        callers={
+            function: names(each.calls)
+            for function, each in zip(callers, read.callers, strict=True)
+        },
     )
     return found, read.program_sha256
+
+
+def _iter_short(names: Iterable[str]) -> Iterator[str]:
+    """Yield each name as the letters that it shares with the one before it, and the rest."""
+    before = ""
+    for each in names:
+        pairs = enumerate(zip(before, each, strict=False))
+        differs = (at for at, (one, two) in pairs if one != two)
+        shared = next(differs, min(len(before), len(each)))
+        yield f"{shared} {each[shared:]}"
+        before = each
+
+
+def _iter_whole(where: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield the names that were shortened. Raises ValueError for what shortens nothing."""
+    before, letters = "", 0
+    for at, each in enumerate(names):
+        number, blank, rest = each.partition(" ")
+        shared = int(number) if blank and number.isdecimal() and len(number) < _DIGITS else -1
+        if not 0 <= shared <= len(before):
+            msg = f"{where}[{at}]: found {each[:60]!r}, expected letters shared, a blank, a name"
+            raise ValueError(msg)
+        before = before[:shared] + rest
+        letters += len(before)
+        if letters > _MOST_LETTERS:
+            msg = f"{where}: found more than {_MOST_LETTERS} letters, expected names of functions"
+            raise ValueError(msg)
+        yield before
 
 
 def _expect_sorted(where: str, values: Sequence[int] | Sequence[str]) -> None:
