@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,29 +12,36 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, committed_option, common, quick_option
 from megtrim.cli.size.tables import top_option
-from megtrim.cli.size.trim_results import TrimResults, choose_program, open_trim
+from megtrim.cli.size.trim_results import TrimResults, open_trim
 from megtrim.elf.symbol_names import fold
 from megtrim.errors import EXIT_PASS
 from megtrim.pipeline.pricing import attributed
 from megtrim.pipeline.pricing.attributed import PricedArtifact
 from megtrim.pipeline.pricing.checked import PriceCheck
+from megtrim.pipeline.pricing.optimisations import OptimisationCheck, list_optimisations
+from megtrim.pipeline.session import Session
 from megtrim.plan.graph import (
     PLAIN,
-    PROFILE,
-    PROFILE_REFERENCES,
     REDUCED,
-    SHIPPED_REFERENCES,
     SWITCHES,
     tasks,
     with_dependencies,
 )
 from megtrim.report.formatting import align_columns, group_digits
 from megtrim.report.text import one_line
-from megtrim.size.prices.price_list import Calibration, Price, PriceKind, PriceList, TrimStep
+from megtrim.size.prices.price_list import (
+    Calibration,
+    Price,
+    PriceKind,
+    PriceList,
+    SizeOptimisation,
+    TrimStep,
+)
 from megtrim.stages import runner
 from megtrim.strict_json import encode
 
 _BRIEFLY = (PriceKind.MODEL, PriceKind.TAG, PriceKind.OPERATOR, PriceKind.FUNCTION)
+_LEVEL, _OPTIMISATION = _OF_TRIM = ("level", "optimisation")
 
 
 @click.command(
@@ -44,6 +52,7 @@ Examples:
   megtrim size prices --by model --exact 10      really builds without each model, and it alone
   megtrim size prices --by region --top 40
   megtrim size prices --by function --calibrate 20
+  megtrim size prices --by level --by optimisation --exact 10    what each of them won
 """,
 )
 @common
@@ -52,16 +61,16 @@ Examples:
 @top_option
 @click.option(
     "--by",
-    type=click.Choice([each.value for each in PriceKind]),
+    type=click.Choice([*(each.value for each in PriceKind), _LEVEL, _OPTIMISATION]),
     multiple=True,
-    help="A table of these; repeatable. By default: model, tag, operator and function.",
+    help="A table of these; repeatable. By default: model, tag, operator, function and level.",
 )
 @click.option(
     "--exact",
     metavar="N",
     type=click.IntRange(0, 1000),
     default=0,
-    help="Build or link without each of the N highest rows of a table, to show its real price.",
+    help="Build or link without each of the first N rows of a table, to show its real price.",
 )
 @click.option(
     "--calibrate",
@@ -93,16 +102,29 @@ def prices(
     The trimmed program is linked once more for it, and so is the profile build, which shows where
     regions are; without a profile build, regions have no price. A function is shown with its own
     bytes, and with all that would go with it.
+
+    A level shows what it won against the one before; a size optimisation, or a switch of the engine
+    that is off, shows with `--exact` how much larger the program is without it alone.
     """
     trim = _open_trim(Options(**options))
     session = trim.session
-    artifact = _open_artifact(trim, program)
-    kinds = tuple(map(PriceKind, by)) or _BRIEFLY
+    artifact = trim.open_priced(program)
+    kinds = tuple(PriceKind(each) for each in by if each not in _OF_TRIM) if by else _BRIEFLY
     found = attributed.make_price_list(artifact, session)
+    if _OPTIMISATION in by:
+        found = replace(found, optimisations=_measure_optimisations(artifact, session, exact))
     check = PriceCheck(session=session, obtain=runner.obtain)
     built = {kind: _build(check, artifact, found.of_kind(kind), exact) for kind in kinds}
     sample = check.calibrate(artifact, calibrate, seed) if calibrate else None
-    show(_data(found, built, sample) if as_json else _text(found, built, sample, top))
+    if as_json:
+        show(_data(found, built, sample))
+    else:
+        with_levels = not by or _LEVEL in by
+        show(
+            _text(
+                found if with_levels else replace(found, levels=(), switches=()), built, sample, top
+            )
+        )
     return EXIT_PASS
 
 
@@ -114,14 +136,13 @@ def _open_trim(options: Options) -> TrimResults:
     return trim
 
 
-def _open_artifact(trim: TrimResults, program: str | None) -> PricedArtifact:
-    """Return the program that is priced, with the links that show what refers to what."""
-    trim.obtain(SHIPPED_REFERENCES)
-    results = trim.session.results
-    if PROFILE in results.done:
-        results.obtain(PROFILE_REFERENCES)
-    artifacts = {each.name: each for each in attributed.open_artifacts(trim.session)}
-    return artifacts[choose_program(program, artifacts)]
+def _measure_optimisations(
+    artifact: PricedArtifact, session: Session, exact: int
+) -> tuple[SizeOptimisation, ...]:
+    """Return the size optimisations that are used, the first of them with what they won."""
+    check = OptimisationCheck(session=session, obtain=runner.obtain)
+    every = list_optimisations(session)
+    return (*(check.measure(artifact, each) for each in every[:exact]), *every[exact:])
 
 
 def _build(
@@ -142,6 +163,7 @@ def _data(
         "prices": tables,
         "levels": encode(found.levels),
         "switches": encode(found.switches),
+        "optimisations": encode(found.optimisations),
         "calibration": encode(sample),
     }
     return json.dumps(data, indent=1)
@@ -159,6 +181,8 @@ def _text(
         parts.append(_draw_steps("level", found.levels))
     if found.switches:
         parts.append(_draw_steps("switch", found.switches))
+    if found.optimisations:
+        parts.append(_draw_optimisations(found.optimisations))
     if sample is not None:
         parts.append(_draw_sample(sample, top))
     return "\n\n".join(parts)
@@ -204,8 +228,31 @@ def _label(price: Price) -> str:
 
 
 def _draw_steps(what: str, steps: Sequence[TrimStep]) -> str:
-    lines = [(each.name, group_digits(each.size_bytes), f"{each.won_bytes:,}") for each in steps]
-    return "\n".join(align_columns((what, "bytes", "won"), lines, (what,)))
+    lines = [
+        (each.name, group_digits(each.size_bytes), f"{each.won_bytes:,}", _share_of(each))
+        for each in steps
+    ]
+    return "\n".join(align_columns((what, "bytes", "won", "share"), lines, (what,)))
+
+
+def _share_of(step: TrimStep) -> str:
+    before = step.size_bytes + step.won_bytes
+    return f"{step.won_bytes / before:.1%}" if before and step.won_bytes else "-"
+
+
+def _draw_optimisations(rows: Sequence[SizeOptimisation]) -> str:
+    lines = [
+        (
+            f"{each.name} {each.value}",
+            "-" if each.without_bytes is None else group_digits(each.without_bytes),
+            "-" if each.won_bytes is None else f"{each.won_bytes:,}",
+            "-" if each.won_share is None else f"{each.won_share:.1%}",
+            one_line(each.note),
+        )
+        for each in rows
+    ]
+    head = (_OPTIMISATION, "without it", "won", "share", "")
+    return "\n".join(align_columns(head, lines, (_OPTIMISATION, "")))
 
 
 def _draw_sample(sample: Calibration, top: int) -> str:

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from megtrim.cli.session.setup import Options, open_session
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.pipeline import references
+from megtrim.pipeline.pricing import attributed
+from megtrim.pipeline.pricing.attributed import PricedArtifact
 from megtrim.pipeline.results import ReferencesResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import REDUCED, tasks, with_dependencies
+from megtrim.plan.graph import (
+    PROFILE,
+    PROFILE_REFERENCES,
+    REDUCED,
+    SHIPPED_REFERENCES,
+    tasks,
+    with_dependencies,
+)
 from megtrim.plan.staleness import OTHER_VERSION, TaskState
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.stages import runner
@@ -35,6 +44,18 @@ class TrimResults:
         chosen = choose_program(program, made.result_as(ReferencesResult).programs)
         self.session.services.console.note(f"reading what refers to what in {chosen}")
         return chosen, references.read_program(chosen, made)
+
+    def open_priced(self, program: str | None) -> PricedArtifact:
+        """Return the program that is priced, with the links that show what refers to what.
+
+        Raises InputError for a program that is not one of them.
+        """
+        self.obtain(SHIPPED_REFERENCES)
+        results = self.session.results
+        if PROFILE in results.done:
+            results.obtain(PROFILE_REFERENCES)
+        artifacts = {each.name: each for each in attributed.open_artifacts(self.session)}
+        return artifacts[choose_program(program, artifacts)]
 
     def obtain(self, task_id: str) -> StageFolder:
         """Return the results of a task, made now if need be. Raises what ended it."""

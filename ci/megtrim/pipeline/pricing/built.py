@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Link
-from megtrim.config.model import Config
+from megtrim.config.model import Config, TrimConfig
 from megtrim.config.scenarios import scenario_id
 from megtrim.midout.keepset import KeepSet
-from megtrim.pipeline import committed_keepset
+from megtrim.pipeline import committed_keepset, references
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import shipped_links, variants
 from megtrim.pipeline.building.shipped_links import RelinkedProgram
@@ -36,8 +36,29 @@ def build(keep: KeepSet, session: Session, obtain: Obtain) -> Mapping[str, int]:
     By functions, the scenarios that are left run again, because what is linked changes with the
     regions. Raises what failed.
     """
+    config = _select_scenarios(session.request.config, {each.id for each in keep.scenarios})
+    return _make(config, keep, session, obtain)
+
+
+def build_as(trim: TrimConfig, session: Session, obtain: Obtain) -> Mapping[str, int]:
+    """Return the bytes of each artifact as a trim makes it in another way for the same scenarios.
+
+    By functions, all of them run again. Raises what failed.
+    """
+    config = session.request.config.model_copy(update={"trim": trim})
+    return _make(config, references.read_keep(session), session, obtain)
+
+
+def change_trim(session: Session, trim: TrimConfig) -> Session:
+    """Return the session of a trim that is made in another way, without results."""
+    request = session.request
+    loaded = replace(request.loaded, config=request.config.model_copy(update={"trim": trim}))
+    return replace(session, request=replace(request, loaded=loaded), results=TaskResults())
+
+
+def _make(config: Config, keep: KeepSet, session: Session, obtain: Obtain) -> Mapping[str, int]:
     with tempfile.TemporaryDirectory(prefix="prices-", dir=session.services.store.root) as scratch:
-        other = _make_session(keep, session, Path(scratch) / "keepset")
+        other = _make_session(config, keep, session, Path(scratch) / "keepset")
         with _removing(session, other):
             made = obtain(REDUCED, other)
             if made is None:
@@ -54,14 +75,13 @@ def link(program: RelinkedProgram, session: Session) -> int:
         return (folder / linking.locate_stripped(Link.SHIPPED, program.target)).stat().st_size
 
 
-def _make_session(keep: KeepSet, session: Session, folder: Path) -> Session:
-    """Return the session of a trim for the scenarios of a keep set, and no others.
+def _make_session(config: Config, keep: KeepSet, session: Session, folder: Path) -> Session:
+    """Return the session of a trim with a configuration that has a keep set's scenarios.
 
     By regions, the keep set itself is what is built from. By functions, the scenarios are recorded
     again, as the configuration names them.
     """
     request = session.request
-    config = _select_scenarios(request.config, {each.id for each in keep.scenarios})
     config = config.model_copy(update={"keep_set": folder})
     by_keep_set = request.committed or not trims_functions(request.config)
     if by_keep_set:

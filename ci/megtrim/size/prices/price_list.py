@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold
 from megtrim.size.byte_table import tidy
-from megtrim.strict_json import SignedInt
+from megtrim.strict_json import SignedFloat, SignedInt
 
 
 class PriceKind(StrEnum):
@@ -66,6 +66,23 @@ class TrimStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SizeOptimisation:
+    """A size optimisation, or a switch of the engine that is off, and what it won in one file."""
+
+    name: str
+    """Its key: ``lto``, ``rtti``."""
+    value: str
+    """What it is set to: ``full``, ``false``."""
+    without_bytes: int | None = None
+    """Of the stripped file as it was really built without it; None: it was not."""
+    won_bytes: SignedInt | None = None
+    won_share: SignedFloat | None = None
+    """Of the file without it: 0.05 is 5%; negative if the file is larger with it."""
+    note: str = ""
+    """What went with it, or why it could not be built without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PriceList:
     """The prices in one file that ships."""
 
@@ -78,6 +95,8 @@ class PriceList:
     """From the plain program to what ships, each against the one before."""
     switches: tuple[TrimStep, ...] = ()
     """Each against a build with all switches on."""
+    optimisations: tuple[SizeOptimisation, ...] = ()
+    """All that are used, each against a build without it alone."""
 
     def of_kind(self, kind: PriceKind) -> tuple[Price, ...]:
         """Return the prices of one kind, the highest first."""
