@@ -230,6 +230,29 @@ def test_what_was_left_out_has_its_bytes(trimmed: Project) -> None:
     assert all(each["callers"] for each in found)
 
 
+def test_regions_that_were_left_out_have_bytes(trimmed: Project) -> None:
+    """By tag and by region the same in total, which is less than the plain program has."""
+    tags, regions = (_ask(trimmed, "left-out", "--by", each) for each in ("tag", "region"))
+
+    totals = [sum(row["left_out_bytes"] for row in each["left_out"]) for each in (tags, regions)]
+    assert totals[0] == totals[1]
+    assert 4096 < totals[0] < _sizes(trimmed.verdict())[Variant.PLAIN]
+    assert all(each["kept_regions"] <= each["regions"] for each in tags["left_out"])
+
+
+def test_a_region_says_why_it_is_there(trimmed: Project) -> None:
+    """The scenario that ran it, and its place; its tag has those that were left out, too."""
+    (record,) = read_keep_set(_keep_set(trimmed)).scenarios
+
+    found = _ask(trimmed, "why", str(record.regions[0]))
+    tag = _ask(trimmed, "why", record.regions[0].tag)
+
+    assert found["kept_by"] == [{"rule": "scenarios that run it", "by": [SCENARIO]}]
+    assert found["places"]
+    assert found["retained_bytes"] > 0
+    assert {str(record.regions[0])} <= {each["name"] for each in tag["regions"]}
+
+
 def test_functions_have_prices(trimmed: Project) -> None:
     """Those of a random sample are what a link without each of them shows, within a page."""
     found = _ask(trimmed, "prices", "--calibrate", "3", "--seed", "4")

@@ -45,18 +45,3 @@ def test_attributed_prices_are_near_the_real_ones(project: Project) -> None:
         assert abs(each["margin_bytes"] - real) <= max(WITHIN * real, WITHIN_BYTES)
         assert abs(each["alone_bytes"] - each["built_alone_bytes"]) <= WITHIN_BYTES
     assert "nothing was built or run" in project.run("trim").stderr
-
-
-def test_regions_that_were_left_out_have_bytes(project: Project) -> None:
-    """By tag and by region the same in total, and no more than the plain program has."""
-    ended = project.run("size left-out", "--by", "tag", "--json")
-    assert ended.rc == 0, ended.stderr
-    tags = json.loads(ended.stdout)
-    regions = json.loads(project.run("size left-out", "--by", "region", "--json").stdout)
-    plain = next(each for each in ask(project)["levels"] if each["name"] == "plain")
-
-    totals = [sum(row["left_out_bytes"] for row in found["left_out"]) for found in (tags, regions)]
-    assert totals[0] == totals[1]
-    assert 0 < totals[0] < plain["size_bytes"]
-    kept = sum(row["kept_regions"] for row in tags["left_out"])
-    assert 0 < kept < sum(row["regions"] for row in tags["left_out"])

@@ -13,12 +13,13 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, committed_option, common, quick_option
 from megtrim.cli.size.tables import FILE, top_option
 from megtrim.cli.size.trim_results import TrimResults, open_trim
+from megtrim.cli.size.why_kept import explain_kept, iter_kept_lines
 from megtrim.elf.symbol_names import iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.functions.link_map import read_map
 from megtrim.pipeline import references
-from megtrim.plan.graph import SHIPPED_REFERENCES, trims_functions
+from megtrim.plan.graph import PLAIN, REDUCED, SHIPPED_REFERENCES, trims_functions
 from megtrim.report.formatting import align_columns, group_digits
 from megtrim.report.text import one_line
 from megtrim.size.references import search
@@ -41,6 +42,8 @@ Examples:
   megtrim size why kernels/fallback            a component
   megtrim size why libmegdnn.a                 an archive
   megtrim size why .rodata --top 30            a section
+  megtrim size why megdnn_fp32_sgemv           a tag, or a region: 'megdnn_fp32_sgemv<-1290123641>'
+  megtrim size why Convolution                 an operator
   megtrim size why main --file build/load_and_run --map build/load_and_run.map
 """,
 )
@@ -67,7 +70,8 @@ def why(
     THING is a function or variable, by its linkage name or as in the source; all overloads or
     instances of a template are one. Or it is a component, an object or archive, or a section. The
     shortest chain of references leads to it from what always stays; where functions are trimmed,
-    the rule that keeps it is shown, too.
+    the rule that keeps it is shown, too. Or it is a region, a tag or an operator by its whole name:
+    then the scenarios that ran it are shown, or the models whose operator lists have it.
 
     The trimmed program is linked once more for it, which takes seconds. A file of your own
     is best linked with `-Wl,--emit-relocs`.
@@ -77,7 +81,12 @@ def why(
         origins = read_map(link_map) if link_map else None
         name, found = str(file), read_graph(read_linked(file), origins, source=str(file))
     else:
-        trim = open_trim(Options(**options))
+        trim = open_trim(Options(**options), (PLAIN, REDUCED))
+        kept = explain_kept(thing, program, trim)
+        if kept is not None:
+            lines = "\n".join(map(_make_line, iter_kept_lines(kept, top)))
+            show(json.dumps({"version": 1} | kept, indent=1) if as_json else lines)
+            return EXIT_PASS
         name, found = trim.read(SHIPPED_REFERENCES, program)
     matches = search.find_matches(thing, found.graph)
     if not matches:

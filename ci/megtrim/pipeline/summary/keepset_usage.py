@@ -52,7 +52,7 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
     necessary is not asked, or the next run would report the same trap otherwise.
     """
     profiled = PROFILE in task.wants
-    held = _read_regions(session.results) if profiled else ()
+    held = list_held_regions(session.results) if profiled else ()
     keep = _keep_set(session.results)
     if keep is None:
         return RegionsUse(held=len(held), kept=0, by_tag=())
@@ -143,7 +143,8 @@ def _uses(needed: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[OperatorUse,
     return tuple(OperatorUse(name=name, models=models) for name, models in needed)
 
 
-def _read_regions(results: TaskResults) -> tuple[Region, ...]:
+def list_held_regions(results: TaskResults) -> tuple[Region, ...]:
+    """Return the regions that the profile binary holds; none if there is no profile build."""
     if PROFILE not in results.done:
         return ()
     text = results.done[PROFILE].file(REGIONS_FILE).read_text(encoding="utf-8")
