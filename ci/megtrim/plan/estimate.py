@@ -49,7 +49,9 @@ _CHANGED_SHARE = 0.1
 _WHOLE = 0.8
 """Share of the files from which a build says what compiling all of them takes."""
 _ALIKE = 0.1
-"""Share of the files up to which a build is still one that is cached, or is not."""
+"""Share of the files that a build out of the compiler cache may compile."""
+_HALF = 0.5
+"""Share of the files from which on a build that was partly cached says nothing of a compiler."""
 _MOSTLY = 0.8
 """Share of the time from which former runs say how long it takes."""
 _SLOWEST = 4.0
@@ -124,7 +126,7 @@ class Estimate:
         else:
             minutes = round(self.time_s / _MINUTE_S)
             about = "about a minute" if minutes == 1 else f"about {minutes} minutes"
-        reason = "as former runs here took" if self.measured else "by the size of the engine"
+        reason = "by former runs here" if self.measured else "by the size of the engine"
         less = "; less if the compiler cache has it" if self.at_most else ""
         return f"{about}, {reason}{less}"
 
@@ -250,12 +252,18 @@ class _Memory:
         times = own or [each.time_s for each in fitting]
         if times:
             return Estimate(time_s=median(times[-_NEWEST:]), measured=True)
-        slowness = self._measure_slowness([each for each in self._here if _is_fresh(each)])
-        return Estimate(time_s=default_s * min(slowness, _SLOWEST), measured=False)
+        builds = [each for each in self._here if _is_fresh(each)]
+        slowness = min(self._measure_slowness(builds), _SLOWEST)
+        return Estimate(time_s=default_s * slowness, measured=bool(builds))
 
     def _measure_slowness(self, builds: Sequence[Duration]) -> float:
         """Return how many times as long builds take here as on the machine of the table."""
-        rates = [each.time_s / each.share / self._expected_s(each.variant) for each in builds]
+        rates = []
+        for each in builds:
+            cached = each.cached or 0.0
+            compiled_s = (1 - cached) * self._expected_s(each.variant)
+            expected_s = each.share * (compiled_s + cached * self._costs.cached_s)
+            rates.append(each.time_s / expected_s)
         return median(rates[-_NEWEST:]) if rates else 1.0
 
     def _expected_s(self, variant: str) -> float:
@@ -271,4 +279,4 @@ def _is_cached(build: Duration) -> bool:
 
 
 def _is_fresh(build: Duration) -> bool:
-    return bool(build.variant) and build.share >= _WHOLE and (build.cached or 0.0) <= _ALIKE
+    return bool(build.variant) and build.share >= _WHOLE and (build.cached or 0.0) < _HALF

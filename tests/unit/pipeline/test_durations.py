@@ -28,7 +28,7 @@ def test_a_duration_is_found_by_the_next_run(tmp_path: Path) -> None:
     log.add(PLAIN, 7.0, rebuilt=record())
 
     found = DurationLog(tmp_path / "new" / "d.json", replace(SETTING, cached=False))
-    assert str(found.estimate([PLAIN])) == "about 7 s, as former runs here took"
+    assert str(found.estimate([PLAIN])) == "about 7 s, by former runs here"
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_a_tree_that_is_up_to_date_compiles_nothing() -> None:
     ready = replace(PLAIN, share=0.0)
     compiled = took(PLAIN, 1500)
 
-    assert estimate([ready], [compiled], SETTING) == Estimate(time_s=12.0, measured=False)
+    assert estimate([ready], [compiled], SETTING) == Estimate(time_s=12.0, measured=True)
     former = [compiled, took(PLAIN, 17.0, share=0.0)]
     assert estimate([ready], former, CACHED) == Estimate(time_s=17.0, measured=True)
 
@@ -150,7 +150,7 @@ def test_what_was_compiled_before_there_was_a_cache_is_not_in_it() -> None:
     found = estimate([PLAIN], [took(PLAIN, 1000)], CACHED)
 
     assert found == Estimate(time_s=1000, measured=True, at_most=True)
-    assert str(found).endswith("as former runs here took; less if the compiler cache has it")
+    assert str(found).endswith("by former runs here; less if the compiler cache has it")
 
 
 def test_other_sources_are_compiled() -> None:
@@ -162,6 +162,13 @@ def test_other_sources_are_compiled() -> None:
 
     found = estimate([replace(PLAIN, key="another"), REDUCED], former, CACHED)
     assert found == Estimate(time_s=2000, measured=True, at_most=True)
+
+
+def test_a_build_that_was_partly_cached_says_how_fast_the_rest_was() -> None:
+    """A fifth of it came out of the cache, beside another megtrim that compiled the same."""
+    found = estimate([PLAIN], [took(PLAIN, 1204, key="other", cached=0.2)], CACHED)
+
+    assert found == Estimate(time_s=1500, measured=True, at_most=True)
 
 
 def test_a_build_of_which_nothing_is_known_is_no_measure() -> None:
@@ -208,7 +215,7 @@ def test_a_first_trim_is_all_builds(tmp_path: Path, trim: str, builds_s: float) 
 
 def test_a_time_is_said_as_roughly_as_it_is_known() -> None:
     """Seconds, or minutes, and where it comes from."""
-    assert str(Estimate(time_s=0.2, measured=True)) == "about 1 s, as former runs here took"
+    assert str(Estimate(time_s=0.2, measured=True)) == "about 1 s, by former runs here"
     assert str(Estimate(time_s=61, measured=True)).startswith("about a minute,")
     assert str(Estimate(time_s=4000, measured=False)) == (
         "about 67 minutes, by the size of the engine"
