@@ -12,12 +12,11 @@ from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.formatting import group_digits, list_trimmed
 from megtrim.report.markup import bounded_table, code, code_in_title, fold
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
+from megtrim.size.growth.inputs import count_kinds, name_kind
 from megtrim.size.prices.price_list import PriceChange
 from megtrim.verdict.model import VariantSize, Verdict
 
 _MOST_USES = 20
-_KINDS = {"dtype": "data type", "elemwise_mode": "elementwise mode"}
-"""Names of kinds that are called otherwise in reports."""
 _SETTING = code("trim: {prices: true}")
 _ASK = f"{_SETTING} in the configuration shows it, which takes two more links"
 
@@ -81,15 +80,17 @@ def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
     counts: Counter[str] = Counter()
     for each in arrivals.parts:
         counts[each.kind] += each.count
-    named = ", ".join(_count(n, kind) for kind, n in sorted(counts.items()))
+    named = count_kinds(counts)
     if arrivals.other_parts:
         named += f" and {group_digits(arrivals.other_parts)} more rows"
-    rows = bounded_table(("what", "which", "for", "bytes>"), arrivals.parts, _draw_part)
+    known = any(each.size_bytes is not None for each in arrivals.parts)
+    head = ("what", "which", "for", "bytes>")[: 4 if known else 3]
+    rows = bounded_table(head, arrivals.parts, lambda each: _draw_part(each)[: len(head)])
     return fold(f"Kept now and was not in {code_in_title(artifact)}: {named}", rows)
 
 
 def _draw_part(part: NewPart) -> Sequence[str]:
-    what = _count(part.count, part.kind) if part.count > 1 else _name_kind(part.kind)
+    what = count_kinds({part.kind: part.count}) if part.count > 1 else name_kind(part.kind)
     size = "" if part.size_bytes is None else group_digits(part.size_bytes)
     return what, code(part.name), ", ".join(map(code, part.models)), size
 
@@ -105,11 +106,3 @@ def _fold_changes(artifact: str, size: VariantSize) -> str:
 def _draw_change(change: PriceChange) -> Sequence[str]:
     before, after = group_digits(change.before_bytes), group_digits(change.after_bytes)
     return code(change.model), before, after, f"{change.growth_bytes:+,}"
-
-
-def _count(number: int, kind: str) -> str:
-    return f"{group_digits(number)} {_name_kind(kind)}{'' if number == 1 else 's'}"
-
-
-def _name_kind(kind: str) -> str:
-    return _KINDS.get(kind, kind)

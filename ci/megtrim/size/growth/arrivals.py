@@ -18,12 +18,10 @@ from megtrim.errors import InputError
 from megtrim.midout.keepset_parts import model_of
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.inputs import InputChanges, kind_of
+from megtrim.size.growth.inputs import NAMELESS, InputChanges, kind_of
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.strict_json import SignedInt
 
-_NAMELESS = "hash"
-"""Numbers that stand for modes, which are named next to them."""
 MOST_PARTS = 60
 """Rows of what is kept now that a report can show; the others are counted."""
 
@@ -174,7 +172,7 @@ def _list_parts(
     sizes: dict[tuple[str, str], int | None] = {}
     for part, users in changes.came.items():
         kind, name = kind_of(part), part.partition(" ")[2]
-        if kind == _NAMELESS:
+        if kind == NAMELESS:
             continue
         price = known.find(kind, name)
         if kind == "function":

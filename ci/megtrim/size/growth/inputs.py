@@ -19,6 +19,9 @@ from megtrim.size.growth.causes import ORDERS, Cause, digest, digest_causes, fin
 PRINT_LENGTH = 5
 """Characters of one print: 30 bits, so that two things of a large engine hardly ever share one."""
 _LONGEST_VALUE = 120
+NAMELESS = "hash"
+"""Numbers that stand for elementwise modes, which are kept by name as well."""
+_KIND_NAMES = {"dtype": "data type", "elemwise_mode": "elementwise mode"}
 _SHOWN_CAUSES = (Cause.FLAGS, Cause.TOOLCHAIN, Cause.DEPENDENCIES, Cause.MEGTRIM)
 """Causes of which a baseline keeps the inputs as they are: comparisons show what they were."""
 
@@ -181,6 +184,21 @@ class _KeptChanges:
 def kind_of(name: str) -> str:
     """Return what a thing is that is kept: ``region``, ``function``, ``operator`` and so on."""
     return name.partition(" ")[0]
+
+
+def count_kinds(counts: Mapping[str, int]) -> str:
+    """Return how many there are of each kind, for people; numbers of modes stand for names."""
+    named = [(kind, n) for kind, n in sorted(counts.items()) if kind != NAMELESS]
+    shown = [
+        f"{n:,} {name_kind(kind)}{'' if n == 1 else 's'}" for kind, n in named or counts.items()
+    ]
+    *others, last = shown
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def name_kind(kind: str) -> str:
+    """Return what people call a kind."""
+    return _KIND_NAMES.get(kind, kind)
 
 
 def _read_indices(group: str, names: Sequence[str]) -> tuple[str, ...]:

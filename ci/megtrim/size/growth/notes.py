@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from megtrim.elf.symbol_names import fold
 from megtrim.errors import InputError
 from megtrim.size.growth.causes import Cause, find_cause
-from megtrim.size.growth.inputs import InputChanges, kind_of
+from megtrim.size.growth.inputs import InputChanges, count_kinds, kind_of
 
 _MOST_NAMED = 3
 _LONGEST = 100
@@ -88,15 +88,13 @@ def _describe_kept(cause: Cause, changes: InputChanges) -> Iterator[str]:
         if (bool(users) and moved.issuperset(users)) is (cause is Cause.MODELS)
     }
     if came:
-        kinds = Counter(map(kind_of, came))
-        counts = " and ".join(_count(n, kind) for kind, n in sorted(kinds.items()))
+        counts = count_kinds(Counter(map(kind_of, came)))
         first = min(came, key=lambda each: (kind_of(each) not in ("region", "function"), each))
         whom = f" for {came[first][0]}" if came[first] else ""
         what = _shorten(first)
         yield f"kept and was not: {counts}, such as {what}{whom}"
     if changes.went and (cause is Cause.KEEP_SET or Cause.KEEP_SET not in changes.causes):
-        gone = " and ".join(_count(n, kind) for kind, n in changes.went.items())
-        yield f"not kept any more: {gone}"
+        yield f"not kept any more: {count_kinds(changes.went)}"
 
 
 def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:

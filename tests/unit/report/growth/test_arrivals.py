@@ -117,9 +117,11 @@ def test_what_is_kept_for_it_is_folded() -> None:
     )
     _, fold = list_prices(with_arrivals(BUILT, parts=parts))
 
-    assert "load&#95;and&#95;run</code>: 1 elementwise mode, 1 function, 4 regions<" in fold
+    assert "load&#95;and&#95;run</code>: 1 elementwise mode, 1 function and 4 regions<" in fold
     assert "| function | `run(…)` | `tiny-quant` | 1,234 |" in fold
     assert "| 4 regions | `conv` | `tiny-quant`, `vgg` |  |" in fold
+    _, unknown = list_prices(with_arrivals(BUILT, parts=parts[1:]))
+    assert "| 4 regions | `conv` | `tiny-quant`, `vgg` |\n" in unknown
 
 
 def test_models_that_cost_another_price_are_folded() -> None:

@@ -11,6 +11,7 @@ from megtrim.size.growth.inputs import (
     InputPrint,
     ValueChange,
     compare_inputs,
+    count_kinds,
     make_print,
 )
 
@@ -93,3 +94,12 @@ def test_a_damaged_print_is_no_traceback() -> None:
 
     assert compare_inputs(odd, BEFORE).went == {"region": 1}
     assert compare_inputs(InputPrint(), BEFORE).causes == ()
+
+
+def test_kinds_are_counted_in_words_for_people() -> None:
+    """Numbers that stand for modes are left out next to these, and only then."""
+    assert count_kinds({"hash": 2, "elemwise_mode": 2, "dtype": 1, "region": 1_500}) == (
+        "1 data type, 2 elementwise modes and 1,500 regions"
+    )
+    assert count_kinds({"operator": 1}) == "1 operator"
+    assert count_kinds({"hash": 1}) == "1 hash"
