@@ -120,7 +120,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     (folder / SIZES_FILE).write_text(text, encoding="utf-8")
     baseline = _baseline(session)
     compared = baseline or Baseline(source="", sizes={})
-    changes = compare_inputs(compared.made_from, made_from)
+    traced = not session.request.committed
+    changes = compare_inputs(compared.made_from, made_from, traced=traced)
     compare = _Comparison(
         baseline=compared,
         changes=changes,

@@ -115,12 +115,13 @@ def make_print(inputs: BuildInputs) -> InputPrint:
     )
 
 
-def compare_inputs(before: InputPrint, after: BuildInputs) -> InputChanges:
+def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = False) -> InputChanges:
     """Return what differs; nothing if the baseline does not say what it was made from.
 
     What is kept differently for scenarios that came, went or changed has the models as its cause,
     what else is kept differently the keep set. A model that changes nothing in what is kept changes
-    no byte, so it is no cause.
+    no byte, so it is no cause. ``traced``: the trim found out by itself what to keep, so that
+    follows from whatever else differs, and is a cause only if nothing else does.
     """
     digests = after.digests()
     causes = list_causes(before.made_from, digests)
@@ -129,6 +130,8 @@ def compare_inputs(before: InputPrint, after: BuildInputs) -> InputChanges:
     sources = _prints_of(after.sources)
     kept = _KeptChanges(before, after)
     found = {*causes} - {Cause.KEEP_SET, Cause.MODELS} | {*kept.find_causes()}
+    if traced and found - {Cause.KEEP_SET}:
+        found -= {Cause.KEEP_SET}
     if not found and before.made_from.get(ORDERS) != digests[ORDERS]:
         found = {*causes}
     new_scenarios = sorted(after.scenarios.keys() - before.scenarios.keys())

@@ -150,6 +150,11 @@ def test_a_function_has_the_bytes_of_its_symbols() -> None:
     assert unknown.size_bytes is None
 
 
+def test_what_another_compiler_has_run_did_not_come_in() -> None:
+    """Nobody asked for these functions."""
+    assert find_arrivals(changes(causes=(Cause.TOOLCHAIN,)), 1).parts == ()
+
+
 def test_what_does_not_fit_is_counted() -> None:
     """A first comparison may have thousands of functions; numbers of modes are left out."""
     came = {f"operator Op{n}": (NEW,) for n in range(MOST_PARTS + 3)} | {"hash 7": (NEW,)}

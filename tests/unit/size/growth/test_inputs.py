@@ -60,6 +60,18 @@ def test_a_new_model_explains_what_only_it_needs() -> None:
     assert compare_inputs(make_print(BEFORE), unused).causes == ()
 
 
+def test_what_a_trim_traces_follows_from_the_other_causes() -> None:
+    """It is a cause only if nothing else differs: runs may differ from each other."""
+    more = {**BEFORE.kept, "function f": (VGG,)}
+    traced = replace(BEFORE, kept=more)
+    recompiled = replace(traced, values={**BEFORE.values, "toolchain kind": "zig"})
+
+    both = compare_inputs(make_print(BEFORE), recompiled)
+    assert both.causes == (Cause.KEEP_SET, Cause.TOOLCHAIN)
+    assert compare_inputs(make_print(BEFORE), recompiled, traced=True).causes == (Cause.TOOLCHAIN,)
+    assert compare_inputs(make_print(BEFORE), traced, traced=True).causes == (Cause.KEEP_SET,)
+
+
 def test_a_model_that_left_takes_what_only_it_needed() -> None:
     """Its names are not known any more, but what they were and how many."""
     whole = replace(
