@@ -165,7 +165,7 @@ def test_other_sources_are_compiled() -> None:
 
 
 def test_a_build_that_was_partly_cached_says_how_fast_the_rest_was() -> None:
-    """A fifth of it came out of the cache, beside another megtrim that compiled the same."""
+    """A fifth of it came out of the cache: another megtrim compiled the same meanwhile."""
     found = estimate([PLAIN], [took(PLAIN, 1204, key="other", cached=0.2)], CACHED)
 
     assert found == Estimate(time_s=1500, measured=True, at_most=True)
