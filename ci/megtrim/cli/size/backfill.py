@@ -34,7 +34,7 @@ def _parse_repository(_context: click.Context, _option: click.Parameter, text: s
 @click.command(
     epilog="""\b
 Examples:
-  GITHUB_TOKEN=$(gh auth token) megtrim size backfill acme/phone --branch perf-history
+  megtrim size backfill acme/phone --branch perf-history
   megtrim size backfill acme/phone --config android/megtrim.yaml --branch perf-history.android
 
 From the environment: GITHUB_TOKEN, which may read actions and contents of the repository, and
