@@ -241,18 +241,19 @@ def _share_of(step: TrimStep) -> str:
 
 
 def _draw_optimisations(rows: Sequence[SizeOptimisation]) -> str:
+    noted = any(each.note for each in rows)
     lines = [
         (
             f"{each.name} {each.value}",
             "-" if each.without_bytes is None else group_digits(each.without_bytes),
             "-" if each.won_bytes is None else f"{each.won_bytes:,}",
             "-" if each.won_share is None else f"{each.won_share:.1%}",
-            one_line(each.note),
+            *((one_line(each.note),) if noted else ()),
         )
         for each in rows
     ]
-    head = (_OPTIMISATION, "without it", "won", "share", "")
-    return "\n".join(align_columns(head, lines, (_OPTIMISATION, "")))
+    head = (_OPTIMISATION, "without it", "won", "share", *(("note",) if noted else ()))
+    return "\n".join(align_columns(head, lines, (_OPTIMISATION, "note")))
 
 
 def _draw_sample(sample: Calibration, top: int) -> str:
