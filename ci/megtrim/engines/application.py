@@ -7,6 +7,7 @@ cache entries whose names begin with ``MEGTRIM_ENGINE_``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,12 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
     tree = tree_of(spec, engine)
     source_copy.sync(spec.checkout, tree.source, {})
     link_flags = (*build_env.link_flags, *_android_rpath(spec.library, build_env.toolchain))
-    text = toolchain_file.render(build_env.toolchain, quoted_include=False, link_flags=link_flags)
+    text = toolchain_file.render(
+        build_env.toolchain,
+        quoted_include=False,
+        link_flags=link_flags,
+        engine_tree=os.path.relpath(engine.root, tree.root),
+    )
     source_copy.write_if_changed(tree.toolchain_file, text)
     options = (
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),

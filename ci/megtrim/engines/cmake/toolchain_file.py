@@ -11,18 +11,20 @@ def render(
     quoted_include: bool,
     compile_flags: tuple[str, ...] = (),
     link_flags: tuple[str, ...] = (),
+    engine_tree: str = "",
 ) -> str:
     """Return the file's text, for a tree whose sources are in ``src`` next to the file.
 
     With ``quoted_include``, the folder ``include`` next to it is searched first for quoted
     includes: the generated ``midout.h`` is then found before the engine's own, in any order.
+    ``engine_tree`` is the way from the tree of an application to the engine's.
     """
     options = (
         # Debug information is never shipped, and triples the size of objects and links. Without
         # it, and without the tree's own path, equal sources compile to equal bytes everywhere.
         "-g0",
-        "-ffile-prefix-map=${MEGTRIM_TREE}/src=.",
-        "-ffile-prefix-map=${MEGTRIM_TREE}/build=build",
+        *_name_files("${MEGTRIM_TREE}", "..", source=".", build=""),
+        *(_name_engine(engine_tree) if engine_tree else ()),
         *(("SHELL:-iquote ${MEGTRIM_TREE}/include",) if quoted_include else ()),
         *compile_flags,
     )
@@ -31,9 +33,34 @@ def render(
         "# Written by megtrim: the toolchain that was found.",
         *(_render_include(toolchain, link) if toolchain.includes else _own(toolchain, link)),
         'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)',
+        *(_find_engine(engine_tree) if engine_tree else ()),
         *(f'add_compile_options("{option}")' for option in options),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _name_files(tree: str, from_build: str, *, source: str, build: str) -> tuple[str, ...]:
+    """Return options that give the files of a tree equal names (``__FILE__``) everywhere.
+
+    A compiler cache names them as seen from the build folder, where they are ``from_build``.
+    """
+    maps = [(f"{tree}/src", source), (f"{from_build}/src", source)]
+    if build:
+        maps += [(f"{tree}/build", build), (f"{from_build}/build", build)]
+    else:  # the build folder itself, in which names begin with nothing
+        maps += [(f"{tree}/build/", "")]
+    return tuple(f"-ffile-prefix-map={path}={name}" for path, name in maps)
+
+
+def _name_engine(engine_tree: str) -> tuple[str, ...]:
+    return _name_files(
+        "${MEGTRIM_ENGINE_TREE}", f"../{engine_tree}", source="engine", build="engine/build"
+    )
+
+
+def _find_engine(engine_tree: str) -> tuple[str, ...]:
+    path = f"${{MEGTRIM_TREE}}/{engine_tree}"
+    return (f'get_filename_component(MEGTRIM_ENGINE_TREE "{path}" ABSOLUTE)',)
 
 
 def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:

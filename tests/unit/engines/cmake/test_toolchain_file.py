@@ -40,7 +40,8 @@ def test_the_whole_text() -> None:
         'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)\n'
         'add_compile_options("-g0")\n'
         'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/src=.")\n'
-        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build=build")\n'
+        'add_compile_options("-ffile-prefix-map=../src=.")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build/=")\n'
         'add_compile_options("SHELL:-iquote ${MEGTRIM_TREE}/include")\n'
     )
 
@@ -81,6 +82,20 @@ def test_an_ndk_is_left_to_its_own_file() -> None:
         'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)\n'
         'add_compile_options("-g0")\n'
         'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/src=.")\n'
-        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build=build")\n'
+        'add_compile_options("-ffile-prefix-map=../src=.")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build/=")\n'
         'add_compile_options("-O0")\n'
     )
+
+
+def test_an_application_names_the_files_of_the_engine_without_its_place() -> None:
+    """It includes the engine's headers, from a folder that differs from machine to machine."""
+    text = render(TOOLCHAIN, quoted_include=False, engine_tree="../..")
+
+    assert 'get_filename_component(MEGTRIM_ENGINE_TREE "${MEGTRIM_TREE}/../.." ABSOLUTE)\n' in text
+    assert [line for line in text.splitlines() if "=engine" in line] == [
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_ENGINE_TREE}/src=engine")',
+        'add_compile_options("-ffile-prefix-map=../../../src=engine")',
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_ENGINE_TREE}/build=engine/build")',
+        'add_compile_options("-ffile-prefix-map=../../../build=engine/build")',
+    ]

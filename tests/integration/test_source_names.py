@@ -1,0 +1,82 @@
+"""Names of source files in programs: the same in any folder, with a compiler cache and without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from integration.sample_builds import run
+from megtrim import toolchains
+from megtrim.build_spec import ToolchainSpec
+from megtrim.engines.cmake.toolchain_file import render
+from megtrim.process import ProcessRunner
+from unit.engines.support import write
+
+pytestmark = [pytest.mark.chain]
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.20)
+project(names LANGUAGES CXX)
+file(WRITE "${CMAKE_BINARY_DIR}/made/made.h" "inline const char* made() { return __FILE__; }\\n")
+add_library(names STATIC names.cpp)
+target_include_directories(names PRIVATE "${CMAKE_BINARY_DIR}/made" "${HEADERS}")
+"""
+SOURCE = """\
+#include "header.h"
+#include "made.h"
+const char* names(int which) { return which == 0 ? __FILE__ : which == 1 ? header() : made(); }
+"""
+HEADER = "inline const char* header() { return __FILE__; }\n"
+APPLICATION = "applications/app"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (".", {b"./names.cpp", b"./header.h", b"made/made.h"}),
+        (APPLICATION, {b"./names.cpp", b"engine/header.h", b"made/made.h"}),
+    ],
+)
+def test_a_compiler_cache_changes_no_byte(place: str, expected: set[bytes], tmp_path: Path) -> None:
+    """It names files as seen from the build folder, and a build without it by their whole path."""
+    cached, direct = (
+        compile_in(tmp_path / folder, place, launcher)
+        for folder, launcher in (("here", shutil.which("ccache")), ("else/where", None))
+    )
+
+    assert cached == direct
+    assert all(name + b"\0" in direct for name in expected)
+
+
+def compile_in(root: Path, place: str, launcher: str | None) -> bytes:
+    """Return the object of a tree at ``place`` below the engine's tree ``root``."""
+    processes = ProcessRunner(os.environ)
+    tree = root / place
+    way = "" if tree == root else os.path.relpath(root, tree)
+    toolchain = toolchains.KINDS["host"](ToolchainSpec(kind="host"), processes)
+    files = {
+        f"{place}/toolchain.cmake": render(toolchain, quoted_include=False, engine_tree=way),
+        f"{place}/src/CMakeLists.txt": CMAKE,
+        f"{place}/src/names.cpp": SOURCE,
+        "src/header.h": HEADER,
+    }
+    write(root, files)
+    env = {"CCACHE_BASEDIR": str(root), "CCACHE_DIR": str(root / "cache"), "CCACHE_NOHASHDIR": "1"}
+    settings = {
+        "CMAKE_TOOLCHAIN_FILE": str(tree / "toolchain.cmake"),
+        "CMAKE_MAKE_PROGRAM": processes.build_tool("ninja"),
+        "HEADERS": str(root / "src"),
+        **({"CMAKE_CXX_COMPILER_LAUNCHER": launcher} if launcher else {}),
+    }
+    cmake, build = processes.build_tool("cmake"), str(tree / "build")
+    entries = [f"-D{name}={value}" for name, value in settings.items()]
+    for argv in (
+        (cmake, "-G", "Ninja", "-S", str(tree / "src"), "-B", build, *entries),
+        (cmake, "--build", build),
+    ):
+        done = run(*argv, env=env)
+        assert done.ok, done.stdout + done.stderr
+    return (tree / "build/CMakeFiles/names.dir/names.cpp.o").read_bytes()
