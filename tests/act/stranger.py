@@ -16,6 +16,8 @@ MODEL = "tiny-mobile"
 MAIN = "engine/src/load_and_run/main.cpp"
 OPTIONS = "engine/src/load_and_run/options.h"
 ALGORITHMS = "engine/src/kernels/conv/algorithms.cpp"
+KERNEL = "engine/src/kernels/conv/checksum.cpp"
+"""A source file that a pull request adds."""
 SCENARIO_FILE = f"{MODEL}/default@desk.json"
 """The file of the only scenario, in the keep set."""
 
@@ -36,6 +38,9 @@ keep_set: megtrim/keepset
 budgets:
   - {artifact: load_and_run, max: 250 KiB, growth: 16 KiB}
 """
+_CALL = (
+    "        static volatile unsigned sink;\n        sink = conv_checksum(problem.in_channels);\n"
+)
 _MEGTRIM = (sys.executable, "-m", "megtrim")
 
 
@@ -92,6 +97,26 @@ def with_table(size: int) -> str:
     assert text.count(start) == 2
     text = text.replace("#if SAMPLE_NO_EXCEPTIONS\n", f"{declared}#if SAMPLE_NO_EXCEPTIONS\n", 1)
     return text.replace(start, f"{start}    sink = table[argc];\n")
+
+
+def another_kernel(steps: int) -> dict[str, str | bytes | None]:
+    """Return a pull request's files that add a kernel, which the direct convolution calls."""
+    body = "".join(f"    x = (x << {n % 13 + 1}) ^ (x * {n * 14 + 3}u);\n" for n in range(steps))
+    declared = "unsigned conv_checksum(unsigned x)"
+    direct, lists = "src/kernels/conv/direct.cpp", "CMakeLists.txt"
+    files: dict[str, str | bytes | None] = {
+        KERNEL: f"namespace sample {{\n{declared} {{\n{body}    return x;\n}}\n}}\n"
+    }
+    for name, old, new in (
+        (lists, f"    {direct}\n", f"    {direct}\n    {KERNEL.removeprefix('engine/')}\n"),
+        (direct, "namespace sample {\n", f"namespace sample {{\n{declared};\n"),
+        (direct, "        for_each_group(", f"{_CALL}        for_each_group("),
+    ):
+        text = files.get(f"engine/{name}") or (SAMPLE / name).read_text(encoding="utf-8")
+        assert isinstance(text, str)
+        assert text.count(old) == 1
+        files[f"engine/{name}"] = text.replace(old, new)
+    return files
 
 
 def another_model() -> dict[str, str | bytes | None]:

@@ -2,8 +2,9 @@
 
 All are of the same engine and model, so only their names keep what they leave apart. Two are
 files, checked by one caller's matrix; one of them has another budget. Two are toolchains of a
-third file, with the caller that `megtrim init` writes and one summary; they have one compiler, so
-that its cache serves both, are trimmed quickly and have no device.
+third file, with the caller that `megtrim init` writes and one summary; they have two compilers, are
+trimmed quickly and have no device. One of these is zig, whose programs are the same bytes on every
+machine, so files hold its comments with all sizes.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from act import stranger
+from act import golden, stranger
 from act.driver.forge import KIT, KIT_VERSION
 from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
-from megtrim.config.units import format_bytes
+from megtrim.config.units import format_bytes, format_growth
 from megtrim.evidence.early_exit import ENDING_FILE
 from megtrim.github.comment import key_of
 from support.fork_server import run_megtrim
@@ -69,7 +70,7 @@ jobs:
 SEVERAL = """\
 toolchains:
   - {name: desk, kind: host}
-  - {name: board, kind: host, jobs: 1}
+  - {name: board, kind: zig}
 classes:
   - {name: desk, qemu_cpu: max, toolchains: [desk]}
   - {name: board, qemu_cpu: max, toolchains: [board]}
@@ -84,9 +85,12 @@ def below(config: str) -> str:
 
 
 def with_toolchains(config: str) -> str:
-    """Return a configuration for two toolchains in place of one, without a device."""
+    """Return a configuration for two toolchains in place of one, without a device.
+
+    Commits may acknowledge growth in it.
+    """
     own = config[config.index("toolchain:") : config.index("models:")]
-    return config.replace(own, SEVERAL)
+    return config.replace(own, SEVERAL) + "acknowledge: true\n"
 
 
 def write_callers(work: Path, kit_sha: str) -> None:
@@ -125,6 +129,7 @@ def stored(world: World) -> Checks:
         "android/megtrim.yaml": below(strict),
         QUICK: below(with_toolchains(stranger.CONFIG)),
         f"android/{kept}": (world.forge.code.work / kept).read_bytes(),
+        stranger.MAIN: stranger.with_table(8192),
     }
     world.forge.push(files, branch="main", message="Three files")
     write_callers(world.forge.code.work, world.forge.kit_sha)
@@ -139,7 +144,7 @@ def stored(world: World) -> Checks:
 def changed(world: World, stored: Checks) -> Chapter:
     """A pull request that costs more than one of the files allows."""
     assert stored.files.conclusions == JOBS
-    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(4096)}
+    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(12288)}
     return world.run_pull(world.propose("table", files))
 
 
@@ -148,6 +153,22 @@ def joined(world: World, stored: Checks, changed: Chapter) -> Chapter:
     """The toolchains' check of the same pull request."""
     assert stored.toolchains.conclusions == LEG_JOBS
     return world.run_pull(changed.number, workflow=QUICK_CALLER)
+
+
+@pytest.fixture(scope="module")
+def lighter(world: World, joined: Chapter) -> Chapter:
+    """A pull request that wins bytes."""
+    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(64)}
+    return world.run_pull(world.propose("lighter", files), workflow=QUICK_CALLER)
+
+
+@pytest.fixture(scope="module")
+def recompiled(world: World, lighter: Chapter) -> Chapter:
+    """A pull request that has one toolchain take another compiler, and says what that may cost."""
+    other = below(with_toolchains(stranger.CONFIG)).replace("kind: host", "kind: zig")
+    message = "Compile all with zig\n\nSize-Budget: +128 KiB it brings its own C library\n"
+    number = world.propose("one-compiler", {QUICK: other}, message)
+    return world.run_pull(number, workflow=QUICK_CALLER)
 
 
 def test_each_stores_a_baseline(stored: Checks) -> None:
@@ -167,7 +188,7 @@ def test_each_stores_a_baseline(stored: Checks) -> None:
     sizes = {end: content(run, f"megtrim-baseline{end}", "sizes.json") for end, run in runs.items()}
     assert [end for end, each in sizes.items() if each.get("quick", False)] == [*LEGS.values()]
     app, android, desk, board = (each["artifacts"] for each in sizes.values())
-    assert app == android != desk == board
+    assert app == android != desk != board
 
 
 def test_each_file_has_a_check_of_its_own(changed: Chapter) -> None:
@@ -223,6 +244,70 @@ def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -
         assert "✅ pass" in rows[f"`{name}`"][2]
         assert format_bytes(reduced["size_bytes"]) in rows[f"`{name}`"][4]
         assert f"as its artifact `megtrim-report{end}`" in body
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the comment says of one toolchain, in a fold, and what its program weighs."""
+
+    text: str
+    before_bytes: int
+    after_bytes: int
+
+    def expect_cause(self, cause: str) -> None:
+        """Hold the line about the only cause against what the program weighs."""
+        growth = format_growth(self.after_bytes - self.before_bytes)
+        assert f", {growth} against main at " in self.text
+        assert f"\\\nCause: {cause} {growth}. Unchanged: " in self.text
+        assert f"### Why sizes changed\n\n- **{cause}** {growth}: " in self.text
+
+
+def read_page(name: str, chapter: Chapter, stored: Checks) -> Page:
+    """Return the page of a toolchain, which the comment on its file folds."""
+    end, marker = LEGS[name], f"<!-- megtrim:report:v1:{key_of(QUICK)} -->"
+    (body,) = (each["body"] for each in chapter.comments if marker in each["body"])
+    titles = {each: body.index(f"<details><summary><code>{each}</code>: ") for each in TOOLCHAINS}
+    after = [at for at in (*titles.values(), body.index(marker)) if at > titles[name]]
+    text = body[titles[name] : min(after)]
+    sizes = content(stored.toolchains, f"megtrim-baseline{end}", "sizes.json")["artifacts"]
+    verdict = content(chapter.run, f"megtrim-report{end}", "verdict.json")
+    (after,) = (
+        each["size_bytes"]
+        for each in verdict["artifacts"][0]["sizes"]
+        if each["variant"] == "reduced"
+    )
+    return Page(text, sizes["load_and_run"]["reduced"], after)
+
+
+def test_growth_is_the_same_to_the_byte_on_every_machine(joined: Chapter, stored: Checks) -> None:
+    """Of the toolchain that is: cause, symbols and sizes are held by a file."""
+    page = read_page("board", joined, stored)
+    page.expect_cause("source")
+    golden.check("zig-larger", page.text, exact=True)
+    assert read_page("desk", joined, stored).before_bytes != page.before_bytes
+
+
+def test_a_win_proposes_the_lower_limit(lighter: Chapter, stored: Checks) -> None:
+    """With the line of the file to commit, and nothing to worry about."""
+    assert lighter.run.conclusions == LEG_JOBS
+    page = read_page("board", lighter, stored)
+    page.expect_cause("source")
+    assert page.after_bytes < page.before_bytes - 8000
+    assert "### Limits that could be lower\n\n- `load_and_run`: -" in page.text
+    golden.check("zig-smaller", page.text, exact=True)
+
+
+def test_another_compiler_is_the_cause_and_its_growth_acknowledged(
+    recompiled: Chapter, stored: Checks
+) -> None:
+    """By a commit, as the base allows; the toolchain that stayed has no change."""
+    assert recompiled.run.conclusions == LEG_JOBS
+    page = read_page("desk", recompiled, stored)
+    page.expect_cause("toolchain")
+    assert "it brings its own C library" in page.text
+    stayed = read_page("board", recompiled, stored)
+    assert stayed.before_bytes == stayed.after_bytes
+    assert ", no change against main at " in stayed.text
 
 
 def test_a_publisher_of_junit_counts_all_cases(changed: Chapter, joined: Chapter) -> None:

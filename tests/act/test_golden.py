@@ -32,6 +32,7 @@ pytestmark = pytest.mark.unit
         ("x/actions/runs/1001) keeps", "x/actions/runs/RUN) keeps"),
         ("`x86_64-linux-gnu` `g++ 12.2.0`", "`TARGET` `COMPILER`"),
         ("`machine: x86_64`", "`machine: MACHINE`"),
+        ("`emulator: qemu-aarch64 7.2 (Debian)`", "`emulator: EMULATOR`"),
         ("sample_matmul<float, -930077757, 4, 8>", "sample_matmul<float, -930077757, 4, 8>"),
     ],
 )
@@ -39,3 +40,13 @@ def test_what_differs_between_machines_is_left_out(said: str, kept: str) -> None
     """Words, counts and regions stay; a file ends with one end of line."""
     assert normal(said) == f"{kept}\n"
     assert normal(f"{said}\n\n") == f"{kept}\n"
+
+
+def test_causes_and_sizes_stay_where_they_are_the_same_everywhere() -> None:
+    """Causes with any compiler; sizes with one that makes the same bytes on every machine."""
+    said = "**2.5 MiB**, +4 KiB against main\\\nCause: source +4 KiB.\n"
+    cause = "Cause: source +SIZE.\n"
+
+    assert normal(said) == "**SIZE**, CHANGE against main\n"
+    assert normal(said, causes=True) == f"**SIZE**, CHANGE against main\\\n{cause}"
+    assert normal(said, exact=True) == said

@@ -55,9 +55,8 @@ def stored(world: World, first: Chapter) -> Run:
 
 @pytest.fixture(scope="module")
 def within(world: World, stored: Run) -> Chapter:
-    """A pull request that costs a little, from a branch with a hostile name."""
-    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(4096)}
-    return world.run_pull(world.propose(HOSTILE_BRANCH, files))
+    """A pull request with another kernel that costs a little, from a branch with a hostile name."""
+    return world.run_pull(world.propose(HOSTILE_BRANCH, stranger.another_kernel(400)))
 
 
 @pytest.fixture(scope="module")
@@ -194,14 +193,15 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
     """Measured against the merge base's stored sizes; names that are code stay names."""
     assert within.run.conclusions == WITH_DEVICE
     assert within.run.rc == 0
-    golden.check("within", within.body)
+    golden.check("within", within.body, causes=True)
     (budget,) = content(within.run, "megtrim-report", "verdict.json")["budgets"]
     assert 4096 <= budget["growth_bytes"] <= 8192
     assert not Path(world.forge.act.home["HOME"], BAIT).exists()
     assert BAIT not in within.body + within.run.jobs["verdict"].summary
     verdict = content(within.run, "megtrim-report", "verdict.json")
     assert [each["cause"] for each in verdict["notes"]] == ["source"]
-    assert "src/load\\_and\\_run/main.cpp differs" in explain("source", within, budget)
+    said = explain("source", within, budget)
+    assert "src/kernels/conv/checksum.cpp, src/kernels/conv/direct.cpp differ." in said
 
 
 def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:
@@ -216,7 +216,7 @@ def test_growth_over_budget_fails(over: Chapter) -> None:
     """The device runs all the same: both failures are reported at once."""
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert over.run.rc == 1
-    golden.check("over", over.body)
+    golden.check("over", over.body, causes=True)
     (budget,) = content(over.run, "megtrim-report", "verdict.json")["budgets"]
     assert "What to do: look at What changed" in explain("source", over, budget)
 
@@ -230,12 +230,14 @@ def test_a_flag_is_the_cause_of_what_it_adds(flagged: Chapter) -> None:
 
 
 def test_a_model_is_the_cause_of_what_it_needs(modelled: Chapter) -> None:
-    """It fits, and the comment names what is kept for it alone."""
+    """It fits, and the comment has its price, and names what is kept for it alone."""
     assert modelled.run.rc == 0
     (budget,) = content(modelled.run, "megtrim-report", "verdict.json")["budgets"]
     said = explain("models", modelled, budget)
     assert "tiny-quant/default@<!-- -->desk is new; kept and was not: " in said
     assert "What to do: if one of them should not ship" in said
+    growth = format_growth(budget["growth_bytes"])
+    assert f"- model `tiny-quant`: **{growth}**, exactly: nothing else differs" in modelled.body
 
 
 def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:

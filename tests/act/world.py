@@ -54,9 +54,11 @@ class World:
         forge.api.set_head("adopt", sha)
         self.adopted = forge.open_pull("adopt")
 
-    def propose(self, branch: str, files: dict[str, str | bytes | None]) -> int:
+    def propose(
+        self, branch: str, files: dict[str, str | bytes | None], message: str = "A change"
+    ) -> int:
         """Open a pull request with a change; return its number."""
-        self.forge.push(files, branch=branch, message="A change")
+        self.forge.push(files, branch=branch, message=message)
         return self.forge.open_pull(branch)
 
     def open_pulls(self) -> dict[str, int]:
