@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 from megtrim.report import html
 from megtrim.verdict.model import Verdict
-from unit.verdict.examples import big, failing, hostile, near, passing, unverified
+from unit.verdict.examples import big, byte_map, failing, hostile, mapped, near, passing, unverified
 from unit.verdict.performance_examples import timed
 
 pytestmark = pytest.mark.browser
@@ -38,6 +38,7 @@ SAMPLES = {
     "unverified": unverified,
     "hostile": hostile,
     "big": big,
+    "mapped": mapped,
     "near": near,
     "timed": timed,
 }
@@ -210,7 +211,7 @@ def test_the_verdict_is_the_first_thing_to_see(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("name", ["failing", "unverified", "passing", "near"])
+@pytest.mark.parametrize("name", ["failing", "unverified", "passing", "near", "mapped"])
 def test_every_word_can_be_read(browser: Browser, name: str, width: int, scheme: str) -> None:
     """Each text stands out from its ground by at least 4.5 to 1, words in pictures too."""
     run = browser.show(name, width=width, scheme=scheme)
@@ -245,7 +246,7 @@ def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
 def test_bars_are_as_wide_as_their_bytes(browser: Browser) -> None:
     """What is drawn is what was measured, to the pixel."""
     browser.show("passing")
-    bars = browser.driver.find_elements(By.CSS_SELECTOR, "#size .bar")
+    bars = browser.driver.find_elements(By.CSS_SELECTOR, "#size .bar:not(.step)")
     widths = [
         sum(part.rect["width"] for part in bar.find_elements(By.CSS_SELECTOR, ".segment > rect"))
         for bar in bars
@@ -255,6 +256,36 @@ def test_bars_are_as_wide_as_their_bytes(browser: Browser) -> None:
 
     expected = [whole * size / max(sizes) for size in sizes] + [whole]
     assert widths == pytest.approx(expected, abs=4)
+
+
+@pytest.mark.parametrize(("width", "shown", "hidden"), [(360, 1, 0), (1200, 0, 1)])
+def test_areas_of_the_maps_are_bytes(browser: Browser, width: int, shown: int, hidden: int) -> None:
+    """Each screen shows the map that was laid out for it; tiles fill it, by their bytes."""
+    browser.show("mapped", width=width)
+    maps = browser.driver.find_elements(By.CSS_SELECTOR, "#bytes .byte-map")
+
+    assert [each.is_displayed() for each in maps] == [each == shown for each in (0, 1)] * 2
+    drawn = maps[shown]
+    tiles = drawn.find_elements(By.CSS_SELECTOR, "svg > .held")
+    areas = [each.rect["width"] * each.rect["height"] for each in tiles]
+    whole = drawn.rect["width"] * drawn.rect["height"]
+    plain = [each.plain_bytes or 0 for each in byte_map().components]
+    expected = [whole * each / sum(plain) for each in sorted(plain, reverse=True)]
+    assert sum(areas) == pytest.approx(whole, rel=0.03)
+    assert sorted(areas, reverse=True) == pytest.approx(expected, rel=0.06)
+    assert not maps[hidden].is_displayed()
+
+
+def test_the_essentials_need_no_script(browser: Browser) -> None:
+    """Maps, steps, budgets, prices and the trend are there before any script runs."""
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.show("mapped")
+        for part in ("#bytes .byte-map", "#size .step", "#budgets .limit", "#prices td", "#trend"):
+            assert browser.driver.find_element(By.CSS_SELECTOR, part).is_displayed()
+        assert not browser.driver.find_element(By.ID, "find").is_displayed()
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_regions_can_be_found_and_ordered(browser: Browser) -> None:
@@ -305,10 +336,14 @@ def test_it_can_be_read_without_colour_and_without_sight(browser: Browser) -> No
 
 
 def test_it_prints(browser: Browser) -> None:
-    """Navigation and search are left out on paper."""
-    run = browser.show("failing")
+    """Navigation and search are left out on paper; pictures keep their colours."""
+    run = browser.show("mapped")
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
 
     assert run("return getComputedStyle(document.querySelector('nav')).display") == "none"
     assert run("return getComputedStyle(document.querySelector('.tools')).display") == "none"
+    for picture in (".byte-map", ".bar", ".limit", ".area"):
+        style = f"getComputedStyle(document.querySelector('{picture}'))"
+        assert run(f"return {style}.printColorAdjust") == "exact"
+        assert run(f"return {style}.display") == "block"
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

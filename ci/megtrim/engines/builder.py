@@ -352,9 +352,10 @@ class Builder:
     def _copy_stripped(
         self, built: Path, name: str, folder: Path, variant: Variant
     ) -> tuple[str, str]:
-        """Copy a file of the build to the stage's folder, stripped; what ships, also as it is."""
+        """Copy a file of the build to the stage's folder, stripped; most also as they are."""
         copy = folder / "bin" / name
-        copies = (copy, *((folder / UNSTRIPPED / name,) * (variant is Variant.REDUCED)))
+        named = variant in (Variant.PLAIN, Variant.REDUCED)
+        copies = (copy, *((folder / UNSTRIPPED / name,) * named))
         for each in copies:
             each.parent.mkdir(exist_ok=True)
             shutil.copy2(built, each)

@@ -20,6 +20,7 @@ from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
+from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
@@ -246,6 +247,8 @@ class SizeResult(StageResult):
     """More about each of them."""
     prices: tuple[PriceList, ...] = ()
     """What models, scenarios and the like cost in what ships; empty: that was not asked for."""
+    maps: tuple[ByteMap, ...] = ()
+    """Where the bytes of what ships are, as far as it has symbols."""
 
     @property
     def exit_code(self) -> int:

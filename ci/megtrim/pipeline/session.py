@@ -22,6 +22,7 @@ from megtrim.errors import InputError, MegtrimError
 from megtrim.pipeline.durations import DurationLog
 from megtrim.plan.graph import Task
 from megtrim.size.acknowledgement import Acknowledgements
+from megtrim.size.history import SizeTrend
 from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
 from megtrim.verdict.invocation import Invocation
@@ -54,6 +55,8 @@ class TrimRequest:
     """Every neighbour is tried, not only those that a budget asks for."""
     baseline: Path | None = None
     """Sizes that growth is measured against, in place of those that the configuration names."""
+    trends: tuple[SizeTrend, ...] = ()
+    """How sizes changed over the commits of the history, for reports; empty: none is known."""
     acknowledged: Acknowledgements = field(default_factory=Acknowledgements)
     """Growth that the commits since the baseline announce."""
     invocation: Invocation = field(default_factory=Invocation)

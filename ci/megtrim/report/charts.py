@@ -1,4 +1,4 @@
-"""The charts of the HTML report as numbers: bars of sections, bars of budgets, a map of regions.
+"""The charts of the HTML report as numbers: bars of sections, and a map of regions.
 
 Pure; part of the report room. Positions are percentages of the chart's width or height, as text,
 so that a chart fills the width of any screen without stretching its text.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from megtrim.config.units import format_bytes, format_growth
+from megtrim.config.units import format_bytes
 from megtrim.report.formatting import group_digits, growth_of, percent
 from megtrim.report.treemap import layout
-from megtrim.verdict.model import ArtifactSizes, BudgetRow, RegionsUse, VariantSize
+from megtrim.verdict.model import ArtifactSizes, RegionsUse, VariantSize
 
 _COLOURS = 8
 _MOST_TILES = 60
@@ -59,16 +59,6 @@ class SizePicture:
     bars: tuple[Bar, ...]
     sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
     """(section, colour, bytes in each variant or None)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetBar:
-    """How much of a limit is used: the bar, and the position of the limit on it."""
-
-    used: str
-    limit: str
-    over: bool
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,48 +130,6 @@ def _segments(
         )
         before += size
     return tuple(segments)
-
-
-def size_bar(row: BudgetRow) -> BudgetBar | None:
-    """Return the bar of an artifact's size in its budget, or None without a budget."""
-    if row.max_bytes is None:
-        return None
-    room = _describe_room(row.max_bytes, row.size_bytes)
-    return _bar(row.size_bytes, row.max_bytes, f"{_of(row.size_bytes, row.max_bytes)}, {room}")
-
-
-def growth_bar(row: BudgetRow) -> BudgetBar | None:
-    """Return the bar of an artifact's growth in its limit, or None without a limit."""
-    if row.growth_max_bytes is None:
-        return None
-    if row.growth_bytes is None:
-        return _bar(0, row.growth_max_bytes, "no baseline to compare with")
-    allowed = format_bytes(row.growth_max_bytes)
-    room = _describe_room(row.growth_max_bytes, row.growth_bytes)
-    text = f"{format_growth(row.growth_bytes)} of {allowed} allowed, {room}"
-    return _bar(max(row.growth_bytes, 0), row.growth_max_bytes, text)
-
-
-def _describe_room(limit_bytes: int, used_bytes: int) -> str:
-    """Return what is left of a limit, in bytes and percent: ``12 KiB (4.1%) left``."""
-    left = limit_bytes - used_bytes
-    share = f" ({percent(left / limit_bytes)})" if limit_bytes else ""
-    return f"{format_bytes(left)}{share} left" if left >= 0 else f"{format_bytes(-left)} too many"
-
-
-def _of(size: int, limit: int) -> str:
-    return f"{format_bytes(size)} of {format_bytes(limit)}"
-
-
-def _bar(used: int, limit: int, text: str) -> BudgetBar:
-    # Some space beyond the limit shows it as a mark, not as the edge of the chart.
-    scale = max(used, limit * 26 // 25, 1)
-    return BudgetBar(
-        used=_percentage(used, scale),
-        limit=_percentage(limit, scale),
-        over=used > limit,
-        text=text,
-    )
 
 
 def region_map(regions: RegionsUse) -> tuple[MapTile, ...]:

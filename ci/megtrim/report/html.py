@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from megtrim.config.units import format_bytes
 from megtrim.report import neighbours, switches
-from megtrim.report.charts import growth_bar, region_map, size_bar, size_picture
+from megtrim.report.budgets.bars import draw_budget
+from megtrim.report.charts import region_map, size_picture
 from megtrim.report.formatting import (
     MEANINGS,
     SCENARIO_STATUSES,
@@ -31,7 +33,11 @@ from megtrim.report.formatting import (
 )
 from megtrim.report.performance import experiments, history, size_speed, tables
 from megtrim.report.performance.numbers import milliseconds
+from megtrim.report.pictures import trim_steps
+from megtrim.report.pictures.byte_map import draw_map
+from megtrim.report.pictures.trend import draw_trends
 from megtrim.report.text import clean
+from megtrim.size.prices.price_list import PriceKind
 from megtrim.verdict.model import TagUse, Verdict
 from megtrim.verdict.neighbours import count_working
 from megtrim.verdict.statuses import ScenarioStatus
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
 
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
+_BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 
 def render(verdict: Verdict) -> str:
@@ -54,7 +61,7 @@ def render(verdict: Verdict) -> str:
         verdict=verdict,
         meaning=MEANINGS[verdict.verdict],
         attention=list_urgent(verdict),
-        pictures=[size_picture(artifact) for artifact in verdict.artifacts],
+        **_sizes(verdict),
         tiles=_tiles(verdict),
         origin=origin_facts(verdict.origin),
         tags=_tags(verdict),
@@ -71,6 +78,23 @@ def render(verdict: Verdict) -> str:
         script_digest=_digest(script),
     )
     return page
+
+
+def _sizes(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "pictures": [
+            (size_picture(artifact), trim_steps.draw_steps(artifact, verdict.trim))
+            for artifact in verdict.artifacts
+        ],
+        "means": trim_steps.describe_means(verdict.trim),
+        "byte_maps": [
+            (artifact.name, artifact.byte_map and draw_map(artifact.byte_map))
+            for artifact in verdict.artifacts
+        ],
+        "prices": any(artifact.prices for artifact in verdict.artifacts),
+        "price_kinds": tuple(PriceKind),
+        "trends": draw_trends(verdict),
+    }
 
 
 def _times(verdict: Verdict) -> dict[str, Any]:
@@ -107,6 +131,7 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.filters |= {
+        "breakable": _mark_breaks,
         "compiled": describe_rebuild,
         "size": format_bytes,
         "grouped": group_digits,
@@ -116,8 +141,7 @@ def _environment() -> Environment:
         "seconds": seconds,
     }
     environment.globals |= {
-        "growth_bar": growth_bar,
-        "size_bar": size_bar,
+        "draw_budget": draw_budget,
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
@@ -128,6 +152,12 @@ def _environment() -> Environment:
 def _finalize(value: Any) -> Any:
     """Clean what a template prints, unless it is markup from a template."""
     return value if isinstance(value, Markup) else clean(str(value), limit=_TEXT_LIMIT)
+
+
+def _mark_breaks(name: str) -> Markup:
+    """Return a name that may go on in a new line after a slash, an underline or a scope."""
+    text = str(escape(clean(name, limit=_TEXT_LIMIT)))
+    return Markup(_BREAK.sub(r"\1<wbr>", text))
 
 
 def _asset(name: str) -> Markup:

@@ -47,13 +47,18 @@ class ByteTable:
         )
 
 
-def make_table(symbols: Mapping[tuple[str, str], int]) -> ByteTable:
-    """Return the table of a file by component and symbol, with as low a limit as fits."""
+def make_table(
+    symbols: Mapping[tuple[str, str], int], *, most_bytes: int = _MOST_BYTES
+) -> ByteTable:
+    """Return the table of a file by component and symbol, with as low a limit as fits.
+
+    ``most_bytes``: of the table as a document.
+    """
     totals: Counter[tuple[str, str]] = Counter()
     for (component, label), size_bytes in symbols.items():
         totals[tidy(component), tidy(label)] += size_bytes
     least_bytes = _LEAST_BYTES
-    while _weigh(totals, least_bytes) > _MOST_BYTES:
+    while _weigh(totals, least_bytes) > most_bytes:
         least_bytes *= 2
     components: dict[str, Counter[str]] = {}
     for (component, label), size_bytes in totals.items():

@@ -8,6 +8,7 @@ from megtrim.build_spec import Variant
 from megtrim.errors import ProductFailure
 from megtrim.midout.region import Region
 from megtrim.midout.trace import regions_in_binary
+from megtrim.pipeline import byte_tables
 from megtrim.pipeline.building import programs, variants
 from megtrim.pipeline.filenames import REGIONS_FILE
 from megtrim.pipeline.results import BuildResult
@@ -32,12 +33,14 @@ def result_type(_task: Task) -> type[BuildResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> BuildResult:
-    """Build the variant; of the profile variant, list the regions that it holds."""
+    """Build the variant; list the profile variant's regions, and what plain's bytes are."""
     wanted = variants.make_spec(session, Variant(task.name), {})
     build = variants.work(session, wanted, folder)
     if wanted.variant is Variant.PLAIN and trims_functions(session.request.config):
         # All builds are linked alike: said now, it spares the others.
         variants.expect_linkable(session, wanted, folder)
+    if wanted.variant is Variant.PLAIN:
+        byte_tables.leave_tables(folder, wanted, build.artifacts, session)
     if wanted.variant is Variant.PROFILE:
         _list_regions(session, folder)
     return BuildResult(build=build)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
+from megtrim.elf.components import is_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
-from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import InputError
+from megtrim.pipeline import byte_tables
 from megtrim.pipeline.building.build_inputs import (
     gather_evidence,
     name_build_inputs,
     read_build_inputs,
 )
 from megtrim.pipeline.building.links import locate_named, locate_unstripped
-from megtrim.pipeline.filenames import SIZES_FILE
+from megtrim.pipeline.filenames import BYTE_TABLES_FILE, SIZES_FILE
 from megtrim.pipeline.pricing.attributed import list_prices
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
@@ -33,9 +34,8 @@ from megtrim.plan.graph import (
     trims_plain_build,
 )
 from megtrim.size.acknowledgement import Acknowledgements
-from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
-from megtrim.size.breakdown import Breakdown, View, break_down
+from megtrim.size.breakdown import View
 from megtrim.size.budgets import Baseline, Measured, check
 from megtrim.size.byte_change import ByteChange, list_largest
 from megtrim.size.byte_table import ByteTable, make_table
@@ -45,6 +45,7 @@ from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
 from megtrim.size.growth.shares import GrowthEvidence, divide_growth
+from megtrim.size.maps.byte_map import ByteMap, make_map
 from megtrim.size.measures import Measures, find_measure, list_measures
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.store import StageFolder, sha256_file
@@ -70,6 +71,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
+    plain = session.results.done[PLAIN]
+    if BYTE_TABLES_FILE in plain.files:
+        named["bytes of plain"] = plain.files[BYTE_TABLES_FILE]
     named["made from"] = name_build_inputs(shipped, session)
     if session.request.quick:
         named["quick"] = str(session.request.quick)
@@ -147,7 +151,16 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         causes=changes.causes,
         notes=describe_causes(changes),
         prices=prices,
+        maps=tuple(_map_bytes(parts, session)),
     )
+
+
+def _map_bytes(parts: Mapping[_File, ByteTable], session: Session) -> Iterator[ByteMap]:
+    """Yield where the bytes of each artifact that ships are, next to those of the plain build."""
+    plain = byte_tables.read_tables(session.results.done[PLAIN]) if parts else {}
+    for (artifact, variant), table in parts.items():
+        if not all(map(is_unnamed, table.components)):
+            yield make_map(artifact, variant, table, plain.get(artifact))
 
 
 def _list_prices(session: Session) -> tuple[PriceList, ...]:
@@ -186,8 +199,9 @@ def _measure(
             if variant != shipped and key not in asked:
                 continue
             named_copy = locate_named(build, artifact) if variant == shipped else ""
+            named = build.file(named_copy) if named_copy else None
             try:
-                found = _break_down(binary(build, artifact), build, named_copy)
+                found = byte_tables.break_down_file(binary(build, artifact), named, deflate=True)
                 measured[key] = list_measures(found, models.get(artifact) if named_copy else None)
                 if named_copy:
                     parts[key] = make_table(found.by_component(View.SYMBOL))
@@ -233,17 +247,14 @@ def _list_existing(
     one that its regions took.
     """
     files = [(binary(build, artifact), "") for _, build in builds if _has(build, artifact)]
-    plain = session.results.done.get(PLAIN)
-    named_copy = locate_named(plain, artifact) if plain else ""
-    if plain and named_copy:
-        files.append((plain.file(named_copy), artifact))
-    elif trims_plain_build(session.request.config):
+    plain = byte_tables.read_tables(session.results.done[PLAIN]).get(artifact)
+    if plain is None and trims_plain_build(session.request.config):
         unfolded = session.results.done[LINKED].file(locate_unstripped(Link.UNFOLDED, artifact))
         files.append((unfolded, artifact))
-    found = ExistingParts()
+    found = list_parts(None, plain)
     for path, named in files:
         try:
-            parts = break_down(read_linked(path), NameSources(), source=str(path))
+            parts = byte_tables.break_down_file(path, None)
         except InputError:
             continue  # of a machine that megtrim cannot read: it shows no parts
         table = make_table(parts.by_component(View.SYMBOL)) if named else None
@@ -253,14 +264,6 @@ def _list_existing(
 
 def _has(build: StageFolder, artifact: str) -> bool:
     return f"bin/{artifact}" in build.files
-
-
-def _break_down(path: Path, build: StageFolder, named_copy: str) -> Breakdown:
-    names = NameSources()
-    if named_copy:
-        twin = build.file(named_copy)
-        names = NameSources(twin=read_linked(twin), twin_source=str(twin))
-    return break_down(read_linked(path), names, source=str(path), deflate=True)
 
 
 def _list_asked(session: Session) -> set[_File]:

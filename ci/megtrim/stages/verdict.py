@@ -6,6 +6,7 @@ the reason.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         else "traced",
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
+        "trends": hashlib.sha256(dump(session.request.trends).encode()).hexdigest(),
         "trailers": "\n".join(session.request.acknowledged.warnings),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
@@ -166,6 +168,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             baseline=baseline_text(session.results),
             causes=causes_of_growth(session.results),
             notes=cause_notes(session.results),
+            trends=session.request.trends,
             switches=switch_sizes(session.results),
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),

@@ -14,6 +14,7 @@ from megtrim.config.yaml.problems import Place
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
+from megtrim.size.history import SizeTrend
 from megtrim.verdict.checks import budget_checks, scenario_checks
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import (
@@ -73,6 +74,7 @@ class VerdictInputs:
     causes: tuple[Cause, ...] = ()
     """What differs from what the baseline was made from."""
     notes: tuple[CauseNote, ...] = ()
+    trends: tuple[SizeTrend, ...] = ()
     switches: tuple[SwitchSize, ...] = ()
     neighbours: tuple[NeighbourResult, ...] = ()
     performance: Performance | None = None
@@ -106,6 +108,7 @@ def join(facts: VerdictInputs) -> Verdict:
         baseline=facts.baseline,
         causes=facts.causes,
         notes=facts.notes,
+        trends=facts.trends,
         switches=facts.switches,
         functions=facts.functions,
         rebuild=facts.rebuild,

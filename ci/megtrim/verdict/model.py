@@ -14,13 +14,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from megtrim.build_spec import EngineIdentity, Origin
+from megtrim.build_spec import EngineIdentity, Origin, Variant
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
+from megtrim.size.history import SizeTrend
+from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import (
@@ -181,6 +183,19 @@ class ArtifactSizes:
     sizes: tuple[VariantSize, ...]
     prices: PriceList | None = None
     """What models, scenarios and the like cost in it; None: not known."""
+    byte_map: ByteMap | None = None
+    """Where its bytes are, and those that were left out; None: not known."""
+
+    def __post_init__(self) -> None:
+        """Refuse a map that does not add up to its files."""
+        if self.byte_map is None:
+            return
+        sizes = {size.variant: size.size_bytes for size in self.sizes}
+        found = (self.byte_map.kept_bytes, self.byte_map.plain_bytes)
+        expected = (sizes.get(self.byte_map.variant), sizes.get(str(Variant.PLAIN)))
+        if found[0] != expected[0] or found[1] not in (None, expected[1]):
+            msg = f"byte_map: found {found} bytes, expected those of its files: {expected}"
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,6 +379,8 @@ class Verdict:
     """What differs from what the baseline was made from; empty: nothing that is known."""
     notes: tuple[CauseNote, ...] = ()
     """What differs of each cause, and what to do about it."""
+    trends: tuple[SizeTrend, ...] = ()
+    """How sizes changed over the commits of the default branch; empty: none is known."""
     switches: tuple[SwitchSize, ...] = ()
     """What each switch of the engine saves, by artifact, all on first; empty: not measured."""
     functions: tuple[FunctionsUse, ...] = ()

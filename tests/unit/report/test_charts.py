@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.report.charts import growth_bar, region_map, size_bar, size_picture
+from megtrim.report.charts import region_map, size_picture
 from megtrim.verdict.model import ArtifactSizes, RegionsUse, VariantSize
-from unit.verdict.examples import budget, regions, sizes, tag
+from unit.verdict.examples import regions, sizes, tag
 
 
 def variant(name: str, size_bytes: int, *sections: tuple[str, int]) -> VariantSize:
@@ -78,37 +78,6 @@ def test_colours_repeat_after_the_eighth() -> None:
 
     assert [colour for _, colour, _ in picture.sections] == [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
     assert size_picture(sizes()).sections[0][0] == "text"
-
-
-def test_a_budget_shows_what_is_left_and_where_the_limit_is() -> None:
-    """Within its limit the bar ends before the mark, beyond it after."""
-    within = size_bar(budget(size_bytes=1024, max_bytes=2048))
-    beyond = size_bar(budget(size_bytes=4096, max_bytes=2048))
-    exact = size_bar(budget(size_bytes=2048, max_bytes=2048))
-
-    assert within is not None and beyond is not None and exact is not None
-    assert (within.used, within.limit, within.over) == ("48.098%", "96.195%", False)
-    assert within.text == "1 KiB of 2 KiB, 1 KiB (50.0%) left"
-    assert (beyond.used, beyond.limit, beyond.over) == ("100.000%", "50.000%", True)
-    assert beyond.text == "4 KiB of 2 KiB, 2 KiB too many"
-    assert (exact.over, exact.text) == (False, "2 KiB of 2 KiB, 0 B (0.0%) left")
-    assert size_bar(budget(max_bytes=None)) is None
-
-
-def test_growth_has_a_bar_of_its_own() -> None:
-    """Shrinking uses nothing of it; without a baseline there is nothing to draw."""
-    grown = growth_bar(budget(growth_bytes=32_768))
-    shrunken = growth_bar(budget(growth_bytes=-1024))
-    first = growth_bar(budget(growth_bytes=None))
-
-    assert grown is not None and shrunken is not None and first is not None
-    assert (grown.used, grown.limit, grown.over) == ("100.000%", "50.000%", True)
-    assert grown.text == "+32 KiB of 16 KiB allowed, 16 KiB too many"
-    assert (shrunken.used, shrunken.over) == ("0.000%", False)
-    assert shrunken.text == "-1 KiB of 16 KiB allowed, 17 KiB (106.2%) left"
-    assert (first.used, first.text) == ("0.000%", "no baseline to compare with")
-    assert growth_bar(budget(growth_max_bytes=None)) is None
-    assert growth_bar(budget(growth_bytes=0, growth_max_bytes=0)) is not None
 
 
 def test_the_map_is_ordered_by_what_is_held_and_filled_by_what_is_kept() -> None:
@@ -188,14 +157,6 @@ def test_a_single_byte_counts() -> None:
     nothing = variant("plain", 0, ("text", 0))
     (empty,) = size_picture(ArtifactSizes(name="a", sizes=(nothing,))).bars
     assert [(part.width, part.label) for part in empty.segments] == [("0%", "none")]
-
-
-def test_a_budget_of_one_byte_is_drawn_to_scale() -> None:
-    """Small numbers are no special case."""
-    bar = size_bar(budget(size_bytes=1, max_bytes=1))
-
-    assert bar is not None
-    assert (bar.used, bar.limit) == ("100.000%", "100.000%")
 
 
 def columns(*shares: int) -> list[tuple[str, str, str]]:

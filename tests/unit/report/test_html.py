@@ -23,11 +23,13 @@ from unit.verdict.examples import (
     big,
     budget,
     by_committed,
+    byte_map,
     compared,
     crashed,
     facts,
     failing,
     hostile,
+    mapped,
     passing,
     regions,
     scenario,
@@ -35,7 +37,7 @@ from unit.verdict.examples import (
     unverified,
 )
 
-VOID = ("meta", "link", "input", "br", "rect", "line", "path", "polygon", "use")
+VOID = ("meta", "link", "input", "br", "rect", "line", "path", "polygon", "use", "wbr")
 
 
 class Page(HTMLParser):
@@ -70,7 +72,7 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.parts).split())
 
 
-@pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile])
+@pytest.mark.parametrize("make", [passing, failing, unverified, big, hostile, mapped])
 def test_the_page_is_well_formed_and_repeatable(make: Callable[[], Verdict]) -> None:
     """Every element is closed, every id is there once, equal verdicts give equal bytes."""
     text = html.render(make())
@@ -247,6 +249,42 @@ def test_growth_is_next_to_the_size() -> None:
     assert "profile 39.3 MiB 41,204,312 bytes 104.8%" in text
     assert "reduced 2.5 MiB 2,641,920 bytes -2 KiB 6.7%" in text
     assert "Growth is measured" not in Page(html.render(passing())).text
+
+
+def test_where_the_bytes_are_is_in_words_too() -> None:
+    """Components with what was kept and left out, symbols, prices, steps, the trend."""
+    text = Page(html.render(mapped())).text
+
+    assert "its filled part is what was kept: 2.5 MiB of 37.5 MiB" in text
+    assert "runtime 660,480 645 KiB 1,697,520 1.6 MiB 2,358,000 2.2 MiB 28.0%" in text
+    assert "[31 others] 1,188,865 1.1 MiB 7,457,141 7.1 MiB 8,646,006 8.2 MiB 13.8%" in text
+    assert "file 2,641,920 2.5 MiB 36,658,096 35.0 MiB 39,300,016 37.5 MiB 6.7%" in text
+    assert "megdnn::arm_common::ConvBiasImpl::exec(…) 237,772" in text.replace(":: ", "::").replace(
+        "_ ", "_"
+    )
+    assert "What each step won plain 37.5 MiB 39,300,016 bytes 100.0%" in text
+    assert "by regions 2.5 MiB 2,641,920 bytes -35.0 MiB (-93.3%) 6.7%" in text
+    assert "resnet18-s 65,319 63.8 KiB 2,600,000 2.5 MiB" in text
+    assert "4 commits, from 2,421.9 KiB to 2,580 KiB, +158.1 KiB altogether" in text
+    assert "2027-01-29 3f3a3f3a3f3a 2,641,920 +119.5 KiB runtime +512 B" in text
+
+
+def test_what_is_not_known_of_bytes_is_said() -> None:
+    """Without symbols there is no map, and without the plain build's no word of what it had."""
+    [artifact] = mapped().artifacts
+    found = byte_map()
+    bare = tuple(replace(each, plain_bytes=None, symbols=()) for each in found.components)
+    unknown = replace(artifact, byte_map=replace(found, components=bare))
+
+    text = Page(html.render(join(facts(artifacts=(unknown,))))).text
+    assert "What was left out is not known by component: the plain build was left without" in text
+    assert (
+        "component kept kernels/ arm_ common/ conv_ bias 475,545 464.4 KiB runtime 660,480" in text
+    )
+    none = Page(html.render(passing()))
+    assert "What its bytes are is not known: no copy of it with symbols was left." in none.text
+    assert "Trend" not in none.text
+    assert "Prices" not in none.text
 
 
 def test_a_committed_keep_set_shows_what_is_kept_alone() -> None:

@@ -18,6 +18,7 @@ from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
 from megtrim.pipeline.results import UnfoldedLinksResult
 from megtrim.size.acknowledgement import Acknowledgements
+from megtrim.size.history import SizeTrend
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
 from unit.stages.contract_world import BASES, UNVERIFIED, World
@@ -55,6 +56,11 @@ TRIMS = "reduce/* functions/linked switches/*-o*"
 LINKS = "reduce/reduced reduce/named"
 VERDICT = " verdict/verdict"
 KEPT = " header/keepset functions/keepset"
+
+
+_TREND = SizeTrend(
+    config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
+)
 
 
 def runs(*scenarios: str) -> str:
@@ -514,6 +520,7 @@ AROUND: tuple[Fact, ...] = (
         "size/artifacts" + VERDICT,
         lambda world: world.having(acknowledged=Acknowledgements(warnings=("a line",))),
     ),
+    having("trends", VERDICT, lambda world: world.having(trends=(_TREND,))),
     having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
     having("traced", "profile/m/tuned@any", _given("traced", trace_sha256="9" * 64), ("brought",)),

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import BuildRecord, BuildSpec, RebuiltSources, Variant
+from megtrim.build_spec import BuildRecord, BuildSpec, LinkSpec, RebuiltSources, Variant
 from megtrim.errors import InputError, ProductFailure
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
@@ -39,6 +39,9 @@ class Builder:
 
     def read_step_costs(self, spec: BuildSpec, **_: object) -> StepCosts:
         return StepCosts(costs_s={}, jobs=1)
+
+    def link(self, spec: BuildSpec, links: tuple[LinkSpec, ...], **_: object) -> None:
+        self.asked += (f"{spec.variant} {each.target}" for each in links)
 
     def expect_linkable(self, spec: BuildSpec, targets: tuple[str, ...], **_: object) -> None:
         self.asked.append(f"{spec.variant} {' '.join(targets)}")

@@ -17,7 +17,7 @@ from megtrim.config.load import load_config
 from megtrim.elf.symbol_names import readable
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
-from megtrim.pipeline.results import ReduceResult, SizeResult
+from megtrim.pipeline.results import BuildResult, ReduceResult, SizeResult
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary import full_trim
 from megtrim.pipeline.summary.sizes import (
@@ -29,6 +29,7 @@ from megtrim.pipeline.summary.sizes import (
 from megtrim.plan.graph import PLAIN, REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import LimitStatus
+from megtrim.size.byte_table import make_table
 from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.stage_result import StageResult
 from megtrim.stages import size
@@ -74,7 +75,7 @@ def opened(
     return now, every[SIZE], said
 
 
-def named(folder: Path, size: int, *, twin_size: int = 0) -> StageFolder:
+def named(folder: Path, size: int, *, twin_size: int = 0, symbols: bool = True) -> StageFolder:
     """Return a build whose only function has this size, stripped and as it was built."""
     sizes = {"bin": size, "unstripped": twin_size or size}
 
@@ -82,13 +83,29 @@ def named(folder: Path, size: int, *, twin_size: int = 0) -> StageFolder:
         for name, each in sizes.items():
             part = Part(name=".text", content=bytes(each))
             symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=each)
-            data = object_file((part,), (symbol,) * (name != "bin"), kind=2)
+            data = object_file((part,), (symbol,) * (symbols and name != "bin"), kind=2)
             (place / name).mkdir()
             (place / name / "load_and_run").write_bytes(data)
         return ReduceResult(build=BUILD, functions={})
 
     inputs = {"toolchain version": str(size)}
     return Store(folder).ensure("reduce", "x", inputs, produce, ReduceResult)[0]
+
+
+def plain_with_tables(folder: Path, size: int) -> StageFolder:
+    """Return the plain build of the same function, which left what its bytes are."""
+
+    def produce(place: Path) -> BuildResult:
+        (place / "bin").mkdir()
+        data = elf((".text", PROGBITS, A | X, size))
+        (place / "bin" / "load_and_run").write_bytes(data)
+        table = make_table({("operators", "mgb::opr::Add::run()"): len(data)})
+        key = ("load_and_run", "plain")
+        text = dump_sizes({key: len(data)}, parts={key: table})
+        (place / "byte-tables.json").write_text(text, encoding="utf-8")
+        return BuildResult(build=BUILD)
+
+    return Store(folder).ensure("build", "plain", {}, produce, BuildResult)[0]
 
 
 def weigh(now: Session, task: Task) -> SizeResult:
@@ -187,7 +204,7 @@ def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
 
     assert (found.size_bytes, found.status) == (0, LimitStatus.PASS)
     assert "whether it ever had it is not known" in said.getvalue()
-    now.results.done[PLAIN] = named(tmp_path / "plain", 2000)
+    now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
     with pytest.raises(InputError, match="no build of load_and_run has a component kernels"):
         weigh(now, task)
 
@@ -349,3 +366,28 @@ def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert f"there is no baseline {tmp_path / 'none.json'}, so growth" in said.getvalue()
     assert size.inputs(task, now)["baseline"] == "not there"
+
+
+def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
+    """By component; without the plain build's table only what was kept is known."""
+    now, task, _ = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000)
+    (bare,) = weigh(now, task).maps
+    assert (bare.kept_bytes > 1000, bare.plain_bytes) == (True, None)
+
+    before = size.inputs(task, now)
+    now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
+    assert size.inputs(task, now) != before
+    maps = size.work(task, now, tmp_path).maps
+
+    by_name = {each.name: each for each in maps[0].components}
+    assert by_name["operators"].left_out_bytes == (maps[0].plain_bytes or 0) - 1000
+    assert maps[0].plain_bytes == len(elf((".text", PROGBITS, A | X, 2000)))
+
+
+def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
+    """Its bytes would all be unexplained."""
+    now, task, _ = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000, symbols=False)
+
+    assert size.work(task, now, tmp_path).maps == ()

@@ -11,6 +11,9 @@ from megtrim.build_spec import Origin
 from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.size.byte_change import ByteChange
+from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
+from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
@@ -391,6 +394,103 @@ def _grown_by_the_hostile() -> VariantSize:
     return replace(reduced, growth_bytes=9, components=(change,), symbols=(change,))
 
 
+def _map_of_the_hostile() -> ByteMap:
+    bad = MappedSymbol(label=HOSTILE, plain_bytes=PLAIN_BYTES, kept_bytes=REDUCED_BYTES // 2)
+    component = MappedComponent(
+        name=HOSTILE, plain_bytes=PLAIN_BYTES, kept_bytes=REDUCED_BYTES, symbols=(bad,)
+    )
+    return ByteMap(artifact=HOSTILE, variant="reduced", components=(component,))
+
+
+def byte_map(artifact: str = "load_and_run") -> ByteMap:
+    """Return where the bytes of load_and_run are, and where those of its plain build were."""
+    shares = (
+        ("kernels/arm_common/conv_bias", 180, 300, "megdnn::arm_common::ConvBiasImpl::exec(…)"),
+        ("runtime", 250, 60, "mgb::cg::ComputingGraphImpl::compile(…)"),
+        ("relocations", 120, 20, "[relocations]"),
+        (
+            "kernels/naive/elemwise_multi_type",
+            0,
+            400,
+            "megdnn::naive::ElemwiseMultiType<…>::exec(…)",
+        ),
+    )
+    components = [
+        MappedComponent(
+            name=name,
+            plain_bytes=PLAIN_BYTES * plain // 1000,
+            kept_bytes=REDUCED_BYTES * kept // 1000,
+            symbols=(
+                MappedSymbol(
+                    label=label,
+                    plain_bytes=PLAIN_BYTES * plain // 2000,
+                    kept_bytes=REDUCED_BYTES * kept // 2000,
+                ),
+            ),
+        )
+        for name, kept, plain, label in shares
+    ]
+    components.append(
+        MappedComponent(
+            name="[31 others]",
+            plain_bytes=PLAIN_BYTES - sum(each.plain_bytes or 0 for each in components),
+            kept_bytes=REDUCED_BYTES - sum(each.kept_bytes for each in components),
+        )
+    )
+    return ByteMap(artifact=artifact, variant="reduced", components=tuple(components))
+
+
+def trend(variant: str = "reduced") -> SizeTrend:
+    """Return how load_and_run grew over four commits."""
+    sizes = (2_480_000, 2_520_064, 2_519_552, REDUCED_BYTES)
+    points = tuple(
+        SizePoint(
+            commit=f"{number}f3a" * 10,
+            committed_at=f"2027-01-{26 + number}T02:00:00Z",
+            megtrim="1.0.0",
+            size_bytes=size_bytes,
+            growth_bytes=size_bytes - sizes[number - 1] if number else None,
+            components=(ComponentGrowth(component="runtime", growth_bytes=512),) if number else (),
+        )
+        for number, size_bytes in enumerate(sizes)
+    )
+    return SizeTrend(
+        config="megtrim.yaml",
+        quick=False,
+        artifact="load_and_run",
+        variant=variant,
+        measure="",
+        points=points,
+    )
+
+
+def mapped() -> Verdict:
+    """Return a verdict that says where the bytes are, what they cost, and how they changed."""
+    prices = PriceList(
+        artifact="load_and_run",
+        size_bytes=REDUCED_BYTES,
+        prices=(
+            Price(
+                kind=PriceKind.MODEL, name="resnet18-s", margin_bytes=65_319, alone_bytes=2_600_000
+            ),
+            Price(
+                kind=PriceKind.MODEL, name="mobilenet-s", margin_bytes=26_330, alone_bytes=2_500_000
+            ),
+            Price(
+                kind=PriceKind.FUNCTION,
+                name="mgb::opr::Add::run(…)",
+                margin_bytes=4_000,
+                own_bytes=1_000,
+            ),
+        ),
+    )
+    artifact = replace(sizes(), byte_map=byte_map(), prices=prices)
+    budgets = (budget(warn_bytes=2_600_000), budget(measure="section .text", max_bytes=9_999_999))
+    return replace(
+        join(facts(artifacts=(artifact,), budgets=budgets)), trends=(trend(), trend("plain"))
+    )
+
+
 def hostile() -> Verdict:
     """Return a failure whose every free text tries to break out of the report."""
     scenario_id = f"m/{HOSTILE}@any"
@@ -419,7 +519,12 @@ def hostile() -> Verdict:
                 kept=(OperatorUse(name=HOSTILE, models=(HOSTILE,)),), dtypes=(), elemwise_modes=()
             ),
             artifacts=(
-                replace(sizes(), name=HOSTILE, sizes=(*sizes().sizes[:2], _grown_by_the_hostile())),
+                replace(
+                    sizes(),
+                    name=HOSTILE,
+                    sizes=(*sizes().sizes[:2], _grown_by_the_hostile()),
+                    byte_map=_map_of_the_hostile(),
+                ),
             ),
             budgets=(budget(artifact=HOSTILE, waiver=HOSTILE),),
             warnings=(HOSTILE,),

@@ -57,7 +57,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written) == [
         "version", "verdict", "headline", "checks", "origin", "config", "invocation", "engine",
         "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
-        "budgets", "baseline", "causes", "notes", "switches", "functions", "rebuild",
+        "budgets", "baseline", "causes", "notes", "trends", "switches", "functions", "rebuild",
         "neighbours", "performance", "unverified", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [

@@ -40,6 +40,7 @@ from megtrim.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
+from megtrim.cli.session.sizes.trends import baseline_option, history_option, read_trends
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.config_id import split
@@ -80,6 +81,7 @@ class Options:
     quiet: bool
     committed: bool = False
     baseline: Path | None = None
+    history: Path | None = None
     traces: tuple[Path, ...] = ()
     device: str | None = None
     """Name or kind of the device to use, instead of the first of its class."""
@@ -218,13 +220,7 @@ device_option = click.option(
 
 def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those that say what a trim depends on."""
-    baseline_option = click.option(
-        "--baseline",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="A sizes.json to measure growth against, instead of `baseline`.",
-    )
-    return running(baseline_option(command))
+    return running(baseline_option(history_option(command)))
 
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -283,6 +279,7 @@ def open_session(
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     base = _find_base(options, console)
     request = _make_request(options, loaded, processes, accept=accept)
+    request = replace(request, trends=read_trends(options.history, request, console))
     setting = BuildSetting(
         engine=loaded.config.engine.kind,
         toolchain=f"{toolchain.kind} {toolchain.target}",

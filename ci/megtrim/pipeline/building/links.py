@@ -18,6 +18,8 @@ from megtrim.store import StageFolder
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
+FOLDER = "links"
+"""Where a stage's folder has further links."""
 BASE = "base"
 """What they call the build whose objects it links."""
 
@@ -71,9 +73,9 @@ def read_dropped(reduced: StageFolder, target: str) -> tuple[str, ...] | None:
     return tuple(reduced.file(listed).read_text(encoding="utf-8").split())
 
 
-def locate_unstripped(label: Link, target: str) -> str:
+def locate_unstripped(label: str, target: str) -> str:
     """Return where a link with symbols lies in a stage's folder."""
-    return f"links/{label}/{target}"
+    return f"{FOLDER}/{label}/{target}"
 
 
 def observables(target: str) -> str:

@@ -1,0 +1,1 @@
+"""What a command that trims holds sizes against."""

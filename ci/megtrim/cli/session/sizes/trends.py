@@ -1,0 +1,54 @@
+"""What sizes are held against: a baseline, and the history whose trend reports show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from megtrim.build_spec import Variant
+from megtrim.console import Console
+from megtrim.history.folder import read_folder
+from megtrim.pipeline.session import TrimRequest
+from megtrim.size.commit_sizes import SIZE_FILES
+from megtrim.size.history import SizeTrend, make_trends
+
+_SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
+
+
+baseline_option = click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A sizes.json to measure growth against, instead of `baseline`.",
+)
+history_option = click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Folder with the history of sizes: reports show the trend.",
+)
+
+
+def read_trends(
+    folder: Path | None, request: TrimRequest, console: Console
+) -> tuple[SizeTrend, ...]:
+    """Return how the sizes of a configuration changed; nothing if the history has none.
+
+    Outside of a repository its path there is not known: a history of one configuration is then its
+    own. Quick trims have trends of their own. A damaged file is a warning, and costs itself alone.
+    Raises InputError if there is no such folder.
+    """
+    if folder is None:
+        return ()
+    found = read_folder(folder, SIZE_FILES)
+    for each in found.unreadable:
+        console.warn(f"left out: {each.message}")
+    config, quick = request.origin.config if request.origin.commit else "", request.quick
+    known = {each.config for each in found.entries}
+    wanted = config or (next(iter(known)) if len(known) == 1 else "")
+    entries = [each for each in found.entries if (each.config, each.quick) == (wanted, quick)]
+    if not entries:
+        of = f"quick trims of {config}" if quick else config or "this configuration"
+        console.warn(f"{folder}: found no sizes of {of}, so reports show no trend")
+    return tuple(each for each in make_trends(entries) if each.variant in _SHOWN)

@@ -1,0 +1,82 @@
+"""What the bytes of built files are: by symbols of the copy that was not stripped.
+
+The plain build is broken down when it is made, which takes longer than all else here, and leaves
+its tables: it stays as it is while what is kept of it changes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from megtrim.build_spec import UNSTRIPPED, BuildSpec, LinkSpec, Variant
+from megtrim.elf.symbol_table import read_linked
+from megtrim.errors import MegtrimError
+from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building import variants
+from megtrim.pipeline.filenames import BYTE_TABLES_FILE
+from megtrim.pipeline.session import Session
+from megtrim.size.attribution import NameSources
+from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.breakdown import Breakdown, View, break_down
+from megtrim.size.byte_table import ByteTable, make_table
+from megtrim.store import StageFolder
+
+_PLAIN = str(Variant.PLAIN)
+_MOST_BYTES = 96 * 1024
+"""Of a plain build's table as a document: it is read for what is large."""
+
+
+def break_down_file(path: Path, named: Path | None, *, deflate: bool = False) -> Breakdown:
+    """Break a stripped file down by the symbols of its unstripped copy. Raises InputError."""
+    names = NameSources()
+    if named is not None:
+        names = NameSources(twin=read_linked(named), twin_source=str(named))
+    return break_down(read_linked(path), names, source=str(path), deflate=deflate)
+
+
+def leave_tables(
+    folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
+) -> None:
+    """Write the tables of the plain build in ``folder``, and remove its copies with symbols.
+
+    A file that cannot be broken down costs its own table alone: the build stands.
+    """
+    sizes: dict[tuple[str, str], int] = {}
+    tables: dict[tuple[str, str], ByteTable] = {}
+    console = session.services.console
+    for name in sorted(artifacts):
+        console.note(f"finding what each byte of {name} is")
+        try:
+            named = _find_named(name, folder, wanted, session)
+            if not named.is_file():
+                continue
+            found = break_down_file(folder / "bin" / name, named)
+        except MegtrimError as error:
+            console.warn(f"what is left out of {name} will not be known: {error.message}")
+            continue
+        sizes[name, _PLAIN] = found.sizes.file_bytes
+        tables[name, _PLAIN] = make_table(found.by_component(View.SYMBOL), most_bytes=_MOST_BYTES)
+    if tables:
+        text = dump_sizes(sizes, parts=tables)
+        (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
+    for made in (UNSTRIPPED, linking.FOLDER):
+        shutil.rmtree(folder / made, ignore_errors=True)
+
+
+def _find_named(name: str, folder: Path, wanted: BuildSpec, session: Session) -> Path:
+    """Return where a file is as it was linked; where links strip, it is linked once more."""
+    if session.services.toolchain.strip is not None:
+        return folder / UNSTRIPPED / name
+    spec = LinkSpec(target=name, label=UNSTRIPPED, strip=False)
+    variants.link(session, wanted, (spec,), folder)
+    return folder / linking.locate_unstripped(UNSTRIPPED, name)
+
+
+def read_tables(plain: StageFolder) -> Mapping[str, ByteTable]:
+    """Read the table of each artifact of the plain build, as far as there are any."""
+    if BYTE_TABLES_FILE not in plain.files:
+        return {}
+    path = plain.file(BYTE_TABLES_FILE)
+    return {name: table for (name, _), table in load_sizes(path, shown=str(path)).parts.items()}
