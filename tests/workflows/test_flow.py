@@ -409,6 +409,7 @@ def test_which_commits_are_checked_out() -> None:
         ("release-kit.yml", "kit-in-another-folder", None),
         ("nightly-performance.yml", "base", "${{ steps.base.outputs.commit }}"),
         ("nightly-performance.yml", "history", f"refs/heads/{HISTORY}"),
+        ("size-check.yml", "history", "refs/heads/${{ inputs.history }}"),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,6 +15,8 @@ from megtrim.size.commit_sizes import SIZE_FILES
 from megtrim.size.history import SizeTrend, make_trends
 
 _SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
+MOST_POINTS = 200
+"""The newest commits of a trend that reports get: a verdict must not grow with its history."""
 
 
 baseline_option = click.option(
@@ -24,6 +27,7 @@ baseline_option = click.option(
 )
 history_option = click.option(
     "--history",
+    envvar="MEGTRIM_HISTORY",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="Folder with the history of sizes: reports show the trend.",
@@ -51,4 +55,8 @@ def read_trends(
     if not entries:
         of = f"quick trims of {config}" if quick else config or "this configuration"
         console.warn(f"{folder}: found no sizes of {of}, so reports show no trend")
-    return tuple(each for each in make_trends(entries) if each.variant in _SHOWN)
+    return tuple(
+        replace(each, points=each.points[-MOST_POINTS:])
+        for each in make_trends(entries)
+        if each.variant in _SHOWN
+    )

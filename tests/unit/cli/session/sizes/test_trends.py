@@ -8,10 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from megtrim.build_spec import Origin
-from megtrim.cli.session.sizes.trends import read_trends
+from megtrim.cli.session.sizes import trends
+from megtrim.cli.session.sizes.trends import history_option, read_trends
 from megtrim.console import Console
 from megtrim.errors import InputError
 from megtrim.history.folder import append_to_folder
@@ -92,3 +95,26 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_without_a_history_nothing_is_read() -> None:
     """It is not asked for."""
     assert read_trends(None, ask(""), Console(io.StringIO())) == ()
+
+
+def test_a_long_history_gives_its_newest_commits(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every report holds them."""
+    monkeypatch.setattr(trends, "MOST_POINTS", 1)
+
+    assert reader.read() == [("plain", 990), ("reduced", 110)]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("", None), ("../history", Path("../history"))])
+def test_a_job_names_the_folder_by_a_variable(value: str, expected: Path | None) -> None:
+    """It is empty where there is no history to check out."""
+
+    @click.command()
+    @history_option
+    def command(history: Path | None) -> None:
+        assert history == expected
+
+    ended = CliRunner().invoke(command, env={"MEGTRIM_HISTORY": value}, catch_exceptions=False)
+
+    assert ended.exit_code == 0
