@@ -96,7 +96,7 @@ def find_arrivals(
     new = sorted(_list_uses(changes))
     exact = growth_bytes if _differs_by_scenarios_alone(changes) else None
     known = _Prices(prices)
-    # Another compiler, for example, has other functions run: nobody asked for these.
+    # Another compiler, for example, has other functions run: no one asked for these.
     asked = not {Cause.KEEP_SET, Cause.MODELS}.isdisjoint(changes.causes)
     parts = _list_parts(changes, symbols, known) if asked else ()
     return Arrivals(

@@ -151,7 +151,7 @@ def test_a_function_has_the_bytes_of_its_symbols() -> None:
 
 
 def test_what_another_compiler_has_run_did_not_come_in() -> None:
-    """Nobody asked for these functions."""
+    """No one asked for these functions."""
     assert find_arrivals(changes(causes=(Cause.TOOLCHAIN,)), 1).parts == ()
 
 
