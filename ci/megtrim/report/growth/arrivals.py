@@ -86,7 +86,7 @@ def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
     known = any(each.size_bytes is not None for each in arrivals.parts)
     head = ("what", "which", "for", "bytes>")[: 4 if known else 3]
     rows = bounded_table(head, arrivals.parts, lambda each: _draw_part(each)[: len(head)])
-    return fold(f"Kept now and was not in {code_in_title(artifact)}: {named}", rows)
+    return fold(f"New in {code_in_title(artifact)}: {named}", rows)
 
 
 def _draw_part(part: NewPart) -> Sequence[str]:
