@@ -15,7 +15,7 @@ from megtrim import toolchains
 from megtrim.build_spec import BuildSpec, ToolchainSpec, Variant
 from megtrim.engines import checkout
 from megtrim.engines.builder import Builder
-from megtrim.engines.cmake import remote_cache
+from megtrim.engines.cmake import compiler_cache, remote_cache
 from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.process import ProcessRunner
 from support.storages import Redis, redis_server
@@ -78,13 +78,7 @@ class Bench:
         self.number += 1
         home = self.root / f"build-{self.number}"
         (home / "stage").mkdir(parents=True)
-        counted = home / "counted"
-        env = {
-            **self.processes.env,
-            "CCACHE_DIR": str(home / "local"),
-            "CCACHE_STATSLOG": str(counted),
-        }
-        processes = ProcessRunner(env)
+        processes = ProcessRunner({**self.processes.env, "CCACHE_DIR": str(home / "local")})
         warnings: list[str] = []
         cache = self.cache(remote, writes=writes, warnings=warnings)
         toolchain = toolchains.find(ToolchainSpec(kind="host"), processes, emulated=False)
@@ -96,7 +90,7 @@ class Bench:
         started = time.monotonic()
         builder.build(spec, work=home / "work", folder=home / "stage", progress=lambda *_: None)
         wall_s = time.monotonic() - started
-        words = counted.read_text(encoding="utf-8").split("\n")
+        words = (home / "work" / compiler_cache.COUNTS).read_text(encoding="utf-8").split("\n")
         return Built(
             program=hashlib.sha256((home / "stage" / "bin" / "small").read_bytes()).hexdigest(),
             counted=Counter(word for word in words if word and not word.startswith("#")),
