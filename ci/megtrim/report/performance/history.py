@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from megtrim.report.performance.numbers import milliseconds
 from megtrim.report.performance.scale import (
+    Join,
     Scale,
     Tick,
     around,
@@ -45,16 +46,6 @@ class NightMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NightLine:
-    """From one night to the next."""
-
-    x1: str
-    y1: str
-    x2: str
-    y2: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeMark:
     """A change point: a line between two nights, and its number."""
 
@@ -75,7 +66,7 @@ class HistoryPicture:
     """What it shows, in one sentence, for those who do not see it."""
     height: str
     nights: tuple[NightMark, ...]
-    lines: tuple[NightLine, ...]
+    lines: tuple[Join, ...]
     changes: tuple[ChangeMark, ...]
     times: tuple[Tick, ...]
     first: str
@@ -138,10 +129,10 @@ def _mark(point: HistoryPoint, nights: Scale, times: Scale) -> NightMark:
     )
 
 
-def _lines(points: Sequence[HistoryPoint], nights: Scale, times: Scale) -> Iterator[NightLine]:
+def _lines(points: Sequence[HistoryPoint], nights: Scale, times: Scale) -> Iterator[Join]:
     for before, after in pairwise(points):
         if _day(after.date) - _day(before.date) == 1:
-            yield NightLine(
+            yield Join(
                 x1=nights.x(_day(before.date)),
                 y1=times.y(before.median_ms, HEIGHT),
                 x2=nights.x(_day(after.date)),

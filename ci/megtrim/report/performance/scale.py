@@ -43,6 +43,16 @@ class Tick:
     """start, middle or end: text at the ends of a width stays inside."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A line from one point to the next."""
+
+    x1: str
+    y1: str
+    x2: str
+    y2: str
+
+
 def from_zero(highest: float) -> Scale:
     """Return a scale from 0 with some space beyond the highest value."""
     return Scale(low=0.0, high=max(highest * 1.04, _LEAST))

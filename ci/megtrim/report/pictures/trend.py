@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from megtrim.config.units import format_growth
 from megtrim.report.formatting import group_digits
-from megtrim.report.performance.scale import Scale, Tick, around, round_values
+from megtrim.report.performance.scale import Join, Scale, Tick, around, round_values
 from megtrim.report.text import one_line
 from megtrim.size.history import SizePoint, SizeTrend
 from megtrim.verdict.model import BudgetRow, Verdict
@@ -42,16 +42,6 @@ class CommitMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendLine:
-    """From one commit to the next."""
-
-    x1: str
-    y1: str
-    x2: str
-    y2: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitLine:
     """A limit of a budget."""
 
@@ -71,7 +61,7 @@ class TrendPicture:
     """What it shows, in a sentence."""
     height: str
     marks: tuple[CommitMark, ...]
-    lines: tuple[TrendLine, ...]
+    lines: tuple[Join, ...]
     limits: tuple[LimitLine, ...]
     far: tuple[str, ...]
     """Limits that are too far from the sizes to be drawn."""
@@ -114,9 +104,7 @@ def _draw(trend: SizeTrend, budget: BudgetRow | None) -> TrendPicture:
         text=_describe(points),
         height=f"{HEIGHT:.0f}",
         marks=marks,
-        lines=tuple(
-            TrendLine(x1=one.x, y1=one.y, x2=two.x, y2=two.y) for one, two in pairwise(marks)
-        ),
+        lines=tuple(Join(x1=one.x, y1=one.y, x2=two.x, y2=two.y) for one, two in pairwise(marks)),
         limits=tuple(
             LimitLine(
                 y=sizes.y(size_bytes, HEIGHT), tone=tone, text=_describe_limit(tone, size_bytes)
