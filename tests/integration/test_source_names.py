@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.sample_builds import run
+from integration.sample_builds import compile_project
 from megtrim import toolchains
 from megtrim.build_spec import ToolchainSpec
 from megtrim.engines.cmake.toolchain_file import render
@@ -68,16 +68,8 @@ def compile_in(root: Path, place: str, launcher: str | None) -> bytes:
     env["CCACHE_NODEPEND"] = "1"  # as megtrim builds; the tests' own builds leave paths as they are
     settings = {
         "CMAKE_TOOLCHAIN_FILE": str(tree / "toolchain.cmake"),
-        "CMAKE_MAKE_PROGRAM": processes.build_tool("ninja"),
         "HEADERS": str(root / "src"),
         **({"CMAKE_CXX_COMPILER_LAUNCHER": launcher} if launcher else {}),
     }
-    cmake, build = processes.build_tool("cmake"), str(tree / "build")
-    entries = [f"-D{name}={value}" for name, value in settings.items()]
-    for argv in (
-        (cmake, "-G", "Ninja", "-S", str(tree / "src"), "-B", build, *entries),
-        (cmake, "--build", build),
-    ):
-        done = run(*argv, env=env)
-        assert done.ok, done.stdout + done.stderr
+    compile_project(tree / "src", tree / "build", settings, env=env)
     return (tree / "build/CMakeFiles/names.dir/names.cpp.o").read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from megtrim.build_spec import Toolchain
 
 
@@ -23,8 +25,7 @@ def render(
         # Debug information is never shipped, and triples the size of objects and links. Without
         # it, and without the tree's own path, equal sources compile to equal bytes everywhere.
         "-g0",
-        *_name_files("${MEGTRIM_TREE}", "..", source=".", build=""),
-        *(_name_engine(engine_tree) if engine_tree else ()),
+        *_map_names(engine_tree),
         *(("SHELL:-iquote ${MEGTRIM_TREE}/include",) if quoted_include else ()),
         *compile_flags,
     )
@@ -39,23 +40,19 @@ def render(
     return "\n".join(lines) + "\n"
 
 
-def _name_files(tree: str, from_build: str, *, source: str, build: str) -> tuple[str, ...]:
-    """Return options that give the files of a tree equal names (``__FILE__``) everywhere.
+def _map_names(engine_tree: str) -> Iterator[str]:
+    """Yield options that give source files equal names (``__FILE__``) everywhere.
 
-    A compiler cache names them as seen from the build folder, where they are ``from_build``.
+    A compiler cache names files as seen from the build folder, other builds by their whole path:
+    each folder is mapped by both, but for the build folder itself, whose name is then empty.
     """
-    maps = [(f"{tree}/src", source), (f"{from_build}/src", source)]
-    if build:
-        maps += [(f"{tree}/build", build), (f"{from_build}/build", build)]
-    else:  # the build folder itself, in which names begin with nothing
-        maps += [(f"{tree}/build/", "")]
-    return tuple(f"-ffile-prefix-map={path}={name}" for path, name in maps)
-
-
-def _name_engine(engine_tree: str) -> tuple[str, ...]:
-    return _name_files(
-        "${MEGTRIM_ENGINE_TREE}", f"../{engine_tree}", source="engine", build="engine/build"
-    )
+    maps = [("${MEGTRIM_TREE}/src", "."), ("../src", "."), ("${MEGTRIM_TREE}/build/", "")]
+    if engine_tree:
+        for folder, name in (("src", "engine"), ("build", "engine/build")):
+            maps.append((f"${{MEGTRIM_ENGINE_TREE}}/{folder}", name))
+            maps.append((f"../{engine_tree}/{folder}", name))
+    for path, name in maps:
+        yield f"-ffile-prefix-map={path}={name}"
 
 
 def _find_engine(engine_tree: str) -> tuple[str, ...]:
