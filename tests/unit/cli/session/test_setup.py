@@ -323,6 +323,13 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     assert answer.err.startswith(reported) is (packing == "relr")
 
 
+def _ask_for_base(folder: Path) -> setup.Options:
+    """Return the options of a night that is compared with an earlier build."""
+    return setup.Options(
+        config=Path("megtrim.yaml"), out=folder, engine=None, jobs=None, quiet=False, base=folder
+    )
+
+
 @pytest.mark.parametrize("left", [(), ("build/torn/bin/load_and_run",)])
 def test_an_earlier_program_that_is_missing_is_a_warning(
     tmp_path: Path, left: tuple[str, ...]
@@ -331,14 +338,7 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
     for name in left:
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
-    options = setup.Options(
-        config=Path("megtrim.yaml"),
-        out=tmp_path,
-        engine=None,
-        jobs=None,
-        quiet=False,
-        base=tmp_path,
-    )
+    options = _ask_for_base(tmp_path)
     printed = io.StringIO()
 
     assert setup._find_base(options, Console(printed, quiet=False)) is None
@@ -352,14 +352,7 @@ def test_an_earlier_build_of_another_megtrim_is_none(
     """And is called so."""
     Store(tmp_path).ensure("build", "plain", {}, lambda _: sample(BuildResult), BuildResult)
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
-    options = setup.Options(
-        config=Path("megtrim.yaml"),
-        out=tmp_path,
-        engine=None,
-        jobs=None,
-        quiet=False,
-        base=tmp_path,
-    )
+    options = _ask_for_base(tmp_path)
     printed = io.StringIO()
 
     assert setup._find_base(options, Console(printed, quiet=False)) is None
