@@ -15,9 +15,9 @@ from megtrim.models.operators import OperatorNeeds, select_needs, unite_needs
 class NeededParts:
     """What a build keeps for some scenarios."""
 
-    regions: frozenset[Region]
-    functions: frozenset[str]
-    operators: frozenset[str]
+    regions: frozenset[Region] = frozenset()
+    functions: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
 
     def __sub__(self, other: NeededParts) -> NeededParts:
         """Return what these need and others do not."""

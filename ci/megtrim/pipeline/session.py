@@ -18,7 +18,7 @@ from megtrim.devices import Device
 from megtrim.engines import Engine
 from megtrim.engines.builder import Builder
 from megtrim.engines.checkout import Checkout
-from megtrim.errors import InputError, MegtrimError
+from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.pipeline.durations import DurationLog
 from megtrim.plan.graph import Task
 from megtrim.size.acknowledgement import Acknowledgements
@@ -124,6 +124,15 @@ class TaskResults:
         if task_id in self.done or self.make is None:
             return self.done.get(task_id)
         return self.make(task_id)
+
+    def expect(self, task_id: str) -> StageFolder:
+        """Return a task's finished folder, made now if need be. Raises what ended it."""
+        made = self.obtain(task_id)
+        if made is None:
+            raise self.failed.get(task_id) or InfrastructureFailure(
+                f"{task_id} could not be made", hint="the messages above say why"
+            )
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from megtrim.cli.session.setup import Options, open_session
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.errors import InputError
 from megtrim.pipeline import references
 from megtrim.pipeline.pricing import attributed
 from megtrim.pipeline.pricing.attributed import PricedArtifact
@@ -23,7 +23,7 @@ from megtrim.plan.graph import (
 from megtrim.plan.staleness import OTHER_VERSION, TaskState
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.stages import runner
-from megtrim.store import StageFolder, made_by_another
+from megtrim.store import made_by_another
 
 _HINT = "trim first: its results are what is asked about"
 
@@ -40,7 +40,7 @@ class TrimResults:
         They are made now if they are not there yet. ``program``: None for the first. Raises
         InputError for a program that is not one of them.
         """
-        made = self.obtain(task_id)
+        made = self.session.results.expect(task_id)
         chosen = choose_program(program, made.result_as(ReferencesResult).programs)
         self.session.services.console.note(f"reading what refers to what in {chosen}")
         return chosen, references.read_program(chosen, made)
@@ -50,30 +50,28 @@ class TrimResults:
 
         Raises InputError for a program that is not one of them.
         """
-        self.obtain(SHIPPED_REFERENCES)
         results = self.session.results
+        results.expect(SHIPPED_REFERENCES)
         if PROFILE in results.done:
             results.obtain(PROFILE_REFERENCES)
-        artifacts = {each.name: each for each in attributed.open_artifacts(self.session)}
-        return artifacts[choose_program(program, artifacts)]
-
-    def obtain(self, task_id: str) -> StageFolder:
-        """Return the results of a task, made now if need be. Raises what ended it."""
-        made = self.session.results.obtain(task_id)
-        if made is None:
-            raise self.session.results.failed.get(task_id) or InfrastructureFailure(
-                f"{task_id} could not be made", hint="the messages above say why"
-            )
-        return made
+        names: list[str] = []
+        for each in attributed.open_artifacts(self.session):  # each is a graph of its own
+            if not program or each.name == program:
+                return each
+            names.append(each.name)
+        raise _explain_unknown(program or "", names)
 
 
 def choose_program(program: str | None, names: Collection[str]) -> str:
     """Return the program that ``--program`` names, the first without it. Raises InputError."""
     chosen = program or next(iter(names), "")
     if chosen not in names:
-        msg = f"--program: found {chosen!r}, expected one of {', '.join(names)}"
-        raise InputError(msg)
+        raise _explain_unknown(chosen, names)
     return chosen
+
+
+def _explain_unknown(program: str, names: Collection[str]) -> InputError:
+    return InputError(f"--program: found {program!r}, expected one of {', '.join(names)}")
 
 
 def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:

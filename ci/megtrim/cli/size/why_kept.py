@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,26 +20,28 @@ from megtrim.size.prices.kept_things import KeptThing, find_kept
 from megtrim.size.prices.price_list import PriceKind
 
 _MOST_PLACES = 20
-_NOTHING = NeededParts(regions=frozenset(), functions=frozenset(), operators=frozenset())
 
 
 def explain_kept(thing: str, program: str | None, trim: TrimResults) -> dict[str, Any] | None:
     """Return the facts about a region, tag or operator; None if nothing is called like that."""
     keep = references.read_keep(trim.session)
     held, users = list_held_regions(trim.session.results), keep.regions()
-    names = NameTable(trim.session.services.engine.texts())
-    # Tables show what a region's numbers mean, so that is what people ask for.
-    named = (str(each) for each in (*users, *held) if names.meaning(each) == thing)
-    found = find_kept(next(named, thing) if "<" in thing else thing, keep, held)
+    # They read all sources of the engine, which most things that are asked about do not need.
+    open_names = cache(lambda: NameTable(trim.session.services.engine.texts()))
+    wanted = thing
+    if "<" in thing:  # tables show what a region's numbers mean, so that is what people ask for
+        every = (*users, *held)
+        wanted = next((str(each) for each in every if open_names().meaning(each) == thing), thing)
+    found = find_kept(wanted, keep, held)
     if found is None:
         return None
     name = choose_program(program, trim.session.request.config.artifacts)
-    price = _make_pricing(name, trim)
+    names, price = open_names(), _make_pricing(name, trim)
     regions: list[dict[str, Any]] = [
         {
             "name": str(each),
             "meaning": names.meaning(each),
-            "size_bytes": price(replace(_NOTHING, regions=frozenset([each]))),
+            "size_bytes": price(NeededParts(regions=frozenset([each]))),
             "by": list(users[each]),
         }
         for each in found.regions

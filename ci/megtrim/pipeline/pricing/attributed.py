@@ -46,8 +46,6 @@ from megtrim.size.prices.price_list import (
 from megtrim.size.prices.region_extents import RegionExtents, find_extents
 from megtrim.size.references.dominators import find_dominators
 
-_NOTHING = NeededParts(regions=frozenset(), functions=frozenset(), operators=frozenset())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedArtifact:
@@ -62,7 +60,7 @@ class PricedArtifact:
 
     def find_gone(self, keep: KeepSet | None) -> NeededParts:
         """Return what this file has and a smaller keep set does not need; None: no keep set."""
-        needs = list_needs(keep) if keep else _NOTHING
+        needs = list_needs(keep) if keep else NeededParts()
         gone = list_needs(self.keep) - needs
         functions: frozenset[str] = frozenset()
         if self.untrimmed is not None:
@@ -189,9 +187,7 @@ def _price_parts(
     regions: set[Region] | frozenset[Region] = frozenset(),
     operators: set[str] | frozenset[str] = frozenset(),
 ) -> Price:
-    gone = NeededParts(
-        regions=frozenset(regions), functions=frozenset(), operators=frozenset(operators)
-    )
+    gone = NeededParts(regions=frozenset(regions), operators=frozenset(operators))
     return Price(kind=kind, name=name, margin_bytes=artifact.program.price(gone))
 
 

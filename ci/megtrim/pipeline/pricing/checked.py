@@ -95,7 +95,7 @@ class PriceCheck:
             return price
         self._say(f"building without {price.name}")
         size_bytes = self._build(artifact, leave_out_regions(artifact.keep, gone))
-        parts = NeededParts(regions=gone, functions=frozenset(), operators=frozenset())
+        parts = NeededParts(regions=gone)
         return replace(
             price,
             margin_bytes=artifact.program.price(parts),
@@ -116,7 +116,7 @@ class PriceCheck:
         program = self._programs[artifact.name]
         dropped = tuple(sorted({*program.dropped, *group}))
         size_bytes = built.link(replace(program, dropped=dropped), self.session)
-        parts = NeededParts(regions=frozenset(), functions=frozenset(group), operators=frozenset())
+        parts = NeededParts(functions=frozenset(group))
         return replace(
             price,
             margin_bytes=artifact.program.price(parts),

@@ -23,12 +23,11 @@ def measure_left_out(name: str, session: Session) -> RegionBytes:
         raise InputError(msg, hint="leave --quick or the key trim.base out, and trim again")
     if PROFILE not in session.results.done:
         raise InputError(_NO_PROFILE, hint="leave --committed out", command=("trim",))
-    for task in (PROFILE_REFERENCES, wanted := plain_references(session.request.config)):
-        if session.results.obtain(task) is None:
-            raise session.results.failed[task]
+    session.results.expect(PROFILE_REFERENCES)
+    linked = session.results.expect(plain_references(session.request.config))
     extents = read_extents(name, session)
     if not extents:
         msg = f"{name}: its profile build shows no region: no reference to one was found"
         raise InputError(msg, hint="this linker leaves no relocations: use another toolchain")
-    plain = references.read_program(name, session.results.done[wanted]).graph
+    plain = references.read_program(name, linked).graph
     return measure_regions(plain, extents, references.read_keep(session).regions())

@@ -33,9 +33,7 @@ class KeptThing:
     def parts(self) -> NeededParts:
         """Return what would leave a program with it."""
         operators = frozenset([self.name] if self.kind is PriceKind.OPERATOR else [])
-        return NeededParts(
-            regions=frozenset(self.regions), functions=frozenset(), operators=operators
-        )
+        return NeededParts(regions=frozenset(self.regions), operators=operators)
 
 
 def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing | None:
