@@ -75,11 +75,11 @@ class FileSize:
         """Return the bytes of a measure; None if the history does not say."""
         kind, _, name = measure.partition(" ")
         table = None
-        if self.components:
+        if kind == Measure.COMPONENT:
+            if not self._lists(name):
+                return None
             parts = {each: {SMALLER: size_bytes} for each, size_bytes in self.components.items()}
-            table = ByteTable(least_bytes=0, components=parts)
-        if kind == Measure.COMPONENT and not self._lists(name):
-            return None
+            table = ByteTable(least_bytes=0, components=parts) if parts else None
         return find_measure(measure, self.size_bytes, self.measures or None, table)
 
     def _lists(self, component: str) -> bool:

@@ -100,10 +100,11 @@ def make_trends(
     Quick trims start from another build, so they have trends of their own. A commit counts once in
     each: its newest run does.
     """
-    newest: dict[tuple[str, str, bool], CommitSizes] = {}
-    for each in sorted(entries, key=lambda each: (each.run, each.id)):
-        newest[each.subject] = each
-    in_order = sorted(newest.values(), key=lambda each: (each.committed_at, each.commit))
+    measured: dict[tuple[str, str, bool], list[CommitSizes]] = {}
+    for each in entries:
+        measured.setdefault(each.subject, []).append(each)
+    newest = [_choose_newest(same) for same in measured.values()]
+    in_order = sorted(newest, key=lambda each: (each.committed_at, each.commit))
     groups: dict[tuple[str, bool], list[CommitSizes]] = {}
     for each in in_order:
         groups.setdefault((each.config, each.quick), []).append(each)
@@ -121,6 +122,11 @@ def make_trends(
         for key in sorted({key for each in commits for key in _list_keys(each)})
         if variant in ("", key[1]) and (points := tuple(_list_points(key, measure, commits)))
     )
+
+
+def _choose_newest(same: Sequence[CommitSizes]) -> CommitSizes:
+    """Return the entry of the newest run; an id is a digest of all, so one alone needs none."""
+    return same[0] if len(same) == 1 else max(same, key=lambda each: (each.run, each.id))
 
 
 def _list_keys(entry: CommitSizes) -> Iterator[tuple[str, str]]:
@@ -180,7 +186,7 @@ def _find_most(
         and each.max_size is not None
     ]
     found = [
-        each.limit_bytes(whole_bytes or 0) if each.share else each.size_bytes
+        each.limit_bytes(whole_bytes or 0)
         for each in limits
         if not each.share or whole_bytes is not None
     ]

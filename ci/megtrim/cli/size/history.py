@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -166,9 +166,5 @@ def _draw_bars(sizes: Sequence[int]) -> str:
     """Return a bar for each of the newest sizes, scaled from the smallest to the largest."""
     shown = sizes[-_MOST_BARS:]
     low, high = min(shown), max(shown)
-    return "".join(_choose_bars(shown, low, high - low or 1))
-
-
-def _choose_bars(sizes: Iterable[int], low: int, span: int) -> Iterator[str]:
-    for each in sizes:
-        yield _BARS[(each - low) * (len(_BARS) - 1) // span]
+    highest, span = len(_BARS) - 1, high - low or 1
+    return "".join(_BARS[(each - low) * highest // span] for each in shown)

@@ -13,12 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from megtrim.errors import InputError
 from megtrim.github.api import NotFound
-from megtrim.github.baselines.stored import StoredBaseline, StoredBaselines
+from megtrim.github.baselines.stored import SIZES_FILE, StoredBaseline, StoredBaselines
 from megtrim.github.log_text import one_line
 from megtrim.size.baseline import load_sizes
 from megtrim.size.commit_sizes import CommitSizes, make_commit_sizes
-
-SIZES_FILE = "sizes.json"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,12 +69,8 @@ class Backfill:
         Raises InfrastructureFailure if GitHub does not answer, or asks for a longer pause than a
         call may take; what was yielded before is good.
         """
-        opened = 0
-        for each in self._choose():
-            if opened == self._most:
-                self.tally.left += 1
-                continue
-            opened += 1
+        chosen = self._choose()
+        for each in chosen[: self._most]:
             try:
                 if not self._baselines.is_trusted(each):
                     self.tally.untrusted.append(each.sha)
@@ -90,6 +84,7 @@ class Backfill:
             else:
                 self.tally.added += 1
                 yield found
+        self.tally.left = len(chosen[self._most :])
 
     def _choose(self) -> tuple[StoredBaseline, ...]:
         """Return the newest artifact of each commit that may be read and is missing."""

@@ -21,7 +21,9 @@ from megtrim.github.archive import unpack
 from megtrim.github.responses import text_at
 
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
-MOST_ARTIFACTS = 1000
+_MOST_ARTIFACTS = 1000
+SIZES_FILE = "sizes.json"
+"""Of an artifact."""
 _DAY_S = 86400
 
 
@@ -74,14 +76,13 @@ class StoredBaselines:
         self._home = home
         self._root = f"/repos/{home.repository}"
 
-    def list_artifacts(
-        self, name: str, *, most: int = MOST_ARTIFACTS
-    ) -> tuple[StoredBaseline, ...]:
+    def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
         """Return the artifacts of that name from this repository's own runs, newest first."""
         path = f"{self._root}/actions/artifacts"
         own = self._home.repository_id
         found: list[StoredBaseline] = []
-        for artifact in self._api.pages(path, key="artifacts", params={"name": name}, most=most):
+        pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
+        for artifact in pages:
             run = artifact.get("workflow_run")
             if artifact.get("name") != name or not isinstance(run, dict):
                 continue
