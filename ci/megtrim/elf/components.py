@@ -8,6 +8,7 @@ a component are the pattern's groups. Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
@@ -109,6 +110,11 @@ def is_component(name: str) -> bool:
 def is_unnamed(component: str) -> bool:
     """Return whether a component is that of bytes that nothing names, by what they are for."""
     return component in _UNNAMED
+
+
+def are_unnamed(components: Iterable[str]) -> bool:
+    """Return whether nothing names any of these bytes."""
+    return all(map(is_unnamed, components))
 
 
 def find_component(symbol: str, source: str) -> str:

@@ -175,6 +175,14 @@ def fold(name: str) -> str:
     return _fold(_CLONE.sub("", text) if "." in text else text)
 
 
+def fold_if_possible(name: str) -> str:
+    """Return :func:`fold` of a name, or the name on a machine that cannot make names readable."""
+    try:
+        return fold(name)
+    except InputError:
+        return name
+
+
 def _fold(text: str) -> str:
     """Return ``text`` without what its brackets hold."""
     shown, depth = [], 0

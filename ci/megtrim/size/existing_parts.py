@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from megtrim.config.measure_names import Measure
-from megtrim.elf.components import is_unnamed
+from megtrim.elf.components import are_unnamed
 from megtrim.errors import InputError
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.measures import Measures
@@ -65,7 +65,7 @@ def list_parts(measures: Measures | None, table: ByteTable | None) -> ExistingPa
         sections=frozenset(
             each.removeprefix(prefix) for each in measures or () if each.startswith(prefix)
         ),
-        components=frozenset() if all(map(is_unnamed, components)) else components,
+        components=frozenset() if are_unnamed(components) else components,
     )
 
 

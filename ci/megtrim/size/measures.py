@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from megtrim.config.measure_names import STRIPPED, Measure
-from megtrim.elf.components import is_unnamed
+from megtrim.elf.components import are_unnamed, is_unnamed
 from megtrim.size.breakdown import Breakdown, View
 from megtrim.size.byte_table import ByteTable
 
@@ -48,7 +48,7 @@ def find_measure(
     kind, _, name = measure.partition(" ")
     if kind == Measure.COMPONENT:
         # Where no symbol was known, no component is, and 0 bytes would pass for ever.
-        if table is None or (all(map(is_unnamed, table.components)) and not is_unnamed(name)):
+        if table is None or (are_unnamed(table.components) and not is_unnamed(name)):
             return None
         return table.component_bytes(name)
     if measures is None:

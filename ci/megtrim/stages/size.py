@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
-from megtrim.elf.components import is_unnamed
+from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.errors import InputError
 from megtrim.pipeline import byte_tables
@@ -159,7 +159,7 @@ def _map_bytes(parts: Mapping[_File, ByteTable], session: Session) -> Iterator[B
     """Yield where the bytes of each artifact that ships are, next to those of the plain build."""
     plain = byte_tables.read_tables(session.results.done[PLAIN]) if parts else {}
     for (artifact, variant), table in parts.items():
-        if not all(map(is_unnamed, table.components)):
+        if not are_unnamed(table.components):
             yield make_map(artifact, variant, table, plain.get(artifact))
 
 

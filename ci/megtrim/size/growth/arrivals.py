@@ -13,8 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from megtrim.elf.symbol_names import fold
-from megtrim.errors import InputError
+from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.midout.keepset_parts import model_of
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
@@ -178,7 +177,7 @@ def _list_parts(
             continue
         price = known.find(kind, name)
         if kind == "function":
-            name = _make_readable(name)
+            name = fold_if_possible(name)
             size_bytes = grown[name] if grown[name] > 0 else None
         else:
             size_bytes = price.margin_bytes if price else None
@@ -202,10 +201,3 @@ def _list_parts(
 def _rank(part: NewPart) -> tuple[bool, int, str, str]:
     unknown = part.size_bytes is None
     return unknown, -(part.size_bytes or 0), part.kind, part.name
-
-
-def _make_readable(name: str) -> str:
-    try:
-        return fold(name)
-    except InputError:  # this machine cannot make names readable
-        return name

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from megtrim.elf.symbol_names import fold
-from megtrim.errors import InputError
+from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.size.growth.causes import Cause, find_cause
 from megtrim.size.growth.inputs import InputChanges, count_kinds, kind_of
 
@@ -114,8 +112,7 @@ def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:
 def _shorten(kept: str) -> str:
     kind, _, text = kept.partition(" ")
     if kind == "function":
-        with suppress(InputError):  # this machine cannot make names readable
-            text = fold(text)
+        text = fold_if_possible(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

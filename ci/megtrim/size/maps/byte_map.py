@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from megtrim.elf.components import is_unnamed
+from megtrim.elf.components import are_unnamed
 from megtrim.size.byte_table import SMALLER, ByteTable
 
 MOST_COMPONENTS = 24
@@ -77,7 +77,7 @@ class ByteMap:
 
 def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable | None) -> ByteMap:
     """Return the map of a file; ``plain``: None if it is not known what that one's bytes are."""
-    if plain is not None and all(map(is_unnamed, plain.components)):
+    if plain is not None and are_unnamed(plain.components):
         plain = None
     listed = _choose_components(shipped, plain)
     others = _names(shipped, plain).difference(listed)

@@ -18,9 +18,8 @@ from megtrim.size.prices.attributed import TRAP_BYTES
 from megtrim.size.prices.region_extents import RegionExtents
 from megtrim.size.references.dominators import Dominators, find_dominators
 from megtrim.size.references.graph import Mask, Part, ReferenceGraph, join
-from megtrim.size.references.search import find_component_of
+from megtrim.size.references.search import UNNAMED, find_component_of
 
-UNNAMED = "unnamed"
 """Component of what neither a symbol nor a source names."""
 
 

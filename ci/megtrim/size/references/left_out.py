@@ -15,9 +15,8 @@ import numpy as np
 
 from megtrim.elf.symbol_names import fold
 from megtrim.size.references.graph import Mask, ReferenceGraph
-from megtrim.size.references.search import find_component_of
+from megtrim.size.references.search import UNNAMED, find_component_of
 
-_UNNAMED = "unnamed"
 """Component of what neither a symbol nor a source names."""
 
 
@@ -89,7 +88,7 @@ def _count(graph: ReferenceGraph, mask: Mask | None) -> Counter[tuple[str, str]]
     for number in numbers:
         part = graph.parts[number]
         label = fold(part.names[0]) if part.names else part.name
-        totals[find_component_of(part) or _UNNAMED, label] += part.size_bytes
+        totals[find_component_of(part) or UNNAMED, label] += part.size_bytes
     return totals
 
 

@@ -56,6 +56,10 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
     return _find_similar(text, graph)
 
 
+UNNAMED = "unnamed"
+"""What tables call the component of parts that nothing names."""
+
+
 def find_component_of(part: Part) -> str:
     """Return the component of a part, empty if neither a name nor a source shows it."""
     source = "" if part.source == _LINKERS_OWN else part.source
