@@ -95,9 +95,9 @@ class Builder:
         None, maybe all: nothing was built there yet, or with other options.
         """
         tree = _tree(spec, work)
-        if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
+        changed = self._find_changed(spec, tree)
+        if changed is None:
             return None
-        changed = generated_files.pending(spec, tree, self._checkout)
         return rebuild_forecast.predict_sources(tree, changed, self._processes)
 
     def predict_share(
@@ -108,11 +108,17 @@ class Builder:
         Files count by what they cost; ``guess`` returns the cost of one that was not built here.
         """
         tree = _tree(spec, work)
-        if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
+        changed = self._find_changed(spec, tree)
+        if changed is None:
             return 1.0
-        changed = generated_files.pending(spec, tree, self._checkout)
         costs = read_costs(tree, guess)
         return rebuild_forecast.predict_share(tree, changed, spec.targets, costs, self._processes)
+
+    def _find_changed(self, spec: BuildSpec, tree: WorkTree) -> frozenset[Path] | None:
+        """Return the files that would differ; None: the tree would be built from its beginning."""
+        if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
+            return None
+        return generated_files.pending(spec, tree, self._checkout)
 
     def is_built(self, work: Path) -> bool:
         """Return whether ``work`` holds a finished build, of whatever options."""

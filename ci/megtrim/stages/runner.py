@@ -150,11 +150,9 @@ def estimate(tasks: Sequence[Task], session: Session) -> Estimate | None:
     services = replace(session.services, store=Store(session.services.store.root))
     fresh = TaskResults(done=dict(session.results.done))
     quiet = replace(session, services=services, results=fresh)
-    steps = {step.task: step for step in plan(tasks, quiet)}
+    steps = [(task, _step(task, quiet, explain=False)) for task in tasks]
     pending = tuple(
-        _pending(task, quiet, steps[task.id])
-        for task in tasks
-        if steps[task.id].state is not TaskState.DONE
+        _pending(task, quiet, step) for task, step in steps if step.state is not TaskState.DONE
     )
     return session.services.durations.estimate(pending) if pending else None
 
@@ -214,12 +212,12 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     return folder, fresh
 
 
-def _step(task: Task, session: Session) -> PlanStep:
+def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
+    """Return what would happen to a task; ``explain``: why, too, which takes a build some time."""
     waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
     if waits:
-        return _make_plan_step(
-            task, TaskState.WAITS, _with_forecast(f"on {waits[0]}", task, session)
-        )
+        why = _with_forecast(f"on {waits[0]}", task, session) if explain else ""
+        return _make_plan_step(task, TaskState.WAITS, why)
     module = MODULES[task.stage]
     try:
         named = module.inputs(task, session)
@@ -231,6 +229,8 @@ def _step(task: Task, session: Session) -> PlanStep:
         session.results.done[task.id] = found
         relative = found.path.relative_to(session.services.store.root)
         return _make_plan_step(task, TaskState.DONE, "up to date", str(relative))
+    if not explain:
+        return _make_plan_step(task, TaskState.RUN, "")
     previous = session.services.store.previous(task.stage, kind, task.name)
     foreign = previous is None and session.services.store.holds_foreign(task.stage, task.name)
     why = reason(named, previous.inputs if previous else None, foreign=foreign)
