@@ -111,6 +111,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     every_price = _list_prices(session) if config.trim.prices else ()
     prices = tuple(shorten(each, _MOST_PRICES) for each in every_price)
     parts, measured = _measure(builds, session, prices)
+    plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
     text = dump_sizes(
         sizes,
@@ -140,7 +141,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
                 sizes=sizes,
                 measured=measured,
                 parts=parts,
-                existing=_find_existing(builds, session, measured, parts),
+                existing=_find_existing(builds, session, measured, parts, plain),
             ),
             baseline,
             config.waivers,
@@ -151,13 +152,14 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         causes=changes.causes,
         notes=describe_causes(changes),
         prices=prices,
-        maps=tuple(_map_bytes(parts, session)),
+        maps=tuple(_map_bytes(parts, plain)),
     )
 
 
-def _map_bytes(parts: Mapping[_File, ByteTable], session: Session) -> Iterator[ByteMap]:
+def _map_bytes(
+    parts: Mapping[_File, ByteTable], plain: Mapping[str, ByteTable]
+) -> Iterator[ByteMap]:
     """Yield where the bytes of each artifact that ships are, next to those of the plain build."""
-    plain = byte_tables.read_tables(session.results.done[PLAIN]) if parts else {}
     for (artifact, variant), table in parts.items():
         if not are_unnamed(table.components):
             yield make_map(artifact, variant, table, plain.get(artifact))
@@ -217,6 +219,7 @@ def _find_existing(
     session: Session,
     measured: dict[_File, Measures],
     parts: dict[_File, ByteTable],
+    plain: Mapping[str, ByteTable],
 ) -> dict[str, ExistingParts]:
     """Return what the builds have of each artifact that is without a part that a budget is of.
 
@@ -230,7 +233,9 @@ def _find_existing(
         )
         if missing and (budget.section or budget.component):
             if budget.artifact not in found:
-                found[budget.artifact] = _list_existing(budget.artifact, builds, session)
+                found[budget.artifact] = _list_existing(
+                    budget.artifact, builds, measured, plain.get(budget.artifact), session
+                )
             if budget.component and not found[budget.artifact].components:
                 msg = f"the budget {budget.id} is of nothing that {budget.artifact} has"
                 why = "whether it ever had it is not known: its plain build has no symbols"
@@ -239,19 +244,29 @@ def _find_existing(
 
 
 def _list_existing(
-    artifact: str, builds: list[tuple[str, StageFolder]], session: Session
+    artifact: str,
+    builds: list[tuple[str, StageFolder]],
+    measured: Mapping[_File, Measures],
+    plain: ByteTable | None,
+    session: Session,
 ) -> ExistingParts:
     """Return the sections and components of all files of an artifact.
 
     Components are known only if the plain program has symbols: the region build may well not have
     one that its regions took.
     """
-    files = [(binary(build, artifact), "") for _, build in builds if _has(build, artifact)]
-    plain = byte_tables.read_tables(session.results.done[PLAIN]).get(artifact)
+    known = [measures for (name, _), measures in measured.items() if name == artifact]
+    files = [
+        (binary(build, artifact), "")
+        for variant, build in builds
+        if (artifact, variant) not in measured and _has(build, artifact)
+    ]
     if plain is None and trims_plain_build(session.request.config):
         unfolded = session.results.done[LINKED].file(locate_unstripped(Link.UNFOLDED, artifact))
         files.append((unfolded, artifact))
     found = list_parts(None, plain)
+    for measures in known:
+        found |= list_parts(measures, None)
     for path, named in files:
         try:
             parts = byte_tables.break_down_file(path, None)
