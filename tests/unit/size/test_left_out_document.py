@@ -11,6 +11,7 @@ from megtrim.size.left_out_document import (
     list_unplaced,
 )
 from megtrim.size.prices.region_bytes import RegionBytes, RegionRow
+from unit.size.prices.made_prices import count_left_out
 
 FIRST, SECOND, OTHER = Region("conv", (1,)), Region("conv", (2,)), Region("pool", (1,))
 
@@ -69,7 +70,7 @@ def test_a_region_has_its_meaning() -> None:
         ("", "", 7),
     ]
     assert (rows[0].meaning, rows[0].component) == ("conv<im2col>", "kernels/conv")
-    assert sum(each.left_out_bytes for each in rows) == FOUND.left_out_bytes
+    assert sum(each.left_out_bytes for each in rows) == count_left_out(FOUND)
 
 
 def test_what_has_no_place_was_left_out() -> None:

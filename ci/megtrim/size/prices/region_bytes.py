@@ -50,11 +50,6 @@ class RegionBytes:
     inlined or folded elsewhere, and their bytes in the profile build. The rows have their code
     where it is now, as of no region."""
 
-    @property
-    def left_out_bytes(self) -> int:
-        """Return what leaving regions out takes from the program."""
-        return sum(each.size_bytes for each in self.rows if each.is_left_out)
-
 
 def measure_regions(
     plain: ReferenceGraph, extents: Mapping[str, RegionExtents], kept: Iterable[Region]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import PricedProgram
+from megtrim.size.prices.region_bytes import RegionBytes
 from megtrim.size.prices.region_extents import RegionExtents
 from megtrim.size.references.graph import Part, make_graph
 
@@ -60,3 +61,8 @@ def make_program(*, extents: bool = True) -> PricedProgram:
         dropped=frozenset({"old"}),
         extents=EXTENTS if extents else {},
     )
+
+
+def count_left_out(found: RegionBytes) -> int:
+    """Return what leaving regions out takes from the program."""
+    return sum(each.size_bytes for each in found.rows if each.is_left_out)
