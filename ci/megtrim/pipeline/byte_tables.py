@@ -12,6 +12,7 @@ from pathlib import Path
 
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, LinkSpec, Variant
 from megtrim.elf.symbol_table import read_linked
+from megtrim.engines.link.relink import LINKS
 from megtrim.errors import MegtrimError
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import variants
@@ -61,7 +62,7 @@ def leave_tables(
     if tables:
         text = dump_sizes(sizes, parts=tables)
         (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
-    for made in (UNSTRIPPED, linking.FOLDER):
+    for made in (UNSTRIPPED, LINKS):
         shutil.rmtree(folder / made, ignore_errors=True)
 
 

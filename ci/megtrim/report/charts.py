@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
-from megtrim.report.formatting import group_digits, growth_of, percent
+from megtrim.report.formatting import group_digits, growth_of, percent, width_of
 from megtrim.report.treemap import layout
 from megtrim.verdict.model import ArtifactSizes, RegionsUse, VariantSize
 
@@ -92,7 +92,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
             exact=group_digits(size.size_bytes),
             share=percent(size.share),
             growth=growth_of(size),
-            width=_percentage(totals[size.variant], scale),
+            width=width_of(totals[size.variant], scale),
             segments=_segments(parts[size.variant], colours, scale),
             enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
         )
@@ -122,8 +122,8 @@ def _segments(
             ChartSegment(
                 name=name,
                 bytes_text=format_bytes(size),
-                x=_percentage(before, scale),
-                width=_percentage(size, scale),
+                x=width_of(before, scale),
+                width=width_of(size, scale),
                 colour=colours[name],
                 label=_screens(100 * size / scale if scale else 0.0),
             )
@@ -148,11 +148,11 @@ def region_map(regions: RegionsUse) -> tuple[MapTile, ...]:
         MapTile(
             tag=tag,
             text=f"{group_digits(kept)} of {group_digits(total)}",
-            x=_percentage(tile.x, _MAP_WIDTH),
-            y=_percentage(tile.y, _MAP_HEIGHT),
-            width=_percentage(tile.width, _MAP_WIDTH),
-            height=_percentage(tile.height, _MAP_HEIGHT),
-            filled=_percentage(kept, total),
+            x=width_of(tile.x, _MAP_WIDTH),
+            y=width_of(tile.y, _MAP_HEIGHT),
+            width=width_of(tile.width, _MAP_WIDTH),
+            height=width_of(tile.height, _MAP_HEIGHT),
+            filled=width_of(kept, total),
             label=_short(tag, tile.width),
             shows=_screens(tile.width, _COUNT_FITS_WIDE)
             if tile.height >= _LEAST_TILE_HEIGHT
@@ -174,7 +174,3 @@ def _short(tag: str, width: float) -> str:
         return ""
     characters = int(width * _CHARACTERS_PER_PERCENT)
     return tag if len(tag) <= characters else f"…{tag[1 - characters :]}"
-
-
-def _percentage(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.3f}%" if whole > 0 else "0%"

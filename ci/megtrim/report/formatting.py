@@ -86,6 +86,11 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
+def width_of(part: float, whole: float) -> str:
+    """Return a part of a picture's width or height: ``12.500%``."""
+    return f"{100 * part / whole:.3f}%" if whole > 0 else "0%"
+
+
 def group_digits(number: int) -> str:
     """Format an integer with separators: ``39,300,016``."""
     return f"{number:,}"

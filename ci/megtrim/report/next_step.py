@@ -10,7 +10,7 @@ from megtrim.report.formatting import list_trimmed, list_urgent
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import code, prose
 from megtrim.verdict.join import exit_code
-from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.model import Check, Verdict, name_subject
 from megtrim.verdict.statuses import CheckKind
 
 _OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
@@ -39,12 +39,11 @@ def describe(verdict: Verdict) -> str:
 
 def _name_causes(check: Check, verdict: Verdict) -> str:
     """Return why the file of a budget grew; empty if it did not, or if the budget is of a part."""
-    artifacts = {
-        row.artifact
-        for row in verdict.budgets
-        if row.subject == check.subject and row.variant == "reduced" and not row.measure
-    }
-    found = (size for name, size in list_trimmed(verdict) if name in artifacts)
+    found = (
+        size
+        for artifact, size in list_trimmed(verdict)
+        if name_subject(artifact, size.variant, "") == check.subject
+    )
     size = next(found, None)
     if size is None or (size.growth_bytes or 0) <= 0:
         return ""

@@ -18,6 +18,7 @@ from megtrim.config.switches import switched_off
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked
+from megtrim.engines.link.relink import LINKS
 from megtrim.errors import ACCEPT, InputError
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.imported import ImportedEvidence
@@ -183,7 +184,7 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
         **{
             f"program {file}": sha256
             for file, sha256 in session.results.done[LINKED].files.items()
-            if file.startswith("links/") and file.endswith(files)
+            if file.startswith(f"{LINKS}/") and file.endswith(files)
         },
     }
 

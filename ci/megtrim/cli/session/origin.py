@@ -56,7 +56,8 @@ def read_origin(
     prefix = PurePosixPath(ask("rev-parse", "--show-prefix").rstrip("\n"))
     status = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
     remote = ask("config", "--get", "remote.origin.url").strip()
-    inside = sorted({str(each) for each in named if each.is_relative_to(top)})
+    elsewhere = (each for each in named if not each.is_relative_to(folder))
+    inside = sorted({str(each) for each in elsewhere if each.is_relative_to(top)})
     changes = answer(*status, "--", ".", *inside)
     if changes is None:  # a commit that may not be what is here is not named
         commit, seconds = "", ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, Variant
 from megtrim.elf import build_id
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
+from megtrim.engines.link.relink import LINKS
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.pipeline.building import programs, size_options, variants
@@ -18,8 +19,6 @@ from megtrim.store import StageFolder
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""
-FOLDER = "links"
-"""Where a stage's folder has further links."""
 BASE = "base"
 """What they call the build whose objects it links."""
 
@@ -75,7 +74,7 @@ def read_dropped(reduced: StageFolder, target: str) -> tuple[str, ...] | None:
 
 def locate_unstripped(label: str, target: str) -> str:
     """Return where a link with symbols lies in a stage's folder."""
-    return f"{FOLDER}/{label}/{target}"
+    return f"{LINKS}/{label}/{target}"
 
 
 def observables(target: str) -> str:
@@ -85,7 +84,7 @@ def observables(target: str) -> str:
 
 def locate_stripped(label: Link, target: str) -> str:
     """Return where the stripped copy of a link lies in a stage's folder."""
-    return f"links/{label}/stripped/{target}"
+    return f"{LINKS}/{label}/stripped/{target}"
 
 
 def locate_named(folder: StageFolder, name: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.report.formatting import percent
+from megtrim.report.budgets.uses import list_limits
+from megtrim.report.formatting import percent, width_of
 from megtrim.verdict.model import BudgetRow
 
 
@@ -31,10 +32,7 @@ class BudgetBar:
 
 def draw_budget(row: BudgetRow) -> tuple[BudgetBar, ...]:
     """Return the bars of a budget's size and growth, as far as they are limited."""
-    bars = (
-        _draw("size", row.size_bytes, row.max_bytes, row.warn_bytes),
-        _draw("growth", row.growth_bytes, row.growth_max_bytes, row.warn_growth_bytes),
-    )
+    bars = (_draw(*each) for each in list_limits(row))
     return tuple(bar for bar in bars if bar is not None)
 
 
@@ -52,9 +50,9 @@ def _draw(title: str, used: int | None, limit: int | None, warn: int | None) -> 
         tone = "near"
     return BudgetBar(
         title=title,
-        used=_percentage(drawn, scale),
-        limit="" if limit is None else _percentage(limit, scale),
-        warn="" if warn is None else _percentage(warn, scale),
+        used=width_of(drawn, scale),
+        limit="" if limit is None else width_of(limit, scale),
+        warn="" if warn is None else width_of(warn, scale),
         tone=tone,
         text="; ".join(_describe(title, used, limit, warn)),
     )
@@ -81,7 +79,3 @@ def _describe_room(limit_bytes: int, used_bytes: int) -> str:
     left = limit_bytes - used_bytes
     share = f" ({percent(left / limit_bytes)})" if limit_bytes else ""
     return f"{format_bytes(left)}{share} left" if left >= 0 else f"{format_bytes(-left)} too many"
-
-
-def _percentage(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.3f}%"

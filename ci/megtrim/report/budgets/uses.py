@@ -38,12 +38,17 @@ class LimitUse:
         return used, limit, format_bytes(left), share
 
 
-def list_uses(row: BudgetRow) -> Iterator[LimitUse]:
-    """Yield the limits of a budget; a soft one if there is no hard one of its kind."""
-    for limits, used_bytes, hard, soft in (
+def list_limits(row: BudgetRow) -> tuple[tuple[str, int | None, int | None, int | None], ...]:
+    """Return what a budget limits: its name, what is used, the hard limit, the soft one."""
+    return (
         ("size", row.size_bytes, row.max_bytes, row.warn_bytes),
         ("growth", row.growth_bytes, row.growth_max_bytes, row.warn_growth_bytes),
-    ):
+    )
+
+
+def list_uses(row: BudgetRow) -> Iterator[LimitUse]:
+    """Yield the limits of a budget; a soft one if there is no hard one of its kind."""
+    for limits, used_bytes, hard, soft in list_limits(row):
         if hard is not None:
             yield LimitUse(row=row, limits=limits, used_bytes=used_bytes, limit_bytes=hard)
         elif soft is not None:

@@ -98,9 +98,8 @@ def _draw_part(part: NewPart) -> Sequence[str]:
 def _fold_changes(artifact: str, size: VariantSize) -> str:
     head = ("model", "before>", "now>", "change>")
     rows = bounded_table(head, size.price_changes, _draw_change)
-    noun = "model" if len(size.price_changes) == 1 else "models"
-    count = group_digits(len(size.price_changes))
-    return fold(f"{count} {noun} cost another price in {code_in_title(artifact)}", rows)
+    count = count_kinds({"model": len(size.price_changes)})
+    return fold(f"{count} cost another price in {code_in_title(artifact)}", rows)
 
 
 def _draw_change(change: PriceChange) -> Sequence[str]:

@@ -220,7 +220,7 @@ def _shorten_symbol(name: str) -> str:
     while (brief := _TEMPLATE.sub("", name)) != name:
         name = brief
     head = name.partition("(")[0].strip()
-    return head.replace("<…>", "") or name
+    return head or name
 
 
 def _cell(

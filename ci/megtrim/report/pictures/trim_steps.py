@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.report.formatting import group_digits, percent
+from megtrim.report.formatting import group_digits, percent, width_of
 from megtrim.size.prices.price_list import list_steps
 from megtrim.verdict.model import ArtifactSizes, TrimChoice
 
@@ -90,11 +90,7 @@ def _iter_bars(sizes: Sequence[tuple[str, int]], trim: TrimChoice) -> Iterator[S
             share=percent(step.size_bytes / plain_bytes) if plain_bytes else "",
             won=format_growth(-step.won_bytes) if step.name != "plain" else "",
             won_share=percent(-step.won_bytes / before) if before and step.won_bytes else "",
-            width=_percentage(step.size_bytes, widest),
-            gone=_percentage(abs(step.won_bytes), widest),
+            width=width_of(step.size_bytes, widest),
+            gone=width_of(abs(step.won_bytes), widest),
             grew=step.won_bytes < 0,
         )
-
-
-def _percentage(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.3f}%" if whole else "0%"
