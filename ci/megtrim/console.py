@@ -2,10 +2,14 @@
 
 On a terminal, progress rewrites one line; in a log, it is an occasional plain line. While a program
 or a device is silent, a heartbeat shows what is being done, and for how long.
+
+Some CI services give their jobs a terminal, and keep the lines of what is written to it: nothing is
+seen of a line before it ends. So a job writes as into a log.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +29,11 @@ _LONGEST_ACTIVITY = 70
 """Characters: a line that is to be replaced must not be wider than the terminal."""
 
 
+def is_watched(stream: TextIO) -> bool:
+    """Tell whether a person watches: it is a terminal, and not that of a CI service's job."""
+    return stream.isatty() and not os.environ.get("CI")
+
+
 class Console:
     """Writes messages; ``clock`` counts seconds and never enters a result."""
 
@@ -34,7 +43,7 @@ class Console:
         self._stream = stream
         self._quiet = quiet
         self._clock = clock
-        self._terminal = stream.isatty()
+        self._terminal = is_watched(stream)
         self._open_line = False
         self._written = clock()
         self._activity = ""

@@ -17,6 +17,12 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def _at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests may themselves run in a job of a CI service."""
+    monkeypatch.delenv("CI", raising=False)
+
+
 class Clock:
     """Seconds, as the test says."""
 
@@ -50,6 +56,19 @@ def test_quiet_leaves_warnings() -> None:
     console.warn("two")
 
     assert stream.getvalue() == "warning: two\n"
+
+
+def test_a_job_with_a_terminal_gets_the_lines_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a CI service shows of it are whole lines: one that is rewritten is never among them."""
+    monkeypatch.setenv("CI", "true")
+    stream, clock = Terminal(), Clock()
+    progress = Console(stream, clock=clock).progress("building plain")
+
+    progress(0, 360, "begin")
+    clock.now += 15
+    progress(30, 360, "a.o")
+
+    assert stream.getvalue() == "  building plain: 30/360, 2.0/s, 2 min 45 s left · a.o\n"
 
 
 def test_a_log_gets_a_plain_line_now_and_then() -> None:

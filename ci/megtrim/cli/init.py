@@ -30,6 +30,7 @@ from megtrim.config.templates.workflows import (
     workflows,
 )
 from megtrim.config_id import DEFAULT_CONFIG, choose, split
+from megtrim.console import is_watched
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
@@ -178,7 +179,7 @@ def _go_on(config: Path) -> int:
     if not list_toolchains(config):
         show(f"time: {estimate_first_trim(load_config(config).config, jobs)}")
     show(f"next: megtrim trim --config {config}")
-    attended = sys.stdin.isatty() and sys.stderr.isatty()
+    attended = sys.stdin.isatty() and is_watched(sys.stderr)
     if not attended or not click.confirm("Trim now?", default=True, err=True):
         return EXIT_PASS
     status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
