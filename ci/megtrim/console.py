@@ -9,7 +9,6 @@ seen of a line before it ends. So a job writes as into a log.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,21 +28,25 @@ _LONGEST_ACTIVITY = 70
 """Characters: a line that is to be replaced must not be wider than the terminal."""
 
 
-def is_watched(stream: TextIO) -> bool:
-    """Tell whether a person watches: it is a terminal, and not that of a CI service's job."""
-    return stream.isatty() and not os.environ.get("CI")
-
-
 class Console:
-    """Writes messages; ``clock`` counts seconds and never enters a result."""
+    """Writes messages.
+
+    ``in_job``: a CI service keeps what is written. ``clock`` counts seconds and never enters a
+    result.
+    """
 
     def __init__(
-        self, stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        *,
+        quiet: bool = False,
+        in_job: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._quiet = quiet
         self._clock = clock
-        self._terminal = is_watched(stream)
+        self._terminal = stream.isatty() and not in_job
         self._open_line = False
         self._written = clock()
         self._activity = ""

@@ -265,3 +265,23 @@ def test_functions_have_prices(trimmed: Project) -> None:
     rows = found["prices"]["function"]
     assert all(each["margin_bytes"] >= each["own_bytes"] for each in rows)
     assert [each["name"] for each in found["levels"]] == ["plain", "region", "reduced"]
+
+
+def test_a_report_says_why_the_largest_things_stay(trimmed: Project) -> None:
+    """And what a little more would buy back, from two more links; nothing is compiled or run."""
+    with _restored(trimmed.config):
+        config = trimmed.read()
+        config["trim"]["prices"] = True
+        trimmed.write(config)
+        ended = trimmed.run("trim")
+        assert ended.rc == 0, ended.stderr
+        verdict = json.loads((trimmed.folder / "out/final/verdict.json").read_text())
+
+    reasons = verdict["artifacts"][0]["reasons"]
+    assert [each["size_bytes"] for each in reasons["largest"]] == sorted(
+        (each["size_bytes"] for each in reasons["largest"]), reverse=True
+    )
+    assert {each["rule"] for each in reasons["largest"]} >= {"ran in a scenario"}
+    assert any(each["chain"][0] in {"_start", "main"} for each in reasons["largest"])
+    assert 0 < sum(each["size_bytes"] for each in reasons["offers"]) <= 10_240
+    assert "run   build/" not in ended.stderr

@@ -17,12 +17,6 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture(autouse=True)
-def _at_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests may themselves run in a job of a CI service."""
-    monkeypatch.delenv("CI", raising=False)
-
-
 class Clock:
     """Seconds, as the test says."""
 
@@ -58,11 +52,10 @@ def test_quiet_leaves_warnings() -> None:
     assert stream.getvalue() == "warning: two\n"
 
 
-def test_a_job_with_a_terminal_gets_the_lines_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_with_a_terminal_gets_the_lines_of_a_log() -> None:
     """What a CI service shows of it are whole lines: one that is rewritten is never among them."""
-    monkeypatch.setenv("CI", "true")
     stream, clock = Terminal(), Clock()
-    progress = Console(stream, clock=clock).progress("building plain")
+    progress = Console(stream, in_job=True, clock=clock).progress("building plain")
 
     progress(0, 360, "begin")
     clock.now += 15

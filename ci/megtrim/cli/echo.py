@@ -7,12 +7,12 @@ import sys
 
 import click
 
-from megtrim.console import CLEAR_LINE, is_watched
+from megtrim.console import CLEAR_LINE
 
 
 def show(text: str) -> None:
     """Print a result. A reader that ended (``| head``) does not change the exit status."""
-    if is_watched(sys.stderr):
+    if sys.stderr.isatty():
         click.echo(CLEAR_LINE, err=True, nl=False)  # progress may be shown there
     try:
         click.echo(text)

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes, read_git_ceilings
+from megtrim.cli.session.environment import is_in_job, open_processes, read_git_ceilings
 from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
 from megtrim.cli.session.starter import add_models, write_sharing, write_starter
@@ -30,7 +30,6 @@ from megtrim.config.templates.workflows import (
     workflows,
 )
 from megtrim.config_id import DEFAULT_CONFIG, choose, split
-from megtrim.console import is_watched
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
@@ -179,7 +178,7 @@ def _go_on(config: Path) -> int:
     if not list_toolchains(config):
         show(f"time: {estimate_first_trim(load_config(config).config, jobs)}")
     show(f"next: megtrim trim --config {config}")
-    attended = sys.stdin.isatty() and is_watched(sys.stderr)
+    attended = sys.stdin.isatty() and sys.stderr.isatty() and not is_in_job()
     if not attended or not click.confirm("Trim now?", default=True, err=True):
         return EXIT_PASS
     status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)

@@ -128,7 +128,8 @@ class TrimConfig(ConfigSection):
     measure: tuple[Switch, ...] = ()
     """Switches to measure one by one, each with a reduced build of its own, which takes time."""
     prices: StrictBool = False
-    """true: sizes.json and the verdict hold what each model costs, which takes two more links."""
+    """true: sizes.json and the verdict hold what each model costs, and the page says why the
+    largest things stay, which takes a few more links."""
     optimize: Literal["none", "size"] = "none"
     """none: the documented recipe's compiler flags, nothing else. size: all size
     optimisations that the toolchain and the switches allow."""

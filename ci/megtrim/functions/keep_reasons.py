@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -63,6 +63,21 @@ class KeptFunctions:
         if reports := self._find_patterns(name, REPORTS):
             return KeepReason(rule=KeepRule.REPORTS, by=reports)
         return KeepReason(rule=self._find_rule(name))
+
+    def count_reasons(
+        self, functions: Iterable[Sequence[str]]
+    ) -> tuple[tuple[KeepReason, int], ...]:
+        """Return why functions stay, and how many of them for each reason, that of most first.
+
+        Each function is given by all its names. Those that no link has count for none.
+        """
+        counts: dict[KeepReason, int] = {}
+        for names in functions:
+            found = (self.find_reason(name) for name in names)
+            if reason := next((each for each in found if each is not None), None):
+                counts[reason] = counts.get(reason, 0) + 1
+        ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0].rule, each[0].by))
+        return tuple(ranked)
 
     @cached_property
     def _names(self) -> frozenset[str]:

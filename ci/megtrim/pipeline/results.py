@@ -22,6 +22,7 @@ from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
+from megtrim.size.prices.reasons import SizeReasons
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
@@ -247,6 +248,8 @@ class SizeResult(StageResult):
     """More about each of them."""
     prices: tuple[PriceList, ...] = ()
     """What models, scenarios and the like cost in what ships; empty: that was not asked for."""
+    reasons: tuple[SizeReasons, ...] = ()
+    """Why the largest things in what ships stay; empty: that was not asked for."""
     maps: tuple[ByteMap, ...] = ()
     """Where the bytes of what ships are, as far as it has symbols."""
 

@@ -23,6 +23,7 @@ from megtrim.report.formatting import (
     MEANINGS,
     SCENARIO_STATUSES,
     describe_origin,
+    describe_reason,
     describe_rebuild,
     group_digits,
     kept_of_held,
@@ -93,6 +94,7 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
         ],
         "prices": any(artifact.prices for artifact in verdict.artifacts),
         "price_kinds": tuple(PriceKind),
+        "reasons": [artifact.reasons for artifact in verdict.artifacts if artifact.reasons],
         "trends": draw_trends(verdict),
     }
 
@@ -141,6 +143,7 @@ def _environment() -> Environment:
         "seconds": seconds,
     }
     environment.globals |= {
+        "describe_reason": describe_reason,
         "draw_budget": draw_budget,
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,

@@ -18,7 +18,7 @@ from megtrim.pipeline.building.build_inputs import (
 )
 from megtrim.pipeline.building.links import locate_named, locate_unstripped
 from megtrim.pipeline.filenames import BYTE_TABLES_FILE, SIZES_FILE
-from megtrim.pipeline.pricing.attributed import list_prices
+from megtrim.pipeline.pricing.account import make_account
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
@@ -26,10 +26,8 @@ from megtrim.plan.graph import (
     LINKED,
     PLAIN,
     PROFILE,
-    PROFILE_REFERENCES,
     REDUCED,
     REGION,
-    SHIPPED_REFERENCES,
     Task,
     trims_plain_build,
 )
@@ -48,6 +46,7 @@ from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.size.maps.byte_map import ByteMap, make_map
 from megtrim.size.measures import Measures, find_measure, list_measures
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
+from megtrim.size.prices.reasons import store_reasons
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump
 
@@ -108,8 +107,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    every_price = _list_prices(session) if config.trim.prices else ()
-    prices = tuple(shorten(each, _MOST_PRICES) for each in every_price)
+    account = make_account(session)
+    prices = tuple(shorten(each, _MOST_PRICES) for each in account.prices)
     parts, measured = _measure(builds, session, prices)
     plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
@@ -131,7 +130,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         baseline=compared,
         changes=changes,
         evidence=gather_evidence(changes, session),
-        prices={each.artifact: each for each in every_price},
+        prices={each.artifact: each for each in account.prices},
     )
     return SizeResult(
         artifacts=tuple(compare.weigh(key, elf, parts.get(key)) for key, elf in facts.items()),
@@ -152,6 +151,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         causes=changes.causes,
         notes=describe_causes(changes),
         prices=prices,
+        reasons=tuple(map(store_reasons, account.reasons)),
         maps=tuple(_map_bytes(parts, plain)),
     )
 
@@ -163,19 +163,6 @@ def _map_bytes(
     for (artifact, variant), table in parts.items():
         if not are_unnamed(table.components):
             yield make_map(artifact, variant, table, plain.get(artifact))
-
-
-def _list_prices(session: Session) -> tuple[PriceList, ...]:
-    """Return the prices of what ships; nothing, with a warning, where they cannot be found."""
-    try:
-        if PROFILE in session.results.done:
-            session.results.obtain(PROFILE_REFERENCES)
-        if session.results.obtain(SHIPPED_REFERENCES) is None:
-            return ()
-        return list_prices(session)
-    except InputError as error:
-        session.services.console.warn(f"what models cost will not be known: {error.message}")
-        return ()
 
 
 def _measure(

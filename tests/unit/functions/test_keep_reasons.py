@@ -62,3 +62,13 @@ def test_the_first_rule_that_applies_is_the_reason(
 def test_what_the_link_does_not_have_has_no_reason() -> None:
     """Data, or code that a relink added."""
     assert KEPT.find_reason("table") is None
+
+
+def test_reasons_are_counted() -> None:
+    """That of most functions first; a function may have several names, and some have no reason."""
+    found = KEPT.count_reasons([("other", "ran"), ("called",), ("ran",), ("table",)])
+
+    assert [(reason.rule, count) for reason, count in found] == [
+        (KeepRule.RAN, 2),
+        (KeepRule.CALLED, 1),
+    ]

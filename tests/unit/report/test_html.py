@@ -269,6 +269,28 @@ def test_where_the_bytes_are_is_in_words_too() -> None:
     assert "2027-01-29 3f3a3f3a3f3a 2,641,920 +119.5 KiB runtime +512 B" in text
 
 
+def test_the_largest_things_have_a_reason() -> None:
+    """The rule, or what refers to it; and what a little more would keep."""
+    [artifact] = mapped().artifacts
+    page = Page(html.render(mapped()))
+    text = page.text.replace("_ ", "_").replace(":: ", "::").replace("/ ", "/")
+
+    assert (
+        "megdnn::arm_common::im2col(…) kernels/arm_common/conv_bias 21,000 20.5 KiB 24,500 "
+        "23.9 KiB ran in a scenario: resnet18-s/plain@any the shortest chain to it _start "
+        "(the entry point)"
+    ) in text
+    assert "[unnamed in .got] 9,000 8.8 KiB 9,000 8.8 KiB for the loader What 10 KiB more" in text
+    assert "1,072 1.0 KiB needed by resnet18-s/plain@any: threads-4; main refers to it" in text
+    assert "megtrim size left-out --within" not in text
+    reasons = artifact.reasons
+    assert reasons is not None
+    for offers, said in (((), "Nothing that was left out"), (None, "Not known here")):
+        other = replace(artifact, reasons=replace(reasons, offers=offers))
+        assert said in Page(html.render(join(facts(artifacts=(other,))))).text
+    assert "Why it is there" not in Page(html.render(passing())).text
+
+
 def test_what_is_not_known_of_bytes_is_said() -> None:
     """Without symbols there is no map, and without the plain build's no word of what it had."""
     [artifact] = mapped().artifacts

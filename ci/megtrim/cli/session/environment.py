@@ -47,6 +47,11 @@ def open_processes() -> ProcessRunner:
     return ProcessRunner(own)
 
 
+def is_in_job() -> bool:
+    """Tell whether this is a job of a CI service; all of them set ``CI``."""
+    return bool(os.environ.get("CI"))
+
+
 def read_cache_variables() -> dict[str, str]:
     """Return what names a compiler cache beyond this machine, by the variables that are set."""
     return {name: os.environ[name] for name in _CACHE if os.environ.get(name)}

@@ -28,7 +28,12 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.environment import open_processes, read_private, read_today
+from megtrim.cli.session.environment import (
+    is_in_job,
+    open_processes,
+    read_private,
+    read_today,
+)
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.origin import read_origin
@@ -230,7 +235,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def open_console(*, quiet: bool) -> Console:
     """Return the console of this process; until the command ends, no silence lasts long."""
-    console = Console(sys.stderr, quiet=quiet)
+    console = Console(sys.stderr, quiet=quiet, in_job=is_in_job())
     context = click.get_current_context(silent=True)
     if context is not None:
         context.with_resource(console.heartbeat())

@@ -28,7 +28,6 @@ from megtrim.plan.graph import (
     trims_functions,
 )
 from megtrim.report.formatting import group_digits
-from megtrim.report.text import one_line
 from megtrim.size.left_out_document import (
     AddedFunction,
     LeftOutDocument,
@@ -39,6 +38,7 @@ from megtrim.size.left_out_document import (
     group_regions,
     list_unplaced,
 )
+from megtrim.size.prices.reasons import iter_reasons
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.graph import ReferenceGraph
@@ -49,7 +49,6 @@ from megtrim.size.references.left_out import (
     list_left_out,
 )
 
-_SHOWN_CALLERS = 3
 _OF_REGIONS = (LeftOutView.TAG, LeftOutView.REGION)
 _LABELS = {
     LeftOutView.COMPONENT: ("component",),
@@ -279,19 +278,14 @@ def _draw_additions(document: LeftOutDocument, top: int) -> str:
     table = draw_table(
         ("function", "because", "bytes"),
         rows,
-        lambda row: (shorten(row.name), "; ".join(_iter_reasons(row)), *cells([row])),
+        lambda row: (
+            shorten(row.name),
+            "; ".join(iter_reasons(row.wanted_by, row.callers)),
+            *cells([row]),
+        ),
         top=top,
         whole="[all of these]",
         totals=cells,
     )
     how = "to keep one, add its name under trim.keep, or a scenario that runs it"
     return f"{head}\n{table}\n{how}"
-
-
-def _iter_reasons(row: AddedFunction) -> Iterator[str]:
-    if row.wanted_by:
-        yield f"needed by {', '.join(row.wanted_by)}"
-    callers = row.callers
-    shown = ", ".join(one_line(shorten(each)) for each in callers[:_SHOWN_CALLERS])
-    more = f" and {len(callers) - _SHOWN_CALLERS} more" if len(callers) > _SHOWN_CALLERS else ""
-    yield f"{shown}{more} refer{'s' * (len(callers) == 1)} to it"

@@ -168,16 +168,10 @@ def _find_rule(
     if trim is None or not trims_functions(trim.session.request.config):
         return []
     kept = references.read_kept_functions(name, trim.session)
-    rules: dict[tuple[str, tuple[str, ...]], int] = {}
-    for number in match.parts[:_MOST_RULES]:
-        reasons = map(kept.find_reason, found.graph.parts[number].names)
-        reason = next((each for each in reasons if each is not None), None)
-        if reason is not None:
-            key = (reason.rule.value, reason.by)
-            rules[key] = rules.get(key, 0) + 1
+    functions = (found.graph.parts[number].names for number in match.parts[:_MOST_RULES])
     return [
-        {"rule": rule, "by": list(by), "functions": count}
-        for (rule, by), count in sorted(rules.items(), key=lambda each: (-each[1], each[0]))
+        {"rule": reason.rule.value, "by": list(reason.by), "functions": count}
+        for reason, count in kept.count_reasons(functions)
     ]
 
 

@@ -82,11 +82,6 @@ class PricedArtifact:
         )
 
 
-def list_prices(session: Session) -> tuple[PriceList, ...]:
-    """Return the prices of every artifact whose link shows its references."""
-    return tuple(make_price_list(each, session) for each in open_artifacts(session))
-
-
 def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
     """Yield the artifacts that can be priced, by the results of the stage `references`."""
     folder = session.results.done[SHIPPED_REFERENCES]

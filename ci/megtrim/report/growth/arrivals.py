@@ -18,7 +18,7 @@ from megtrim.verdict.model import VariantSize, Verdict
 
 _MOST_USES = 20
 _SETTING = code("trim: {prices: true}")
-_ASK = f"{_SETTING} in the configuration shows it, which takes two more links"
+_ASK = f"{_SETTING} in the configuration shows it, which takes a few more links"
 
 
 def list_prices(verdict: Verdict) -> Iterator[str]:

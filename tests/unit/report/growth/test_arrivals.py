@@ -86,8 +86,8 @@ def test_an_unknown_price_has_the_way_to_get_it() -> None:
     assert lines(UNKNOWN) == [
         (
             "- scenario `tiny-mobile/large@desk`: its price is not known by itself, as other "
-            "causes differ. `trim: {prices: true}` in the configuration shows it, which takes two "
-            "more links."
+            "causes differ. `trim: {prices: true}` in the configuration shows it, which takes a "
+            "few more links."
         )
     ]
 
@@ -101,7 +101,7 @@ def test_several_have_one_price_together() -> None:
         ),
         (
             "- The price of each: `trim: {prices: true}` in the configuration shows it, which "
-            "takes two more links."
+            "takes a few more links."
         ),
     ]
     priced = replace(BUILT, basis=PriceBasis.ATTRIBUTED)

@@ -1,0 +1,108 @@
+"""Why the largest things in what ships stay, and what a few bytes more would buy back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from megtrim.functions.keep_reasons import KeepReason, KeepRule
+from megtrim.pipeline import references
+from megtrim.pipeline.pricing.attributed import PricedArtifact
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import BASE_REFERENCES, trims_functions
+from megtrim.size.prices.reasons import LargeThing, Offer, SizeReasons, iter_reasons
+from megtrim.size.references import search
+from megtrim.size.references.additions import Addition, find_additions
+from megtrim.size.references.explanation import explain
+from megtrim.size.references.graph import Part, ReferenceGraph
+from megtrim.size.references.left_out import TrimmedGraph
+
+MOST_LARGEST = 10
+WITHIN_BYTES = 10 * 1024
+_MOST_RULES = 50
+"""Parts of a thing whose rules are looked up."""
+
+_FindRule = Callable[[Sequence[Part]], KeepReason | None]
+
+
+def find_reasons(artifact: PricedArtifact, session: Session) -> SizeReasons:
+    """Return the reasons of one artifact.
+
+    Where functions are trimmed, the link of what they were left out of is made now if it is not
+    there yet; what ended a link ends this as well.
+    """
+    graph, find_rule = artifact.program.graph, _make_rules(artifact, session)
+    return SizeReasons(
+        artifact=artifact.name,
+        largest=tuple(
+            _describe(name, numbers, graph, find_rule)
+            for name, numbers in search.find_largest(graph, MOST_LARGEST)
+        ),
+        within_bytes=WITHIN_BYTES,
+        offers=_find_offers(artifact, session),
+    )
+
+
+def _describe(
+    name: str, numbers: tuple[int, ...], graph: ReferenceGraph, find_rule: _FindRule
+) -> LargeThing:
+    why = explain(numbers, graph)
+    by_size = sorted(numbers, key=lambda number: (-int(graph.sizes[number]), number))
+    parts = [graph.parts[number] for number in by_size]
+    reason = find_rule(parts[:_MOST_RULES])
+    return LargeThing(
+        name=name,
+        component=search.find_component_of(parts[0]),
+        size_bytes=why.size_bytes,
+        retained_bytes=why.retained_bytes,
+        rule=str(reason.rule) if reason else "",
+        by=reason.by if reason else (),
+        root=why.root,
+        chain=tuple(search.describe(graph.parts[each]) for each in why.chain),
+    )
+
+
+def _make_rules(artifact: PricedArtifact, session: Session) -> _FindRule:
+    """Return what finds the rule by which most of some functions stay.
+
+    Where only regions are trimmed, a function whose region ran, ran; nothing is known of others.
+    """
+    if artifact.untrimmed is not None:
+        kept = references.read_kept_functions(artifact.name, session)
+
+        def find_most(parts: Sequence[Part]) -> KeepReason | None:
+            counted = kept.count_reasons(each.names for each in parts)
+            return counted[0][0] if counted else None
+
+        return find_most
+    extents, users = artifact.program.extents, artifact.keep.regions()
+
+    def find_users(parts: Sequence[Part]) -> KeepReason | None:
+        names = (name for part in parts for name in part.names)
+        regions = {region for name in names if name in extents for region in extents[name].sizes}
+        ran = {user for region in regions if region for user in users.get(region, ())}
+        return KeepReason(rule=KeepRule.RAN, by=tuple(sorted(ran))) if ran else None
+
+    return find_users
+
+
+def _find_offers(artifact: PricedArtifact, session: Session) -> tuple[Offer, ...] | None:
+    """Return the functions that could be kept; None: the links do not show any."""
+    if not trims_functions(session.request.config) or artifact.untrimmed is None:
+        return None
+    linked = session.results.expect(BASE_REFERENCES)
+    base = references.read_program(artifact.name, linked).graph
+    dropped = references.read_dropped(artifact.name, session)
+    trimmed = TrimmedGraph(base=base, dropped=dropped)
+    wishes = references.read_wishes(session, base)
+    return tuple(_offer(each, base) for each in find_additions(trimmed, WITHIN_BYTES, wishes))
+
+
+def _offer(addition: Addition, graph: ReferenceGraph) -> Offer:
+    part = graph.parts[addition.part]
+    callers = [search.describe(graph.parts[each]) for each in addition.callers]
+    return Offer(
+        name=search.describe(part),
+        component=search.find_component_of(part),
+        size_bytes=addition.size_bytes,
+        reasons=tuple(iter_reasons(addition.wanted_by, callers)),
+    )
