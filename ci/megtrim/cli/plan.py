@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def plan(
     if github_matrix:
         return show_matrix(session, proofs=proofs, per_job=per_job, times=times)
     if as_json:
-        show(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
+        show(json.dumps([_data(step) for step in steps], indent=1))
         return EXIT_PASS
     show("\n".join(_line(step, why=why) for step in steps))
     if (expected := runner.estimate(wanted, session)) is not None:
@@ -87,6 +87,11 @@ def plan(
     count = sum(step.state is not TaskState.DONE for step in steps)
     show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
     return EXIT_PASS
+
+
+def _data(step: PlanStep) -> dict[str, str]:
+    """Return what scripts read of a step: that another version made a result is in its reason."""
+    return {name: value for name, value in asdict(step).items() if name != "foreign"}
 
 
 def _line(step: PlanStep, *, why: bool) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
+_OTHER_VERSION = "another version of megtrim made its last result"
 _SHOWN = 3
 _SHOWN_FILES = 5
 _SHORT = 40
@@ -34,9 +35,8 @@ class PlanStep:
     why: str
     folder: str
     """Result folder relative to the output folder if the task is done; else empty."""
-
-
-OTHER_VERSION = "another version of megtrim made its last result"
+    foreign: bool = False
+    """Its last result is there, but another version of megtrim made it."""
 
 
 def reason(
@@ -47,7 +47,7 @@ def reason(
     ``before`` is None without one; ``foreign``: another version of megtrim left one.
     """
     if before is None:
-        return OTHER_VERSION if foreign else "there is no result yet"
+        return _OTHER_VERSION if foreign else "there is no result yet"
     changed = [
         _change(label, before.get(label), now.get(label))
         for label in sorted({*now, *before})

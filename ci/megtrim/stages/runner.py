@@ -234,7 +234,8 @@ def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
     previous = session.services.store.previous(task.stage, kind, task.name)
     foreign = previous is None and session.services.store.holds_foreign(task.stage, task.name)
     why = reason(named, previous.inputs if previous else None, foreign=foreign)
-    return _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, session))
+    step = _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, session))
+    return replace(step, foreign=foreign)
 
 
 def _with_forecast(why: str, task: Task, session: Session) -> str:

@@ -52,3 +52,4 @@ def test_a_plan_is_data_too(team: Shell) -> None:
 
     assert [step["task"] for step in steps] == [line.split()[1] for line in lines]
     assert {step["state"] for step in steps} == {line.split()[0] for line in lines}
+    assert {*steps[0]} == {"task", "stage", "name", "state", "why", "folder"}

@@ -238,8 +238,9 @@ def test_a_plan_knows_results_of_another_megtrim(
     runner.run(TASKS, open_session(tmp_path)[0])
     monkeypatch.setattr(stores, "code_digest", lambda: "another")
 
-    why = [text for _, _, text in steps(tmp_path)]
-    assert why[:2] == ["another version of megtrim made its last result", "on build/plain"]
+    first, second, *_ = runner.plan(TASKS, open_session(tmp_path)[0])
+    assert (first.foreign, first.why) == (True, "another version of megtrim made its last result")
+    assert (second.foreign, second.why) == (False, "on build/plain")
 
 
 def test_a_plan_names_the_folders_of_what_is_done(fake: Fake, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from megtrim.plan.graph import (
     tasks,
     with_dependencies,
 )
-from megtrim.plan.staleness import OTHER_VERSION, TaskState
+from megtrim.plan.staleness import TaskState
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.stages import runner
 from megtrim.store import made_by_another
@@ -79,7 +79,7 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
     session = open_session(options)
     every = tasks(session.request.config, committed=session.request.committed)
     for step in runner.plan(with_dependencies(needs, every), session):
-        if step.why.startswith(OTHER_VERSION):
+        if step.foreign:
             raise made_by_another(options.out)
         if step.state is not TaskState.DONE:
             msg = f"{options.out}: {step.task} is not up to date: {step.why}"
