@@ -247,10 +247,11 @@ class Builder:
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(spec.script, job, progress)
+            compiled, units = rebuild_forecast.list_compiled(tree, before)
             rebuilds = RebuiltSources(
                 predicted=predicted,
-                compiled=rebuild_forecast.list_compiled(tree, before),
-                units=len(rebuild_forecast.list_compiled(tree, {})),
+                compiled=compiled,
+                units=units,
                 from_cache=compiler_cache.count_hits(tree.root) if self._launcher() else None,
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.engines.cmake import build_records, up_to_date
+from megtrim.engines.cmake.build_records import TranslationUnit
 from megtrim.engines.cmake.driver import WorkTree
 from megtrim.process import ProcessRunner
 
@@ -40,7 +41,7 @@ def predict_sources(
 ) -> tuple[str, ...] | None:
     """Return the sources that depend on ``changed`` files; None: not known, maybe all."""
     stale = _find_stale(tree, changed, processes)
-    return None if stale is None else _sources(tree, stale)
+    return None if stale is None else _sources(tree, stale, _read_units(tree))
 
 
 def predict_share(
@@ -98,16 +99,24 @@ def read_steps(tree: WorkTree) -> Mapping[Path, str]:
     return build_records.steps(path.read_text(encoding="utf-8", errors="replace"), tree.build)
 
 
-def list_compiled(tree: WorkTree, before: Mapping[Path, str]) -> tuple[str, ...]:
-    """Return the sources compiled since :func:`read_steps` returned ``before``."""
-    return _sources(
-        tree, (file for file, step in read_steps(tree).items() if before.get(file) != step)
-    )
+def list_compiled(tree: WorkTree, before: Mapping[Path, str]) -> tuple[tuple[str, ...], int]:
+    """Return the sources compiled since :func:`read_steps` returned ``before``.
+
+    And how many there are in all, compiled then or earlier.
+    """
+    steps, units = read_steps(tree), _read_units(tree)
+    again = (file for file, step in steps.items() if before.get(file) != step)
+    return _sources(tree, again, units), len(_sources(tree, steps, units))
 
 
-def _sources(tree: WorkTree, objects: Iterable[Path]) -> tuple[str, ...]:
+def _read_units(tree: WorkTree) -> Mapping[Path, TranslationUnit]:
+    return build_records.units(commands(tree), tree.build)
+
+
+def _sources(
+    tree: WorkTree, objects: Iterable[Path], units: Mapping[Path, TranslationUnit]
+) -> tuple[str, ...]:
     """Return the sources of ``objects``, as paths in the tree; other files are skipped."""
-    units = build_records.units(commands(tree), tree.build)
     found = {units[file].source for file in objects if file in units}
     return tuple(sorted(_in_tree(path, tree) for path in found))
 

@@ -156,14 +156,15 @@ def test_what_was_made_again_was_compiled(tree: WorkTree) -> None:
     before = rebuild_forecast.read_steps(tree)
     log(tree, ("a.o", 1), ("b.o", 1), ("c.o", 1), ("program", 1), ("b.o", 2), ("program", 2))
 
-    assert rebuild_forecast.list_compiled(tree, before) == ("dnn/b.cpp",)
-    assert rebuild_forecast.list_compiled(tree, rebuild_forecast.read_steps(tree)) == ()
+    assert rebuild_forecast.list_compiled(tree, before) == (("dnn/b.cpp",), 3)
+    assert rebuild_forecast.list_compiled(tree, rebuild_forecast.read_steps(tree)) == ((), 3)
 
 
 def test_a_first_build_compiles_all(tmp_path: Path, tree: WorkTree) -> None:
     """There was no record before it."""
     assert rebuild_forecast.read_steps(WorkTree(root=tmp_path / "other")) == {}
-    assert rebuild_forecast.list_compiled(tree, {}) == ("c.cpp", "dnn/a.cpp", "dnn/b.cpp")
+    every = ("c.cpp", "dnn/a.cpp", "dnn/b.cpp")
+    assert rebuild_forecast.list_compiled(tree, {}) == (every, 3)
 
 
 def test_a_generated_source_is_named_by_its_whole_path(tree: WorkTree) -> None:
@@ -173,4 +174,4 @@ def test_a_generated_source_is_named_by_its_whole_path(tree: WorkTree) -> None:
         json.dumps([{"command": "c++ -o a.o", "file": str(path)}]), encoding="utf-8"
     )
 
-    assert rebuild_forecast.list_compiled(tree, {}) == (str(path),)
+    assert rebuild_forecast.list_compiled(tree, {}) == ((str(path),), 1)
