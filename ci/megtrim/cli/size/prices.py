@@ -229,15 +229,19 @@ def _label(price: Price) -> str:
 
 def _draw_steps(what: str, steps: Sequence[TrimStep]) -> str:
     lines = [
-        (each.name, group_digits(each.size_bytes), f"{each.won_bytes:,}", _share_of(each))
+        (
+            each.name,
+            group_digits(each.size_bytes),
+            f"{each.won_bytes:,}",
+            _format_share(each.won_share),
+        )
         for each in steps
     ]
     return "\n".join(align_columns((what, "bytes", "won", "share"), lines, (what,)))
 
 
-def _share_of(step: TrimStep) -> str:
-    before = step.size_bytes + step.won_bytes
-    return f"{step.won_bytes / before:.1%}" if before and step.won_bytes else "-"
+def _format_share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def _draw_optimisations(rows: Sequence[SizeOptimisation]) -> str:
@@ -247,7 +251,7 @@ def _draw_optimisations(rows: Sequence[SizeOptimisation]) -> str:
             f"{each.name} {each.value}",
             "-" if each.without_bytes is None else group_digits(each.without_bytes),
             "-" if each.won_bytes is None else f"{each.won_bytes:,}",
-            "-" if each.won_share is None else f"{each.won_share:.1%}",
+            _format_share(each.won_share),
             *((one_line(each.note),) if noted else ()),
         )
         for each in rows

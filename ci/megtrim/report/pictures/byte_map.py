@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from megtrim.config.units import format_bytes
+from megtrim.elf.symbol_names import without_arguments
 from megtrim.report.formatting import percent
 from megtrim.report.text import one_line
 from megtrim.report.treemap import Tile, layout
@@ -107,7 +108,7 @@ def _draw(screen: Screen, cells: Iterator[ByteCell]) -> BytePicture:
 
 
 def _iter_components(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
-    for parts, tile in _place_components(
+    for parts, _, tile in _place_components(
         [(each, max(each.plain_bytes or 0, each.kept_bytes)) for each in found.components], screen
     ):
         plain_bytes = sum(each.plain_bytes or 0 for each in parts)
@@ -129,8 +130,7 @@ def _iter_components(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
 def _iter_kept(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
     colours = _choose_colours(found.components)
     sizes = [(each, each.kept_bytes) for each in found.components]
-    for parts, tile in _place_components(sizes, screen):
-        kept_bytes = sum(each.kept_bytes for each in parts)
+    for parts, kept_bytes, tile in _place_components(sizes, screen):
         name, text = _name([each.name for each in parts]), format_bytes(kept_bytes)
         inside = Tile(
             x=tile.x, y=tile.y + _HEAD, width=tile.width, height=max(tile.height - _HEAD, 0.0)
@@ -159,8 +159,7 @@ def _iter_symbols(
     if max((size_bytes for _, size_bytes in sizes), default=0) in (0, component.kept_bytes):
         return
     least_share = screen.least_share * screen.width * screen.height / (frame.width * frame.height)
-    for labels, tile in _place(sizes, [("", rest_bytes)], frame, least_share):
-        size_bytes = sum(each for label, each in (*sizes, ("", rest_bytes)) if label in labels)
+    for labels, size_bytes, tile in _place(sizes, [("", rest_bytes)], frame, least_share):
         text = format_bytes(size_bytes)
         name = one_line(labels[0]) if len(labels) == 1 and labels[0] else "others"
         yield _cell(
@@ -175,7 +174,7 @@ def _iter_symbols(
 
 def _place_components(
     sizes: Sequence[tuple[MappedComponent, int]], screen: Screen
-) -> Iterator[tuple[list[MappedComponent], Tile]]:
+) -> Iterator[tuple[list[MappedComponent], int, Tile]]:
     frame = Tile(x=0.0, y=0.0, width=screen.width, height=screen.height)
     single = [each for each in sizes if not each[0].stands_for_several]
     several = [each for each in sizes if each[0].stands_for_several]
@@ -184,8 +183,8 @@ def _place_components(
 
 def _place(
     sizes: Sequence[tuple[Part, int]], rest: Sequence[tuple[Part, int]], frame: Tile, least: float
-) -> Iterator[tuple[list[Part], Tile]]:
-    """Yield a tile for each part that is large enough, and a last one for all others.
+) -> Iterator[tuple[list[Part], int, Tile]]:
+    """Yield size and tile of each part that is large enough, and last of all others together.
 
     ``rest`` stands for several, so it comes after single ones. ``least`` is a share of all bytes.
     """
@@ -196,9 +195,8 @@ def _place(
     if small:
         large.append(([part for part, _ in small], sum(size for _, size in small)))
     tiles = layout([size for _, size in large], width=frame.width, height=frame.height)
-    for (parts, _), tile in zip(large, tiles, strict=True):
-        place = replace(tile, x=frame.x + tile.x, y=frame.y + tile.y)
-        yield parts, place
+    for (parts, size), tile in zip(large, tiles, strict=True):
+        yield parts, size, replace(tile, x=frame.x + tile.x, y=frame.y + tile.y)
 
 
 def _choose_colours(components: Sequence[MappedComponent]) -> Mapping[str, int]:
@@ -217,10 +215,10 @@ def _name(names: Sequence[str]) -> str:
 
 def _shorten_symbol(name: str) -> str:
     """Return a symbol without its arguments and those of templates."""
+    *_, name = (name, *without_arguments(name))
     while (brief := _TEMPLATE.sub("", name)) != name:
         name = brief
-    head = name.partition("(")[0].strip()
-    return head or name
+    return name
 
 
 def _cell(

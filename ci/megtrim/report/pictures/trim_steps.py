@@ -82,14 +82,13 @@ def _iter_bars(sizes: Sequence[tuple[str, int]], trim: TrimChoice) -> Iterator[S
     widest = max(size_bytes for _, size_bytes in sizes)
     (_, plain_bytes), *_ = sizes
     for step in list_steps(sizes):
-        before = step.size_bytes + step.won_bytes
         yield StepBar(
             name=describe_variant(step.name, trim),
             size=format_bytes(step.size_bytes),
             exact=group_digits(step.size_bytes),
             share=percent(step.size_bytes / plain_bytes) if plain_bytes else "",
             won=format_growth(-step.won_bytes) if step.name != "plain" else "",
-            won_share=percent(-step.won_bytes / before) if before and step.won_bytes else "",
+            won_share="" if step.won_share is None else percent(-step.won_share),
             width=width_of(step.size_bytes, widest),
             gone=width_of(abs(step.won_bytes), widest),
             grew=step.won_bytes < 0,

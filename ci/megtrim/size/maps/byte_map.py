@@ -81,7 +81,11 @@ def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable |
         plain = None
     listed = _choose_components(shipped, plain)
     others = _names(shipped, plain).difference(listed)
-    components = [_map_component(name, shipped, plain) for name in listed]
+    least_kept = _least_of(shipped)
+    least_left_out = max(_least_of(plain), shipped.least_bytes) if plain else 0
+    components = [
+        _map_component(name, shipped, plain, least_kept, least_left_out) for name in listed
+    ]
     if others:
         components.append(
             MappedComponent(
@@ -114,14 +118,17 @@ def _take(sizes: Mapping[str, int], most: int, least_bytes: int = 1) -> list[str
     return sorted(large, key=lambda name: (-sizes[name], name))[:most]
 
 
-def _map_component(name: str, shipped: ByteTable, plain: ByteTable | None) -> MappedComponent:
+def _map_component(
+    name: str, shipped: ByteTable, plain: ByteTable | None, least_kept: int, least_left_out: int
+) -> MappedComponent:
+    """Return a component; its symbols are those of which at least so many bytes stay or go."""
     kept = Counter(shipped.components.get(name, {}))
     before = Counter(plain.components.get(name, {})) if plain else Counter[str]()
-    listed = _take(_list_named(kept), _MOST_KEPT, _least_of(shipped))
+    listed = _take(_list_named(kept), _MOST_KEPT, least_kept)
     if plain is not None:
         # A symbol may be among the smaller ones of one table and have a row in the other.
         left_out = Counter(_list_named(before)) - kept
-        listed += _take(left_out, _MOST_LEFT_OUT, max(_least_of(plain), shipped.least_bytes))
+        listed += _take(left_out, _MOST_LEFT_OUT, least_left_out)
     symbols = [
         MappedSymbol(
             label=label,
@@ -143,7 +150,7 @@ def _list_named(sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def _least_of(table: ByteTable) -> int:
-    return max(1, sum(_count(table, [name]) for name in table.components) // _LEAST_SHARE)
+    return max(1, _count(table, table.components) // _LEAST_SHARE)
 
 
 def _is_known(label: str, before: Counter[str], plain: ByteTable | None) -> bool:

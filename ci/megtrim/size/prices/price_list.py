@@ -64,6 +64,12 @@ class TrimStep:
     won_bytes: SignedInt
     """Less than without it."""
 
+    @property
+    def won_share(self) -> float | None:
+        """Return what it won as a share of the file without it; None: it won and lost nothing."""
+        before_bytes = self.size_bytes + self.won_bytes
+        return self.won_bytes / before_bytes if before_bytes and self.won_bytes else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeOptimisation:

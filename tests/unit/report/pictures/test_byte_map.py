@@ -114,6 +114,23 @@ def test_names_are_shortened_to_what_says_most() -> None:
         assert cells["kernels"].label == expected
 
 
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("mgb::Map<…>::find(…)", "mgb::Map::find"),
+        ("mgb::(anonymous namespace)::run(…)", "mgb::(anonymous namespace)::run"),
+        ("mgb::F::operator()(…) const", "mgb::F::operator()"),
+        (".rodata", ".rodata"),
+    ],
+)
+def test_a_symbol_has_no_arguments(label: str, shown: str) -> None:
+    """Brackets that belong to its name stay."""
+    part = component("runtime", 1000, None, symbol(label, 600))
+    found = ByteMap(artifact="a", variant="reduced", components=(part,))
+
+    assert [cell.label for cell in draw_kept(found)[0].cells][1] == shown
+
+
 def test_nothing_is_drawn_of_an_empty_file() -> None:
     """No division by nothing."""
     found = ByteMap(artifact="a", variant="reduced", components=(component("x", 0, 0),))

@@ -83,9 +83,10 @@ def test_a_sample_shows_its_error() -> None:
 
 def test_each_level_wins_against_the_one_before() -> None:
     """The first has nothing before it, and a level may lose."""
-    won = [each.won_bytes for each in list_steps([("plain", 10), ("region", 4), ("reduced", 5)])]
+    steps = list(list_steps([("plain", 10), ("region", 4), ("reduced", 5)]))
 
-    assert won == [0, 6, -1]
+    assert [each.won_bytes for each in steps] == [0, 6, -1]
+    assert [each.won_share for each in steps] == [None, 0.6, -0.25]
 
 
 def test_a_list_is_read_as_it_was_written() -> None:
