@@ -37,7 +37,7 @@ from megtrim.report.performance.numbers import milliseconds
 from megtrim.report.pictures import trim_steps
 from megtrim.report.pictures.byte_map import draw_map
 from megtrim.report.pictures.trend import draw_trends
-from megtrim.report.text import clean
+from megtrim.report.text import clean, path_in_repository
 from megtrim.size.prices.price_list import PriceKind
 from megtrim.verdict.model import TagUse, Verdict
 from megtrim.verdict.neighbours import count_working
@@ -137,6 +137,7 @@ def _environment() -> Environment:
         "compiled": describe_rebuild,
         "size": format_bytes,
         "grouped": group_digits,
+        "in_repository": path_in_repository,
         "milliseconds": milliseconds,
         "origin": describe_origin,
         "percent": percent,

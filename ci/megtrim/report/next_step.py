@@ -9,6 +9,7 @@ from megtrim.errors import EXIT_PASS
 from megtrim.report.formatting import list_trimmed, list_urgent
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import code, prose
+from megtrim.report.text import path_in_repository
 from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import Check, Verdict, name_subject
 from megtrim.verdict.statuses import CheckKind
@@ -33,7 +34,8 @@ def describe(verdict: Verdict) -> str:
     if is_of_sizes(worst):
         if causes := _name_causes(worst, verdict):
             parts.insert(0, f"**Cause:** {causes}.")
-        parts.append(f"The budget is at {code(f'{worst.file}:{worst.line}')}.")
+        file = path_in_repository(worst.file, verdict.invocation.config)
+        parts.append(f"The budget is at {code(f'{file}:{worst.line}')}.")
     return " ".join(parts)
 
 

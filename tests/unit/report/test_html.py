@@ -13,8 +13,9 @@ import pytest
 
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import html
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
-from megtrim.verdict.model import OperatorsUse, RegionsUse, Verdict
+from megtrim.verdict.model import LowerLimit, OperatorsUse, RegionsUse, Verdict
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,
@@ -168,6 +169,17 @@ def test_what_needs_a_person_is_reported_in_full() -> None:
     assert "configured in megtrim.yaml, line 22 · the scenario" in text
     assert "warnings the engine's checkout has changes" in text
     assert "To look at" not in Page(html.render(passing())).text
+
+
+def test_places_are_from_the_top_of_the_repository() -> None:
+    """As in annotations: of a check, and of a limit that could be lower."""
+    limit = LowerLimit(max_bytes=100, text="max: 100", file="megtrim.yaml", line=34)
+    made = replace(failing(), budgets=(budget(ratchet=limit),))
+    text = Page(html.render(replace(made, invocation=Invocation(config="arm/megtrim.yaml")))).text
+
+    assert "configured in arm/megtrim.yaml, line 22" in text
+    assert "in arm/megtrim.yaml:34" in text
+    assert set(re.findall(r"\S*megtrim\.yaml:22", text)) == {"arm/megtrim.yaml:22"}
 
 
 def test_every_scenario_is_shown_with_its_result() -> None:

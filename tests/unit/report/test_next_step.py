@@ -7,6 +7,7 @@ from dataclasses import replace
 from megtrim.report import comment
 from megtrim.report.next_step import describe
 from megtrim.size.growth.causes import Cause
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, UnverifiedPolicy
@@ -47,6 +48,13 @@ def test_an_exceeded_budget_has_its_cause_its_ways_out_and_its_place() -> None:
     assert "growth:load_and_run/reduced" in title
     assert second == text
     assert third.startswith("❌ **`load_and_run`")
+
+
+def test_a_budget_is_named_from_the_top_of_the_repository() -> None:
+    """There may be a file of the same name there."""
+    quick = replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml"))
+
+    assert describe(quick).endswith(" The budget is at `quick/megtrim.yaml:16`.")
 
 
 def test_a_cause_is_the_files_not_a_parts() -> None:

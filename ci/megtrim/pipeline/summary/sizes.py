@@ -120,14 +120,14 @@ def early_warnings(results: TaskResults) -> tuple[str, ...]:
 def budget_checks_of(session: Session) -> Iterator[Check]:
     """Yield the checks of all budgets."""
     loaded = session.request.loaded
-    lines = {
-        name_subject(each.artifact, each.variant, each.measure): loaded.line("budgets", i)
+    places = {
+        name_subject(each.artifact, each.variant, each.measure): loaded.place("budgets", i)
         for i, each in enumerate(loaded.config.budgets)
     }
     for row in budget_rows(session):
-        line = lines.get(row.subject, 1)
+        place = places.get(row.subject, loaded.place("budgets"))
         yield from budget_checks(
-            row, invocation=session.request.invocation, file=loaded.path.name, line=line
+            row, invocation=session.request.invocation, file=place.file, line=place.line
         )
 
 

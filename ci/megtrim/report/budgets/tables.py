@@ -11,7 +11,7 @@ from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.budgets.uses import LimitUse, list_uses, name_row
 from megtrim.report.formatting import BUDGET_SIGNS, align_columns, percent
 from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.text import command, one_line
+from megtrim.report.text import command, one_line, path_in_repository
 from megtrim.verdict.model import BudgetRow, LowerLimit, Verdict
 from megtrim.verdict.statuses import BudgetStatus
 
@@ -23,7 +23,7 @@ def markdown(verdict: Verdict) -> Iterator[str]:
     """Yield the lower limits that are proposed, and the fold of all budgets, if there are any."""
     lower = [(row, row.ratchet) for row in verdict.budgets if row.ratchet is not None]
     if lower:
-        lines = (f"- {_propose(row, limit)}" for row, limit in lower)
+        lines = (f"- {_propose(row, limit, verdict.invocation.config)}" for row, limit in lower)
         hint = "`megtrim size ratchet --write` lowers them; nothing fails if they stay."
         yield "\n".join(("### Limits that could be lower", "", *lines, "", hint))
     uses = [use for row in verdict.budgets for use in list_uses(row)]
@@ -50,7 +50,8 @@ def text(verdict: Verdict) -> str:
                 f"  acknowledged for {one_line(name_row(row))}: {one_line(row.acknowledged)}"
             )
         if row.ratchet is not None:
-            lines.append(f"  {one_line(name_row(row))}: {_describe_lower(row.ratchet)}")
+            lower = _describe_lower(row.ratchet, verdict.invocation.config)
+            lines.append(f"  {one_line(name_row(row))}: {lower}")
             if row.ratchet.text:
                 lines.append(f"    {command(row.ratchet.text)}")
     return "\n".join(lines)
@@ -91,12 +92,12 @@ def _summarize(rows: Sequence[BudgetRow], uses: Sequence[LimitUse]) -> str:
     return f"{count}, the tightest has {room}" if left >= 0 else f"{count}, the tightest is {room}"
 
 
-def _propose(row: BudgetRow, limit: LowerLimit) -> str:
+def _propose(row: BudgetRow, limit: LowerLimit, config: str) -> str:
     line = f": {code(limit.text)}" if limit.text else ""
     grown = f" {format_growth(row.growth_bytes)}," if row.growth_bytes else ""
-    return f"{code(name_row(row))}:{grown} {prose(_describe_lower(limit))}{line}"
+    return f"{code(name_row(row))}:{grown} {prose(_describe_lower(limit, config))}{line}"
 
 
-def _describe_lower(limit: LowerLimit) -> str:
-    place = f"{one_line(limit.file)}:{limit.line}"
+def _describe_lower(limit: LowerLimit, config: str) -> str:
+    place = f"{path_in_repository(limit.file, config)}:{limit.line}"
     return f"max could be {format_bytes(limit.max_bytes)} ({limit.max_bytes:,} bytes) at {place}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.report.budgets import tables
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import BudgetRow, LowerLimit, Verdict
 from megtrim.verdict.statuses import BudgetStatus
@@ -72,6 +73,14 @@ def test_a_lower_limit_comes_with_its_line() -> None:
         "  load_and_run: max could be 2.5 MiB (2,662,400 bytes) at megtrim.yaml:34",
         "    - {artifact: load_and_run, max: 2600 KiB}",
     ]
+
+
+def test_a_lower_limit_is_placed_from_the_top_of_the_repository() -> None:
+    """There may be a file of the same name there."""
+    quick = replace(verdict(budget(ratchet=LOWER)), invocation=Invocation(config="quick/m.yaml"))
+
+    assert "at quick/megtrim.yaml:34" in tables.text(quick)
+    assert "at quick/megtrim.yaml:34" in next(tables.markdown(quick))
 
 
 def test_a_limit_without_a_baseline_or_of_nothing() -> None:
