@@ -186,7 +186,14 @@ def _collect_sizes(folder: StageFolder) -> ReleaseFile:
     """Return the sizes without what they are of: a release is the same in each checkout."""
     path = folder.file(SIZES_FILE)
     found = parse_sizes(path.read_text(encoding="utf-8"), source=str(path))
-    text = dump_sizes(found.sizes, parts=found.parts, made_from=found.made_from, quick=found.quick)
+    text = dump_sizes(
+        found.sizes,
+        parts=found.parts,
+        measured=found.measured,
+        made_from=found.made_from,
+        prices=found.prices,
+        quick=found.quick,
+    )
     return from_text(f"share/{SIZES_FILE}", text)
 
 

@@ -23,6 +23,9 @@ from megtrim.process import ProcessRunner
 from megtrim.release.contents import parse_contents
 from megtrim.release.prefab import AAR_PATH
 from megtrim.size.baseline import dump_sizes
+from megtrim.size.byte_table import ByteTable
+from megtrim.size.growth.inputs import InputPrint
+from megtrim.size.prices.price_list import StoredPrice
 from megtrim.store import sha256_file
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity, Verdict, to_json
@@ -115,6 +118,28 @@ RELEASED = [
 def test_a_release_holds_what_people_use(session: Session) -> None:
     """And nothing else: no log, no private header or source, no link."""
     assert sorted(each.path for each in collect_release(session, megtrim="0.1.0")) == RELEASED
+
+
+def measure(origin: Origin) -> str:
+    """Return sizes of a program with all that may be known of it."""
+    file = ("load_and_run", "reduced")
+    return dump_sizes(
+        {file: 7},
+        parts={file: ByteTable(least_bytes=64, components={"runtime": {"main": 7}})},
+        measured={file: {"deflated": 5}},
+        made_from=InputPrint(made_from={"flags": "a1"}),
+        prices={"load_and_run": {"resnet18-s": StoredPrice(margin_bytes=2, alone_bytes=6)}},
+        quick=True,
+        origin=origin,
+    )
+
+
+def test_a_release_has_all_that_was_measured(session: Session) -> None:
+    """What the sizes are of stays out: a release is the same in each checkout."""
+    finish(session, SIZE, {"sizes.json": measure(Origin(project="vision-app", commit="c" * 40))})
+
+    released = {each.path: each.source for each in collect_release(session, megtrim="0.1.0")}
+    assert released["share/sizes.json"] == measure(Origin()).encode()
 
 
 def test_an_export_has_the_report_in_place_of_the_provenance(session: Session) -> None:
