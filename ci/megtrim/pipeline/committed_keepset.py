@@ -104,10 +104,12 @@ def settle(session: Session, folder: StageFolder) -> int:
     """Hold a keep set, new or not, against the committed one; return the exit status.
 
     It is written where there is none yet or where a person accepts the new one. In
-    committed mode it is the keep set, so there is nothing to settle. Raises TraceFailure where a
-    trace shrank; a committed file that is missing something is a check of the verdict.
+    committed mode it is the keep set, so there is nothing to settle, nor by a quick look or a
+    trial. Raises TraceFailure where a trace shrank; a committed file that is missing something is
+    a check of the verdict.
     """
-    if session.request.committed or session.request.quick:
+    request = session.request
+    if request.committed or request.quick or request.trial:
         return EXIT_PASS
     now = read_keep_set(folder.file(KEEP_SET_FILE))
     path = session.request.path(session.request.config.keep_set)

@@ -49,6 +49,8 @@ class TrimRequest:
     """What programs print about the sources is not for those who read the reports."""
     quick: bool = False
     """A look at what functions alone would bring: the committed keep set is left as it is."""
+    trial: bool = False
+    """It is built for its size alone: what is traced for it is not for the team to commit."""
     full: LoadedConfig | None = None
     """What is configured, where a quick look trims otherwise; None: no look, or no whole file."""
     neighbours: bool = False

@@ -87,7 +87,7 @@ def _make_session(config: Config, keep: KeepSet, session: Session, folder: Path)
     if by_keep_set:
         committed_keepset.write_committed(folder, keep)
     loaded = replace(request.loaded, config=config)
-    request = replace(request, loaded=loaded, committed=by_keep_set, accept=False)
+    request = replace(request, loaded=loaded, committed=by_keep_set, accept=False, trial=True)
     return replace(session, request=request, results=TaskResults())
 
 
