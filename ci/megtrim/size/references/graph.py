@@ -155,14 +155,6 @@ class Chains:
         return tuple(reversed(chain)) if number == above else ()
 
 
-def make_graph(
-    parts: Iterable[Part], references: Iterable[tuple[int, int]], roots: Mapping[int, str]
-) -> ReferenceGraph:
-    """Return the graph of parts and pairs of them, the one with the reference first."""
-    pairs = np.array(sorted({*references}), dtype=np.int64).reshape(-1, 2)
-    return join(tuple(parts), pairs[:, 0], pairs[:, 1], roots)
-
-
 def join(
     parts: tuple[Part, ...], origins: Numbers, targets: Numbers, roots: Mapping[int, str]
 ) -> ReferenceGraph:

@@ -11,7 +11,8 @@ from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import PricedProgram
 from megtrim.size.prices.region_bytes import RegionBytes
 from megtrim.size.prices.region_extents import RegionExtents
-from megtrim.size.references.graph import Part, make_graph
+from megtrim.size.references.graph import Part
+from unit.size.references.made_graphs import make_graph
 
 FIRST, SECOND = Region("conv", (1,)), Region("conv", (2,))
 PLAN_BYTES = 416

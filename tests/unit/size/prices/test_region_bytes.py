@@ -11,7 +11,7 @@ from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
 from megtrim.size.prices.region_bytes import RegionBytes, RegionRow, measure_regions
 from megtrim.size.prices.region_extents import RegionExtents
-from megtrim.size.references.graph import ReferenceGraph, make_graph
+from megtrim.size.references.graph import ReferenceGraph
 from unit.size.prices.made_prices import (
     EXTENTS,
     FIRST,
@@ -20,7 +20,7 @@ from unit.size.prices.made_prices import (
     count_left_out,
     make_program,
 )
-from unit.size.references.made_graphs import made_part
+from unit.size.references.made_graphs import made_part, make_graph
 
 OTHER = Region("pool", (1,))
 PLAN, CONV_BYTES = PLAN_BYTES / 500, 1064

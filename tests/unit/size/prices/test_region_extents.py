@@ -7,8 +7,9 @@ import numpy as np
 from megtrim.elf.references.relocations import References
 from megtrim.midout.region import Region
 from megtrim.size.prices.region_extents import RegionExtents, find_extents
-from megtrim.size.references.graph import Part, make_graph
+from megtrim.size.references.graph import Part
 from megtrim.size.references.linked_file import LinkedFile, Stretch
+from unit.size.references.made_graphs import make_graph
 
 FIRST, SECOND = Region("conv", (1,)), Region("conv", (2,))
 TYPE = "N6midout6RegionIJNS_4tags4convESt17integral_constantIiLi{}EEEEE"

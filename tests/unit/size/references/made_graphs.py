@@ -6,7 +6,11 @@
 
 from __future__ import annotations
 
-from megtrim.size.references.graph import Part, ReferenceGraph, make_graph
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from megtrim.size.references.graph import Part, ReferenceGraph, join
 from megtrim.size.references.roots import ENTRY
 
 NAMES = ("start", "run", "mul", "table", "log", "old", "relic")
@@ -17,6 +21,14 @@ START, RUN, MUL, TABLE, LOG, OLD, RELIC = range(len(NAMES))
 def made_part(name: str, size_bytes: int, source: str = "") -> Part:
     """Return a part of code with one name."""
     return Part(names=(name,), section=".text", source=source, size_bytes=size_bytes)
+
+
+def make_graph(
+    parts: Iterable[Part], references: Iterable[tuple[int, int]], roots: Mapping[int, str]
+) -> ReferenceGraph:
+    """Return the graph of parts and pairs of them, the one with the reference first."""
+    pairs = np.array(sorted({*references}), dtype=np.int64).reshape(-1, 2)
+    return join(tuple(parts), pairs[:, 0], pairs[:, 1], roots)
 
 
 def made_graph(*more: tuple[int, int]) -> ReferenceGraph:

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.size.references.dominators import find_dominators
-from megtrim.size.references.graph import make_graph
 from unit.size.references.made_graphs import (
     LOG,
     MUL,
@@ -17,6 +16,7 @@ from unit.size.references.made_graphs import (
     TABLE,
     made_graph,
     made_part,
+    make_graph,
 )
 
 _COUNT = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from megtrim.size.references.graph import Mask, make_graph
+from megtrim.size.references.graph import Mask
 from unit.size.references.made_graphs import (
     LOG,
     MUL,
@@ -15,6 +15,7 @@ from unit.size.references.made_graphs import (
     TABLE,
     made_graph,
     made_part,
+    make_graph,
 )
 
 

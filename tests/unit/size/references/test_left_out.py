@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from megtrim.size.references.graph import make_graph
 from megtrim.size.references.left_out import (
     LeftOutRow,
     TrimmedGraph,
     compare_graphs,
     list_left_out,
 )
-from unit.size.references.made_graphs import LOG, MUL, OLD, RUN, made_graph
+from unit.size.references.made_graphs import LOG, MUL, OLD, RUN, made_graph, make_graph
 
 
 def _trimmed(*dropped: str) -> TrimmedGraph:

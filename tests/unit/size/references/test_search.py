@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.size.references.graph import Part, ReferenceGraph, make_graph
+from megtrim.size.references.graph import Part, ReferenceGraph
 from megtrim.size.references.search import MatchKind, describe, find_largest, find_matches
-from unit.size.references.made_graphs import made_part
+from unit.size.references.made_graphs import made_part, make_graph
 
 ADD_INT, ADD_FLOAT, MUL, ENGINE, DATA = range(5)
 _ARCHIVE = "dnn/src/libmegdnn.a(utils.cpp.o)"
