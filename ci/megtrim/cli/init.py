@@ -12,9 +12,11 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import DEFAULT_OUT
 from megtrim.cli.session.environment import is_in_job, open_processes, read_git_ceilings
 from megtrim.cli.session.keepset_conversion import convert_keep_set
 from megtrim.cli.session.new_files import find_missing
+from megtrim.cli.session.setup import Options, open_session
 from megtrim.cli.session.starter import add_models, write_sharing, write_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import list_toolchains, load_config
@@ -30,11 +32,13 @@ from megtrim.config.templates.workflows import (
     workflows,
 )
 from megtrim.config_id import DEFAULT_CONFIG, choose, split
-from megtrim.errors import EXIT_PASS, InputError
+from megtrim.errors import EXIT_PASS, InputError, MegtrimError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
-from megtrim.plan.estimate import estimate_first_trim
+from megtrim.plan.estimate import Estimate, estimate_first_trim
+from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.sources.kit_versions import expect_version, list_versions
+from megtrim.stages import runner
 from megtrim.store import write_atomically
 
 _SERVER = "https://github.com"
@@ -174,15 +178,25 @@ def _write_configuration(
 
 def _go_on(config: Path) -> int:
     """Say what comes next, and how long it takes; a person at a terminal may have it done."""
-    jobs = os.cpu_count() or 1
-    if not list_toolchains(config):
-        show(f"time: {estimate_first_trim(load_config(config).config, jobs)}")
+    if not list_toolchains(config) and (expected := _estimate(config)) is not None:
+        show(f"time: {expected}")
     show(f"next: megtrim trim --config {config}")
     attended = sys.stdin.isatty() and sys.stderr.isatty() and not is_in_job()
     if not attended or not click.confirm("Trim now?", default=True, err=True):
         return EXIT_PASS
     status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
     return status
+
+
+def _estimate(config: Path) -> Estimate | None:
+    """Return what `megtrim plan` says; by the engine alone where that cannot be asked yet."""
+    options = Options(config=config, out=Path(DEFAULT_OUT), engine=None, jobs=None, quiet=True)
+    try:
+        session = open_session(options, writes=False)
+    except MegtrimError:  # no compiler, for one: the trim itself says what is missing
+        return estimate_first_trim(load_config(config).config, os.cpu_count() or 1)
+    every = tasks(session.request.config)
+    return runner.estimate(tasks_up_to(Stage.REPORT, every), session)
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
