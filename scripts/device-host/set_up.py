@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     except argparse.ArgumentTypeError as error:
         reader.error(str(error))
     try:
-        refuse_early(spec, os.geteuid(), dry=parsed.dry_run)
+        expect_possible(spec, os.geteuid(), dry=parsed.dry_run)
         return _host(spec, dry=parsed.dry_run, check=parsed.check)
     except Refusal as refusal:
         sys.stderr.write(f"set_up.py: {refusal}\n")
@@ -69,7 +69,7 @@ def _host(spec: HostSpec, *, dry: bool, check: bool) -> int:
         # Even after a failure: the next run would find the written files correct and notify no one.
         for argv in found.tell:
             make(*argv)
-            _say(f"told:    {' '.join(argv)}")
+            _say(f"ran:     {' '.join(argv)}")
     for change in found.units:
         _do(change, spec)
     left = _compare(spec, inspect_host(spec), texts)
@@ -93,7 +93,7 @@ def _show(found: Plan, *, check: bool) -> int:
     for change in found.files:
         _say(f"{_word(change, check=check)}{change}")
     for argv in () if check else found.tell:
-        _say(f"would tell:   {' '.join(argv)}")
+        _say(f"would run:    {' '.join(argv)}")
     for change in found.units:
         _say(f"{_word(change, check=check)}{change}")
     if check:
@@ -126,7 +126,7 @@ def _do(change: Change, spec: HostSpec) -> None:
     _say(f"changed: {change.resource}: {change.lines[0]}")
 
 
-def refuse_early(spec: HostSpec, uid: int, *, dry: bool) -> None:
+def expect_possible(spec: HostSpec, uid: int, *, dry: bool) -> None:
     """Raise Refusal for what must fail, before anything is compared. ``dry`` needs no root."""
     if not Path("/etc/debian_version").exists():
         msg = "this is neither Debian nor Ubuntu (there is no /etc/debian_version)"

@@ -42,7 +42,7 @@ def test_dry_run_changes_nothing(booted: Host) -> None:
     assert (
         "would change: file /etc/udev/rules.d/60-megtrim-phones.rules: missing" in reported.stdout
     )
-    assert "would tell:   systemctl daemon-reload" in reported.stdout
+    assert "would run:    systemctl daemon-reload" in reported.stdout
     assert _everything(booted) == before
 
 

@@ -12,6 +12,8 @@ import pytest
 from support.pages import PAGES, ROOT
 
 SOURCES = ROOT / "ci"
+_TOOLS = (ROOT / "noxfile.py", *(ROOT / "scripts").rglob("*.py"))
+"""Programs of this repository that no one installs."""
 _GLOSSARY = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
 _CODE = re.compile(r"<!--.*?-->|^ *```.*?^ *```|``.*?``|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _GENERATED = ROOT / "docs" / "reference"
@@ -39,7 +41,7 @@ WORDS = unwanted_words()
 _TESTS = ROOT / "tests"
 _OWN = Path(__file__)
 """Has the words themselves in its examples."""
-MODULES = sorted({*SOURCES.rglob("*.py"), *_TESTS.rglob("*.py")} - {_OWN})
+MODULES = sorted({*SOURCES.rglob("*.py"), *_TESTS.rglob("*.py"), *_TOOLS} - {_OWN})
 _LINE_BREAK = re.compile(r"\s*\n[ \t#]*")
 
 
@@ -80,12 +82,12 @@ def test_a_module_uses_the_words_of_the_glossary(module: Path) -> None:
 
 def definitions() -> Iterator[tuple[str, str, bool]]:
     """Yield file, name, and whether it is a called function, for each function and class."""
-    for path in sorted(SOURCES.rglob("*.py")):
+    for path in sorted({*SOURCES.rglob("*.py"), *_TOOLS}):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 is_property = any("property" in ast.unparse(each) for each in node.decorator_list)
                 is_called = isinstance(node, ast.FunctionDef) and not is_property
-                yield str(path.relative_to(SOURCES)), node.name, is_called
+                yield str(path.relative_to(ROOT)), node.name, is_called
 
 
 def _is_participle(name: str) -> bool:

@@ -26,7 +26,7 @@ jobs:
 
 def test_the_workflows_use_what_is_recorded() -> None:
     """Neither more nor less, and one version of each."""
-    used = {(action, sha, version) for _, action, sha, version in pin_actions.used(ROOT)}
+    used = {(action, sha, version) for _, action, sha, version in pin_actions.iter_used(ROOT)}
 
     assert used == {(pin["action"], pin["sha"], pin["version"]) for pin in PINS}
     assert len(used) == len(PINS) == 6
@@ -36,7 +36,7 @@ def test_no_pinned_line_is_overlooked() -> None:
     """What the script rewrites is all that there is."""
     text = "".join(path.read_text(encoding="utf-8") for path in pin_actions.files(ROOT))
 
-    assert len(list(pin_actions.used(ROOT))) == text.count("uses: actions/")
+    assert len(list(pin_actions.iter_used(ROOT))) == text.count("uses: actions/")
 
 
 @pytest.mark.parametrize("pin", PINS, ids=lambda pin: pin["action"])

@@ -79,7 +79,7 @@ def inspect_resource(resource: Resource, spec: HostSpec) -> Facts | None:
         case User():
             return _user(resource.name)
         case Folder():
-            return _owned(resource.path, folder=True)
+            return _read_owner(resource.path, folder=True)
         case File():
             return _file(resource)
         case Runner():
@@ -127,7 +127,7 @@ def strong_groups(name: str) -> tuple[str, ...] | None:
     return tuple(sorted(member & _POWER))
 
 
-def _owned(path: Path, *, folder: bool) -> dict[str, str] | None:
+def _read_owner(path: Path, *, folder: bool) -> dict[str, str] | None:
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def _name(number: int, names: Mapping[int, str]) -> str:
 
 
 def _file(resource: File) -> Facts | None:
-    facts = _owned(resource.path, folder=False)
+    facts = _read_owner(resource.path, folder=False)
     if facts is None or resource.path.is_symlink() or not resource.path.is_file():
         return facts
     return {**facts, CONTENT: resource.path.read_text(encoding="utf-8", errors="replace")}
@@ -198,10 +198,10 @@ def server_version() -> int | None:
 
 def _list_prerequisites(path: Path, spec: HostSpec) -> Facts | None:
     if path == TOKEN:
-        facts = _owned(path, folder=False)
+        facts = _read_owner(path, folder=False)
         return facts and {**facts, "filled": "yes" if path.stat().st_size else "no"}
     if path == spec.checkout:
-        facts = _owned(path, folder=True)
+        facts = _read_owner(path, folder=True)
         open_ = bool(path.stat().st_mode & 0o022)
         return facts and {**facts, "others may write": "yes" if open_ else "no"}
     return {"use": "on the search path"}
