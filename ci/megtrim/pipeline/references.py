@@ -41,14 +41,23 @@ def read_dropped(name: str, session: Session) -> tuple[str, ...]:
     return linking.read_dropped(session.results.done[REDUCED], name) or ()
 
 
-def read_wishes(session: Session, base: ReferenceGraph) -> tuple[Wish, ...]:
-    """Read which functions the newest neighbours of each scenario ended without."""
+def read_needs(session: Session) -> dict[str, list[str]]:
+    """Read what the newest neighbours of each scenario ended without, and which needs it.
+
+    Functions by the names that traps have, regions by their own.
+    """
     wanted: dict[str, list[str]] = defaultdict(list)
     for scenario in all_scenarios(session.request.config):
         found = session.services.store.previous(Stage.NEIGHBOURS, NeighboursResult, scenario.id)
         for each in found.result_as(NeighboursResult).neighbours if found else ():
             for need in each.levels[-1].needs if each.levels and not each.works else ():
                 wanted[need].append(f"{each.scenario}: {each.name}")
+    return wanted
+
+
+def read_wishes(session: Session, base: ReferenceGraph) -> tuple[Wish, ...]:
+    """Read which functions the newest neighbours of each scenario ended without."""
+    wanted = read_needs(session)
     names = (name for part in base.parts for name in part.names) if wanted else ()
     return tuple(
         Wish(name=name, by=by)

@@ -71,8 +71,21 @@ class AddedFunction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddedRegion:
+    """A region that could be kept, and what it takes."""
+
+    region: str
+    meaning: str
+    component: str
+    size_bytes: int
+    kept_in_tag: int
+    """How many regions of its tag are kept."""
+    wanted_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutDocument:
-    """The whole answer; without --within, ``additions`` and ``within_bytes`` are not in it."""
+    """The whole answer; without --within, ``within_bytes`` and additions are not in it."""
 
     version: int = VERSION
     program: str
@@ -81,6 +94,9 @@ class LeftOutDocument:
     """By tag or region only."""
     within_bytes: int | None = None
     additions: tuple[AddedFunction, ...] | None = None
+    """Where functions are trimmed."""
+    region_additions: tuple[AddedRegion, ...] | None = None
+    """Where only regions are trimmed."""
 
 
 def encode_sparsely(document: LeftOutDocument) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -16,10 +16,10 @@ from megtrim.cli.size.tables import draw_table, top_option
 from megtrim.cli.size.trim_results import TrimResults, choose_program, open_trim
 from megtrim.config.units import format_bytes, parse_bytes
 from megtrim.elf.symbol_names import shorten
-from megtrim.errors import EXIT_PASS, InputError
+from megtrim.errors import EXIT_PASS
 from megtrim.midout.names import NameTable
 from megtrim.pipeline import references
-from megtrim.pipeline.pricing.left_out_regions import measure_left_out
+from megtrim.pipeline.pricing.left_out_regions import read_region_trim
 from megtrim.plan.graph import (
     BASE_REFERENCES,
     PLAIN,
@@ -30,6 +30,7 @@ from megtrim.plan.graph import (
 from megtrim.report.formatting import group_digits
 from megtrim.size.left_out_document import (
     AddedFunction,
+    AddedRegion,
     LeftOutDocument,
     LeftOutEntry,
     LeftOutView,
@@ -38,7 +39,10 @@ from megtrim.size.left_out_document import (
     group_regions,
     list_unplaced,
 )
-from megtrim.size.prices.reasons import iter_reasons
+from megtrim.size.prices.reasons import iter_reasons, iter_region_reasons
+from megtrim.size.prices.region_additions import find_region_additions
+from megtrim.size.prices.region_bytes import measure_regions
+from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.graph import ReferenceGraph
@@ -87,7 +91,7 @@ Examples:
 @click.option(
     "--within",
     metavar="SIZE",
-    help="Instead, list functions that could be kept for this size altogether, such as 10KiB.",
+    help="Instead, list what could be kept for this size altogether, such as 10KiB.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
 def left_out(
@@ -111,7 +115,9 @@ def left_out(
 
     With --within, functions that were left out are listed that something that stays refers to, best
     first: those that a neighbour of a scenario is known to need, then those with most callers.
-    Each costs all that it would bring back.
+    Where only regions are trimmed, regions are listed in functions that stay: those that a
+    neighbour needs, then those of tags that are kept in part. Each costs all that it would bring
+    back.
     """
     within_bytes = None if within is None else parse_bytes(within)
     view = LeftOutView(by)
@@ -129,11 +135,10 @@ def _list_program(
     view: LeftOutView, program: str | None, match: str, within_bytes: int | None, trim: TrimResults
 ) -> LeftOutDocument:
     """Return what was left out by component or symbol, or what could be kept."""
-    name, base = trim.read(BASE_REFERENCES, program)
     trims = trims_functions(trim.session.request.config)
     if within_bytes is not None and not trims:
-        msg = "--within: found trim.level region, expected function: regions have no callers"
-        raise InputError(msg, hint="leave --within out, or add trim: {level: function}")
+        return _list_region_additions(program, within_bytes, match, trim)
+    name, base = trim.read(BASE_REFERENCES, program)
     if trims:
         dropped = references.read_dropped(name, trim.session)
         trimmed = TrimmedGraph(base=base.graph, dropped=dropped)
@@ -150,21 +155,26 @@ def _list_regions(
     view: LeftOutView, program: str | None, match: str, trim: TrimResults
 ) -> LeftOutDocument:
     """Return what was left out by tag or region."""
-    name = choose_program(program, trim.session.request.config.artifacts)
-    trim.session.services.console.note(f"reading where the regions of {name} are")
-    found = measure_left_out(name, trim.session)
+    name, regions = _read_regions(program, trim)
+    found = measure_regions(regions)
     meaning = cache(NameTable(trim.session.services.engine.texts()).meaning)
     rows = (
         each
         for each in group_regions(found, view, meaning)
         if _is_asked(match, each.tag or "", *filter(None, (each.region, each.meaning)))
     )
-    unplaced = list_unplaced(found, references.read_keep(trim.session).regions(), meaning)
+    unplaced = list_unplaced(found, regions.kept, meaning)
     return LeftOutDocument(
         program=name,
         left_out=tuple(rows),
         unplaced=tuple(each for each in unplaced if _is_asked(match, each.region, each.meaning)),
     )
+
+
+def _read_regions(program: str | None, trim: TrimResults) -> tuple[str, RegionTrim]:
+    name = choose_program(program, trim.session.request.config.artifacts)
+    trim.session.services.console.note(f"reading where the regions of {name} are")
+    return name, read_region_trim(name, trim.session)
 
 
 def _is_asked(match: str, *names: str) -> bool:
@@ -189,7 +199,7 @@ def _group(rows: Sequence[LeftOutRow], view: LeftOutView) -> list[LeftOutRow]:
 
 
 def _draw(document: LeftOutDocument, view: LeftOutView, top: int) -> str:
-    if document.additions is not None:
+    if document.within_bytes is not None:
         return _draw_additions(document, top)
     rows = document.left_out or ()
 
@@ -252,6 +262,27 @@ def _list_additions(
     )
 
 
+def _list_region_additions(
+    program: str | None, within_bytes: int, match: str, trim: TrimResults
+) -> LeftOutDocument:
+    name, regions = _read_regions(program, trim)
+    names = NameTable(trim.session.services.engine.texts())
+    needs = references.read_needs(trim.session)
+    found = (
+        AddedRegion(
+            region=str(each.region),
+            meaning=names.meaning(each.region),
+            component=search.find_component_of(regions.plain.parts[each.function]),
+            size_bytes=each.size_bytes,
+            kept_in_tag=each.kept_in_tag,
+            wanted_by=each.wanted_by,
+        )
+        for each in find_region_additions(regions, within_bytes, needs)
+    )
+    asked = tuple(each for each in found if _is_asked(match, each.region, each.meaning))
+    return LeftOutDocument(program=name, within_bytes=within_bytes, region_additions=asked)
+
+
 def _describe_addition(addition: Addition, graph: ReferenceGraph) -> AddedFunction:
     part = graph.parts[addition.part]
     return AddedFunction(
@@ -266,26 +297,39 @@ def _describe_addition(addition: Addition, graph: ReferenceGraph) -> AddedFuncti
 
 
 def _draw_additions(document: LeftOutDocument, top: int) -> str:
-    rows = document.additions or ()
+    rows = tuple(_iter_additions(document))
     size = format_bytes(document.within_bytes or 0)
     if not rows:
         return f"nothing that was left out of {document.program} could be kept for {size}"
 
-    def cells(some: Sequence[AddedFunction]) -> tuple[str]:
+    def cells(some: Sequence[_AdditionRow]) -> tuple[str]:
         return (group_digits(sum(each.size_bytes for each in some)),)
 
+    of_regions = document.region_additions is not None
     head = f"what {size} more would buy back in {document.program}"
     table = draw_table(
-        ("function", "because", "bytes"),
+        ("region" if of_regions else "function", "because", "bytes"),
         rows,
-        lambda row: (
-            shorten(row.name),
-            "; ".join(iter_reasons(row.wanted_by, row.callers)),
-            *cells([row]),
-        ),
+        lambda row: (shorten(row.name), row.because, *cells([row])),
         top=top,
         whole="[all of these]",
         totals=cells,
     )
-    how = "to keep one, add its name under trim.keep, or a scenario that runs it"
-    return f"{head}\n{table}\n{how}"
+    how = "add a scenario that runs it"
+    how = how if of_regions else f"add its name under trim.keep, or {how.removeprefix('add ')}"
+    return f"{head}\n{table}\nto keep one, {how}"
+
+
+class _AdditionRow(NamedTuple):
+    name: str
+    because: str
+    size_bytes: int
+
+
+def _iter_additions(document: LeftOutDocument) -> Iterator[_AdditionRow]:
+    for row in document.additions or ():
+        because = "; ".join(iter_reasons(row.wanted_by, row.callers))
+        yield _AdditionRow(row.name, because, row.size_bytes)
+    for each in document.region_additions or ():
+        because = "; ".join(iter_region_reasons(each.wanted_by, each.kept_in_tag))
+        yield _AdditionRow(each.meaning or each.region, because, each.size_bytes)

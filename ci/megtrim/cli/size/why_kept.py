@@ -11,13 +11,14 @@ from megtrim.midout.keepset_parts import NeededParts
 from megtrim.midout.names import NameTable
 from megtrim.midout.region import Region
 from megtrim.pipeline import references
-from megtrim.pipeline.pricing.left_out_regions import measure_left_out
+from megtrim.pipeline.pricing.left_out_regions import read_region_trim
 from megtrim.pipeline.summary.keepset_usage import list_held_regions
 from megtrim.plan.graph import PROFILE
 from megtrim.report.formatting import align_columns, group_digits
 from megtrim.report.text import one_line
 from megtrim.size.prices.kept_things import KeptThing, find_kept
 from megtrim.size.prices.price_list import PriceKind
+from megtrim.size.prices.region_bytes import measure_regions
 
 _MOST_PLACES = 20
 
@@ -82,7 +83,7 @@ def _measure_left_out(
     """Return the regions that were left out, with their bytes in the plain program."""
     if not found.left_out or PROFILE not in trim.session.results.done:
         return []
-    measured = measure_left_out(name, trim.session)
+    measured = measure_regions(read_region_trim(name, trim.session))
     sizes: dict[Region, int] = {}
     for row in measured.rows:
         if row.region is not None:

@@ -7,13 +7,13 @@ from megtrim.pipeline import references
 from megtrim.pipeline.pricing.attributed import read_extents
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PROFILE, PROFILE_REFERENCES, plain_references, trims_plain_build
-from megtrim.size.prices.region_bytes import RegionBytes, measure_regions
+from megtrim.size.prices.region_trim import RegionTrim
 
 _NO_PROFILE = "only the profile build shows where regions are, and this trim has none"
 
 
-def measure_left_out(name: str, session: Session) -> RegionBytes:
-    """Return the bytes of every region in the plain program ``name``.
+def read_region_trim(name: str, session: Session) -> RegionTrim:
+    """Return the regions of the plain program ``name``, and which of them are kept.
 
     The links are made now if they are not there yet. Raises InputError where there is no profile
     build, or where its link shows no references; what ended a link ends this as well.
@@ -30,4 +30,5 @@ def measure_left_out(name: str, session: Session) -> RegionBytes:
         msg = f"{name}: its profile build shows no region: no reference to one was found"
         raise InputError(msg, hint="this linker leaves no relocations: use another toolchain")
     plain = references.read_program(name, linked).graph
-    return measure_regions(plain, extents, references.read_keep(session).regions())
+    kept = frozenset(references.read_keep(session).regions())
+    return RegionTrim(plain=plain, extents=extents, kept=kept)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from megtrim.functions.keep_reasons import KeepReason, KeepRule
+from megtrim.midout.names import NameTable
 from megtrim.pipeline import references
 from megtrim.pipeline.pricing.attributed import PricedArtifact
+from megtrim.pipeline.pricing.left_out_regions import read_region_trim
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import BASE_REFERENCES, trims_functions
-from megtrim.size.prices.reasons import LargeThing, Offer, SizeReasons, iter_reasons
+from megtrim.plan.graph import BASE_REFERENCES
+from megtrim.size.prices.reasons import (
+    LargeThing,
+    Offer,
+    SizeReasons,
+    iter_reasons,
+    iter_region_reasons,
+)
+from megtrim.size.prices.region_additions import find_region_additions
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.explanation import explain
@@ -27,8 +36,8 @@ _FindRule = Callable[[Sequence[Part]], KeepReason | None]
 def find_reasons(artifact: PricedArtifact, session: Session) -> SizeReasons:
     """Return the reasons of one artifact.
 
-    Where functions are trimmed, the link of what they were left out of is made now if it is not
-    there yet; what ended a link ends this as well.
+    The link of what was trimmed is made now if it is not there yet; what ended a link ends this as
+    well.
     """
     graph, find_rule = artifact.program.graph, _make_rules(artifact, session)
     return SizeReasons(
@@ -86,15 +95,27 @@ def _make_rules(artifact: PricedArtifact, session: Session) -> _FindRule:
 
 
 def _find_offers(artifact: PricedArtifact, session: Session) -> tuple[Offer, ...] | None:
-    """Return the functions that could be kept; None: the links do not show any."""
-    if not trims_functions(session.request.config) or artifact.untrimmed is None:
-        return None
+    """Return the functions or regions that could be kept; None: the links do not show any."""
+    if artifact.untrimmed is None:
+        return tuple(_iter_regions(artifact, session)) if artifact.program.extents else None
     linked = session.results.expect(BASE_REFERENCES)
     base = references.read_program(artifact.name, linked).graph
     dropped = references.read_dropped(artifact.name, session)
     trimmed = TrimmedGraph(base=base, dropped=dropped)
     wishes = references.read_wishes(session, base)
     return tuple(_offer(each, base) for each in find_additions(trimmed, WITHIN_BYTES, wishes))
+
+
+def _iter_regions(artifact: PricedArtifact, session: Session) -> Iterator[Offer]:
+    trim = read_region_trim(artifact.name, session)
+    names = NameTable(session.services.engine.texts())
+    for each in find_region_additions(trim, WITHIN_BYTES, references.read_needs(session)):
+        yield Offer(
+            name=names.meaning(each.region) or str(each.region),
+            component=search.find_component_of(trim.plain.parts[each.function]),
+            size_bytes=each.size_bytes,
+            reasons=tuple(iter_region_reasons(each.wanted_by, each.kept_in_tag)),
+        )
 
 
 def _offer(addition: Addition, graph: ReferenceGraph) -> Offer:

@@ -78,6 +78,17 @@ def iter_reasons(wanted_by: Sequence[str], callers: Sequence[str]) -> Iterator[s
         yield f"{shown}{more} refer{'s' * (len(callers) == 1)} to it"
 
 
+def iter_region_reasons(wanted_by: Sequence[str], kept_in_tag: int) -> Iterator[str]:
+    """Yield the same of a region: ``kept_in_tag`` regions of its tag are kept."""
+    yield from iter_reasons(wanted_by, ())
+    if kept_in_tag:
+        yield f"{kept_in_tag} other{'s' * (kept_in_tag > 1)} of its tag {_are(kept_in_tag)} kept"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def store_reasons(reasons: SizeReasons) -> SizeReasons:
     """Return reasons that are small enough to be stored: names of others may be of any length."""
     offers = reasons.offers

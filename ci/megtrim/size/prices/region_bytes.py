@@ -8,7 +8,7 @@ one, and of none otherwise. So all bytes count once, and all rows add up to the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,10 @@ import numpy as np
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
 from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.dominators import Dominators, find_dominators
-from megtrim.size.references.graph import Mask, Part, ReferenceGraph, join
+from megtrim.size.references.graph import Mask, Part, join
 from megtrim.size.references.search import UNNAMED, find_component_of
-
-"""Component of what neither a symbol nor a source names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +50,11 @@ class RegionBytes:
     where it is now, as of no region."""
 
 
-def measure_regions(
-    plain: ReferenceGraph, extents: Mapping[str, RegionExtents], kept: Iterable[Region]
-) -> RegionBytes:
-    """Return what every region of ``extents`` weighs in the plain program's graph.
-
-    ``extents``: functions of the profile build by linkage name, as
-    :func:`~megtrim.size.prices.region_extents.find_extents` returns them. ``kept``: the regions of
-    the keep set; all others are left out.
-    """
-    trim = _Trim(plain=plain, extents=extents, kept=frozenset(kept))
+def measure_regions(trim: RegionTrim) -> RegionBytes:
+    """Return what every region weighs in the plain program."""
     totals: dict[_Key, list[int]] = {}
-    for at, (owner, size_bytes) in trim.divide():
-        part = plain.parts[at]
+    for at, (owner, size_bytes) in _divide(trim):
+        part = trim.plain.parts[at]
         key = (find_component_of(part) or UNNAMED, *owner.key)
         total = totals.setdefault(key, [0, 0])
         total[0] += size_bytes
@@ -80,7 +71,7 @@ def measure_regions(
         for (component, tag, region, is_left_out), (size_bytes, own_bytes) in totals.items()
         if size_bytes
     )
-    return RegionBytes(rows=tuple(sorted(rows, key=_rank)), unplaced=trim.list_unplaced())
+    return RegionBytes(rows=tuple(sorted(rows, key=_rank)), unplaced=_list_unplaced(trim))
 
 
 _Key = tuple[str, str, Region | None, bool]
@@ -107,157 +98,102 @@ class _Owner:
 _NO_ONES, _SEVERAL = _Owner(), _Owner(is_left_out=True)
 
 
-class _Trim:
-    """The plain program's graph with its regions, and which of them a trim leaves out."""
+def _divide(trim: RegionTrim) -> Iterator[tuple[int, tuple[_Owner, int]]]:
+    """Yield the owners of each part, with their bytes of it."""
+    gone = trim.gone
+    owners = _find_owners(trim, ~gone, is_left_out=False)
+    owners |= _find_owners(trim, gone, is_left_out=True)
+    for number in range(len(trim.plain.parts)):
+        owner = owners.get(number, _SEVERAL if gone[number] else _NO_ONES)
+        size_bytes = int(trim.plain.sizes[number])
+        extents = trim.with_regions.get(number)
+        if extents is None:
+            yield number, (owner, size_bytes)
+            continue
+        for one, part_bytes in _divide_function(trim, extents, size_bytes, owner):
+            yield number, (one, part_bytes)
 
-    def __init__(
-        self,
-        plain: ReferenceGraph,
-        extents: Mapping[str, RegionExtents],
-        kept: frozenset[Region],
-    ) -> None:
-        self._plain = plain
-        self._extents = extents
-        self._kept = kept
-        self._with_regions = {
-            number: found
-            for number, part in enumerate(plain.parts)
-            if (found := next((extents[each] for each in part.names if each in extents), None))
-        }
-        self._users = dict(self._iter_users())
-        """By the number of a reference: the regions that have it; others are of no region."""
 
-    def divide(self) -> Iterator[tuple[int, tuple[_Owner, int]]]:
-        """Yield the owners of each part, with their bytes of it."""
-        gone = self._find_gone()
-        owners = self._find_owners(~gone, is_left_out=False)
-        owners |= self._find_owners(gone, is_left_out=True)
-        for number in range(len(self._plain.parts)):
-            owner = owners.get(number, _SEVERAL if gone[number] else _NO_ONES)
-            size_bytes = int(self._plain.sizes[number])
-            extents = self._with_regions.get(number)
-            if extents is None:
-                yield number, (owner, size_bytes)
-                continue
-            for one, part_bytes in self._divide_function(extents, size_bytes, owner):
-                yield number, (one, part_bytes)
+def _list_unplaced(trim: RegionTrim) -> dict[Region, int]:
+    """Return the regions whose functions this program does not have, by their bytes."""
+    placed = {each for found in trim.with_regions.values() for each in found.sizes}
+    missing: dict[Region, int] = {}
+    for extents in {id(each): each for each in trim.extents.values()}.values():
+        for region, size_bytes in extents.sizes.items():
+            if region is not None and region not in placed:
+                missing[region] = missing.get(region, 0) + size_bytes
+    return dict(sorted(missing.items()))
 
-    def list_unplaced(self) -> dict[Region, int]:
-        """Return the regions whose functions this program does not have, by their bytes."""
-        placed = {each for found in self._with_regions.values() for each in found.sizes}
-        missing: dict[Region, int] = {}
-        for extents in {id(each): each for each in self._extents.values()}.values():
-            for region, size_bytes in extents.sizes.items():
-                if region is not None and region not in placed:
-                    missing[region] = missing.get(region, 0) + size_bytes
-        return dict(sorted(missing.items()))
 
-    def _divide_function(
-        self, extents: RegionExtents, size_bytes: int, owner: _Owner
-    ) -> Iterator[tuple[_Owner, int]]:
-        """Yield the shares of a function; ``owner`` has what is of no region.
+def _divide_function(
+    trim: RegionTrim, extents: RegionExtents, size_bytes: int, owner: _Owner
+) -> Iterator[tuple[_Owner, int]]:
+    """Yield the shares of a function; ``owner`` has what is of no region.
 
-        Of a function that keeps none of its regions a trap remains.
-        """
-        sizes = dict(extents.sizes)
-        if not self._keeps_some(extents):
-            stays = min(TRAP_BYTES, size_bytes) if not owner.is_left_out else 0
-            yield owner, stays
-            sizes.pop(None, None)
-            size_bytes -= stays
-        # Divided by what is left, so that rounding loses no byte.
-        left_bytes, left_share = size_bytes, sum(sizes.values())
-        for region, share in sizes.items():
-            taken = round(left_bytes * share / left_share) if left_share else left_bytes
-            left_bytes, left_share = left_bytes - taken, left_share - share
-            yield owner if region is None else self._own(region), taken
-        yield owner, left_bytes
+    Of a function that keeps none of its regions a trap remains.
+    """
+    sizes = dict(extents.sizes)
+    if not trim.keeps_some(extents):
+        stays = min(TRAP_BYTES, size_bytes) if not owner.is_left_out else 0
+        yield owner, stays
+        sizes.pop(None, None)
+        size_bytes -= stays
+    # Divided by what is left, so that rounding loses no byte.
+    left_bytes, left_share = size_bytes, sum(sizes.values())
+    for region, share in sizes.items():
+        taken = round(left_bytes * share / left_share) if left_share else left_bytes
+        left_bytes, left_share = left_bytes - taken, left_share - share
+        if region is None:
+            yield owner, taken
+        else:
+            is_left_out = region not in trim.kept
+            one = _Owner(tag=region.tag, region=region, is_left_out=is_left_out, is_own=True)
+            yield one, taken
+    yield owner, left_bytes
 
-    def _own(self, region: Region) -> _Owner:
-        is_left_out = region not in self._kept
-        return _Owner(tag=region.tag, region=region, is_left_out=is_left_out, is_own=True)
 
-    def _list_running(self) -> list[int]:
-        return [number for number, each in self._with_regions.items() if self._keeps_some(each)]
+def _find_owners(trim: RegionTrim, mask: Mask, *, is_left_out: bool) -> dict[int, _Owner]:
+    """Return who needs the parts of a mask, of regions that are kept, or left out.
 
-    def _keeps_some(self, extents: RegionExtents) -> bool:
-        return any(region in self._kept for region in extents.sizes)
-
-    def _find_gone(self) -> Mask:
-        """Return what the program has, and would not have without the regions left out.
-
-        A function with a kept region runs, so it stays whatever the references say.
-        """
-        graph = self._plain
-        cut = np.zeros(len(graph.targets), dtype=bool)
-        for at, regions in self._users.items():
-            cut[at] = self._kept.isdisjoint(regions)
-        left = graph.reach({*graph.roots, *self._list_running()}, cut=cut)
-        return graph.reach(graph.roots) & ~left
-
-    def _iter_users(self) -> Iterator[tuple[int, frozenset[Region]]]:
-        """Yield the references that only regions have.
-
-        What the profile build does not know, because it inlined something else, is of no region in
-        a function that keeps one, and otherwise of all that stand in the function.
-        """
-        graph = self._plain
-        for number, extents in self._with_regions.items():
-            unknown = {None} if self._keeps_some(extents) else extents.sizes.keys() - {None}
-            first, last = np.searchsorted(graph.origins, [number, number + 1]).tolist()
-            for at, target in zip(
-                range(first, last), graph.targets[first:last].tolist(), strict=True
-            ):
-                names = graph.parts[target].names
-                known = [extents.references[each] for each in names if each in extents.references]
-                regions = {each for some in known or (unknown,) for each in some}
-                if None not in regions:
-                    yield at, frozenset(each for each in regions if each is not None)
-
-    def _find_owners(self, mask: Mask, *, is_left_out: bool) -> dict[int, _Owner]:
-        """Return who needs the parts of a mask, of regions that are kept, or left out.
-
-        The graph has a part for each tag and region: a tag leads to its regions, and a region to
-        what its code refers to. The closest of them that dominates a part needs it.
-        """
-        graph = self._plain
-        count = len(graph.parts)
-        users = {
-            at: [each for each in regions if (each not in self._kept) is is_left_out]
-            for at, regions in self._users.items()
-        }
-        regions = sorted({each for found in users.values() for each in found})
-        tags = sorted({each.tag for each in regions})
-        at_tag = {tag: count + at for at, tag in enumerate(tags)}
-        at_region = {each: count + len(tags) + at for at, each in enumerate(regions)}
-        plain = mask[graph.origins] & mask[graph.targets]
-        plain[list(users)] = False
-        pairs = [
-            *((at_tag[each.tag], number) for each, number in at_region.items()),
-            *(
-                (at_region[each], int(graph.targets[at]))
-                for at, found in users.items()
-                for each in found
-                if mask[graph.targets[at]]
-            ),
-        ]
-        added = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        whole = join(
-            (*graph.parts, *(Part((), "", "", 0) for _ in range(len(tags) + len(regions)))),
-            np.concatenate((graph.origins[plain], added[:, 0])),
-            np.concatenate((graph.targets[plain], added[:, 1])),
-            {},
-        )
-        starts = (each for each in (*graph.roots, *self._list_running()) if mask[each])
-        found = find_dominators(whole, (*starts, *at_tag.values()))
-        labels = {
-            number: _Owner(tag=tag, is_left_out=is_left_out) for tag, number in at_tag.items()
-        }
-        labels |= {
-            number: _Owner(tag=each.tag, region=each, is_left_out=is_left_out)
-            for each, number in at_region.items()
-        }
-        return _inherit(labels, found, count)
+    The graph has a part for each tag and region: a tag leads to its regions, and a region to
+    what its code refers to. The closest of them that dominates a part needs it.
+    """
+    graph = trim.plain
+    count = len(graph.parts)
+    users = {
+        at: [each for each in regions if (each not in trim.kept) is is_left_out]
+        for at, regions in trim.users.items()
+    }
+    regions = sorted({each for found in users.values() for each in found})
+    tags = sorted({each.tag for each in regions})
+    at_tag = {tag: count + at for at, tag in enumerate(tags)}
+    at_region = {each: count + len(tags) + at for at, each in enumerate(regions)}
+    plain = mask[graph.origins] & mask[graph.targets]
+    plain[list(users)] = False
+    pairs = [
+        *((at_tag[each.tag], number) for each, number in at_region.items()),
+        *(
+            (at_region[each], int(graph.targets[at]))
+            for at, found in users.items()
+            for each in found
+            if mask[graph.targets[at]]
+        ),
+    ]
+    added = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    whole = join(
+        (*graph.parts, *(Part((), "", "", 0) for _ in range(len(tags) + len(regions)))),
+        np.concatenate((graph.origins[plain], added[:, 0])),
+        np.concatenate((graph.targets[plain], added[:, 1])),
+        {},
+    )
+    starts = (each for each in (*graph.roots, *trim.running) if mask[each])
+    found = find_dominators(whole, (*starts, *at_tag.values()))
+    labels = {number: _Owner(tag=tag, is_left_out=is_left_out) for tag, number in at_tag.items()}
+    labels |= {
+        number: _Owner(tag=each.tag, region=each, is_left_out=is_left_out)
+        for each, number in at_region.items()
+    }
+    return _inherit(labels, found, count)
 
 
 def _inherit(labels: dict[int, _Owner], found: Dominators, count: int) -> dict[int, _Owner]:

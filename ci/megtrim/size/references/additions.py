@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from megtrim.size.references.graph import Mask, ReferenceGraph
 from megtrim.size.references.left_out import TrimmedGraph
+from megtrim.size.references.links import Links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +52,11 @@ def find_additions(
     for wish in wishes:
         for number in trimmed.base.find([wish.name]):
             by_part.setdefault(number, []).append(wish.by)
-    links = _Links(trimmed.base)
+    links = Links(trimmed.base)
     candidates = []
     for number in np.flatnonzero(trimmed.emptied & trimmed.left_out).tolist():
         callers = [each for each in links.referrers(number) if trimmed.kept[each]]
-        needed = links.closure(number, trimmed.kept, within_bytes) if callers else None
+        needed = links.closure([number], trimmed.kept, within_bytes) if callers else None
         if needed is not None:
             size_bytes = int(trimmed.base.sizes[needed].sum())
             rank = (-len(by_part.get(number, ())), -len(callers), size_bytes, number)
@@ -77,33 +77,3 @@ def find_additions(
             callers=tuple(callers),
             wanted_by=tuple(dict.fromkeys(by_part.get(number, ()))),
         )
-
-
-class _Links:
-    """A graph's references, looked up many times."""
-
-    def __init__(self, graph: ReferenceGraph) -> None:
-        count = len(graph.parts)
-        self._targets = graph.targets.tolist()
-        self._bounds = np.searchsorted(graph.origins, np.arange(count + 1)).tolist()
-        order = np.argsort(graph.targets, kind="stable")
-        self._origins = graph.origins[order].tolist()
-        self._starts = np.searchsorted(graph.targets[order], np.arange(count + 1)).tolist()
-        self._sizes = graph.sizes.tolist()
-
-    def referrers(self, number: int) -> tuple[int, ...]:
-        return tuple(self._origins[self._starts[number] : self._starts[number + 1]])
-
-    def closure(self, number: int, kept: Mask, within_bytes: int) -> list[int] | None:
-        """Return a part and all that it leads to and that is not kept; None: more bytes."""
-        found, ahead, left_bytes = {number: None}, [number], within_bytes
-        while ahead:
-            each = ahead.pop()
-            left_bytes -= self._sizes[each]
-            if left_bytes < 0:
-                return None
-            for target in self._targets[self._bounds[each] : self._bounds[each + 1]]:
-                if target not in found and not kept[target]:
-                    found[target] = None
-                    ahead.append(target)
-        return list(found)

@@ -12,8 +12,8 @@ from megtrim.cli.size import left_out
 from megtrim.midout.names import name_hash
 from megtrim.midout.region import Region
 from megtrim.pipeline import references
-from megtrim.size.prices.region_bytes import measure_regions
 from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.additions import Wish
 from megtrim.size.references.graph import ReferenceGraph
 from unit.cli.support import Shell
@@ -28,6 +28,7 @@ EXTENTS = {
     )
 }
 PLAN = make_program().graph
+TRIM = RegionTrim(plain=PLAN, extents=EXTENTS, kept=frozenset([SECOND]))
 
 
 class _Trim:
@@ -64,12 +65,12 @@ class _Trim:
 def level(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     trim = _Trim(getattr(request, "param", "function"))
     monkeypatch.setattr(left_out, "open_trim", lambda *_: trim)
-    monkeypatch.setattr(
-        left_out, "measure_left_out", lambda *_: measure_regions(PLAN, EXTENTS, [SECOND])
-    )
+    monkeypatch.setattr(left_out, "read_region_trim", lambda *_: TRIM)
     monkeypatch.setattr(
         references, "read_keep", lambda _: SimpleNamespace(regions=lambda: {SECOND: ()})
     )
+    needs = {str(FIRST): ["m/s@any: threads-4"]}
+    monkeypatch.setattr(references, "read_needs", lambda _: needs)
     monkeypatch.setattr(references, "read_dropped", lambda *_: ("mul",))
     wishes = (Wish(name="mul", by="m/s@any: threads-4"),)
     monkeypatch.setattr(references, "read_wishes", lambda *_: wishes)
@@ -108,13 +109,28 @@ def test_a_few_bytes_more_buy_something_back(shell: Shell) -> None:
 
 @pytest.mark.parametrize("level", ["region"], indirect=True)
 def test_by_regions_two_programs_are_compared(shell: Shell, level: None) -> None:
-    """The plain one and what ships; there are no functions to buy back."""
+    """The plain one and what ships."""
     assert level is None
     found = json.loads(shell("size", "left-out", "--json").out)["left_out"]
-    answer = shell("size", "left-out", "--within", "1KiB")
 
     assert sum(each["left_out_bytes"] for each in found) == sum((10, 20, 40, 80, 160, 320, 640)) / 2
-    assert (answer.status, "expected function" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("level", ["region"], indirect=True)
+def test_by_regions_a_few_bytes_more_buy_a_region_back(shell: Shell, level: None) -> None:
+    """With what it is called, who is known to need it, and what is kept of its tag."""
+    assert level is None
+    answer = shell("size", "left-out", "--within", "2KiB")
+    found = json.loads(shell("size", "left-out", "--within", "2KiB", "--json").out)
+
+    (region,) = found["region_additions"]
+    assert (region["region"], region["kept_in_tag"]) == (str(FIRST), 1)
+    assert region["wanted_by"] == ["m/s@any: threads-4"]
+    assert 1064 < region["size_bytes"] <= 2048
+    assert "needed by m/s@any: threads-4; 1 other of its tag is kept" in answer.out
+    assert "im2col" in answer.out
+    assert "trim.keep" not in answer.out
+    assert "nothing that was left out" in shell("size", "left-out", "--within", "9 B").out
 
 
 def test_regions_have_bytes(shell: Shell) -> None:

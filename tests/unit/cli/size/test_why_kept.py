@@ -15,7 +15,7 @@ from megtrim.midout.names import name_hash
 from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorInfo, merge
 from megtrim.pipeline import references
-from megtrim.size.prices.region_bytes import measure_regions
+from megtrim.size.prices.region_trim import RegionTrim
 from support.scenario_records import make_record
 from unit.cli.support import Shell
 from unit.size.prices.made_prices import EXTENTS, FIRST, SECOND, make_program
@@ -46,7 +46,9 @@ def trim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(why_kept, "list_held_regions", lambda _: (FIRST, SECOND))
     plain = make_program().graph
     monkeypatch.setattr(
-        why_kept, "measure_left_out", lambda *_: measure_regions(plain, EXTENTS, [SECOND])
+        why_kept,
+        "read_region_trim",
+        lambda *_: RegionTrim(plain=plain, extents=EXTENTS, kept=frozenset([SECOND])),
     )
     return made
 

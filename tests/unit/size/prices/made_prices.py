@@ -7,10 +7,13 @@ to its maker.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import PricedProgram
 from megtrim.size.prices.region_bytes import RegionBytes
 from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.graph import Part
 from unit.size.references.made_graphs import make_graph
 
@@ -62,6 +65,11 @@ def make_program(*, extents: bool = True) -> PricedProgram:
         dropped=frozenset({"old"}),
         extents=EXTENTS if extents else {},
     )
+
+
+def make_trim(*kept: Region, extents: Mapping[str, RegionExtents] = EXTENTS) -> RegionTrim:
+    """Return the same program as the plain one of a trim that keeps some regions."""
+    return RegionTrim(plain=make_program().graph, extents=extents, kept=frozenset(kept))
 
 
 def count_left_out(found: RegionBytes) -> int:

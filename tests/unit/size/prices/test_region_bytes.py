@@ -11,6 +11,7 @@ from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
 from megtrim.size.prices.region_bytes import RegionBytes, RegionRow, measure_regions
 from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.graph import ReferenceGraph
 from unit.size.prices.made_prices import (
     EXTENTS,
@@ -19,6 +20,7 @@ from unit.size.prices.made_prices import (
     SECOND,
     count_left_out,
     make_program,
+    make_trim,
 )
 from unit.size.references.made_graphs import made_part, make_graph
 
@@ -29,7 +31,7 @@ PLAN, CONV_BYTES = PLAN_BYTES / 500, 1064
 
 def measure(*kept: Region) -> RegionBytes:
     """Return the bytes of the regions where some are kept."""
-    return measure_regions(make_program().graph, EXTENTS, kept)
+    return measure_regions(make_trim(*kept))
 
 
 def find(found: RegionBytes, region: Region) -> RegionRow:
@@ -73,7 +75,7 @@ def make_two(
     extents = {"plan": RegionExtents(sizes={None: 10, FIRST: 45, OTHER: 45}, references=references)}
     names, sizes = ("main", "plan", "log", "mul"), (16, 116, 30, 1000)
     graph = make_graph(map(made_part, names, sizes), ((0, 1), (1, 2), (1, 3), *more), {0: "entry"})
-    return measure_regions(graph, extents, ())
+    return measure_regions(RegionTrim(plain=graph, extents=extents, kept=frozenset(())))
 
 
 def test_what_several_tags_share_is_of_none() -> None:
@@ -101,7 +103,7 @@ def test_a_region_whose_function_is_not_there_has_no_place() -> None:
     """It was inlined: its bytes in the profile build are what is known."""
     extents = EXTENTS | {"gone": RegionExtents(sizes={None: 4, OTHER: 40}, references={})}
 
-    found = measure_regions(make_program().graph, extents, [FIRST])
+    found = measure_regions(make_trim(FIRST, extents=extents))
 
     assert found.unplaced == {OTHER: 40}
     assert all(each.region != OTHER for each in found.rows)
@@ -115,7 +117,7 @@ def test_nothing_is_lost_in_a_program_of_any_shape() -> None:
         graph, extents = _make_random(chance, regions)
         kept = {each for each in regions if chance.random() < 0.3}
 
-        found = measure_regions(graph, extents, kept)
+        found = measure_regions(RegionTrim(plain=graph, extents=extents, kept=frozenset(kept)))
 
         assert sum(each.size_bytes for each in found.rows) == int(graph.sizes.sum())
         for row in found.rows:
