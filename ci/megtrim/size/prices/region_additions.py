@@ -16,7 +16,7 @@ from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
 from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.graph import Mask, Numbers
-from megtrim.size.references.links import Links
+from megtrim.size.references.reference_index import ReferenceIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +55,12 @@ def find_region_additions(
     """
     in_tag = Counter(each.tag for each in trim.kept)
     sizes = _measure_without_regions(trim)
-    links = Links(trim.plain, chosen=_choose_plain_references(trim), sizes=sizes)
+    index = ReferenceIndex(trim.plain, chosen=_choose_plain_references(trim), sizes=sizes)
     ranked = []
     for region, found in _find_candidates(trim).items():
         if not 0 < found.own_bytes <= within_bytes:
             continue  # nothing of it is code of its own
-        needed = links.closure(found.targets, ~trim.gone, within_bytes - found.own_bytes)
+        needed = index.closure(found.targets, ~trim.gone, within_bytes - found.own_bytes)
         if needed is not None:
             by = tuple(dict.fromkeys(wishes.get(str(region), ())))
             size_bytes = found.own_bytes + int(sizes[needed].sum())

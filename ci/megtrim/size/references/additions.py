@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from megtrim.size.references.left_out import TrimmedGraph
-from megtrim.size.references.links import Links
+from megtrim.size.references.reference_index import ReferenceIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +52,11 @@ def find_additions(
     for wish in wishes:
         for number in trimmed.base.find([wish.name]):
             by_part.setdefault(number, []).append(wish.by)
-    links = Links(trimmed.base)
+    index = ReferenceIndex(trimmed.base)
     candidates = []
     for number in np.flatnonzero(trimmed.emptied & trimmed.left_out).tolist():
-        callers = [each for each in links.referrers(number) if trimmed.kept[each]]
-        needed = links.closure([number], trimmed.kept, within_bytes) if callers else None
+        callers = [each for each in index.referrers(number) if trimmed.kept[each]]
+        needed = index.closure([number], trimmed.kept, within_bytes) if callers else None
         if needed is not None:
             size_bytes = int(trimmed.base.sizes[needed].sum())
             rank = (-len(by_part.get(number, ())), -len(callers), size_bytes, number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from megtrim.size.references.links import Links
+from megtrim.size.references.reference_index import ReferenceIndex
 from unit.size.references.made_graphs import LOG, MUL, RUN, START, TABLE, made_graph
 
 
@@ -13,19 +13,19 @@ def test_a_part_has_referrers() -> None:
     graph = made_graph()
     from_start = graph.origins == START
 
-    assert Links(graph).referrers(LOG) == (START, RUN)
-    assert Links(graph, chosen=from_start).referrers(LOG) == (START,)
+    assert ReferenceIndex(graph).referrers(LOG) == (START, RUN)
+    assert ReferenceIndex(graph, chosen=from_start).referrers(LOG) == (START,)
 
 
 def test_a_closure_ends_at_what_is_kept_or_is_too_much() -> None:
     """By the parts' own bytes, or by others."""
     graph = made_graph()
     kept = graph.select([START, LOG])
-    links = Links(graph)
+    links = ReferenceIndex(graph)
 
     assert sorted(links.closure([RUN], kept, 140) or ()) == [RUN, MUL, TABLE]
     assert links.closure([RUN], kept, 139) is None
     assert links.closure([], kept, 0) == []
     ones = np.ones(len(graph.parts), dtype=np.int64)
     assert links.closure([RUN], kept, 2) is None
-    assert len(Links(graph, sizes=ones).closure([RUN, MUL], kept, 3) or ()) == 3
+    assert len(ReferenceIndex(graph, sizes=ones).closure([RUN, MUL], kept, 3) or ()) == 3

@@ -9,7 +9,7 @@ import numpy as np
 from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph
 
 
-class Links:
+class ReferenceIndex:
     """The references of a graph, all or those of a mask."""
 
     def __init__(
