@@ -6,9 +6,8 @@ from megtrim.midout.region import Region
 from megtrim.size.prices.region_additions import find_region_additions
 from megtrim.size.prices.region_extents import RegionExtents
 from megtrim.size.prices.region_trim import RegionTrim
-from megtrim.size.references.graph import make_graph
 from unit.size.prices.made_prices import FIRST, PLAN_BYTES, SECOND, make_trim
-from unit.size.references.made_graphs import made_part
+from unit.size.references.made_graphs import made_part, make_graph
 
 OTHER = Region("pool", (1,))
 SHARE = PLAN_BYTES / 500
