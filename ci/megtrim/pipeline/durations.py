@@ -16,7 +16,14 @@ from megtrim.devices.pool.state_dir import state_folder
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.input_files import read_text
 from megtrim.pipeline.results import RebuildRecord
-from megtrim.plan.estimate import BuildSetting, Duration, Estimate, PendingTask, estimate
+from megtrim.plan.estimate import (
+    BuildSetting,
+    Duration,
+    Estimate,
+    PendingTask,
+    estimate,
+    estimate_cached,
+)
 from megtrim.store import write_atomically
 from megtrim.strict_json import dump, load
 
@@ -63,6 +70,10 @@ class DurationLog:
     def estimate(self, pending: Sequence[PendingTask]) -> Estimate:
         """Return how long tasks will take."""
         return estimate(pending, self._read(), self._setting)
+
+    def estimate_cached(self, pending: PendingTask) -> float | None:
+        """Return the seconds of a build that the compiler cache has; None if that is not known."""
+        return estimate_cached(pending, self._read(), self._setting)
 
     def _find_cached_share(self, rebuilt: RebuildRecord | None) -> float | None:
         if rebuilt is None or not self._setting.cached:

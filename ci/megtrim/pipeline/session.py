@@ -97,6 +97,9 @@ class Services:
     """By name: the sources of applications that have a folder of their own."""
     durations: DurationLog | None = None
     """None: nothing is remembered, and nothing estimated."""
+    cached_s: float | None = None
+    """How long the build of the task at work takes out of the compiler cache; None: the cache is
+    not known to have it."""
 
     def device(self, scenario: Scenario) -> Device:
         """Return the device of the scenario's CPU class. Raises InputError without one."""

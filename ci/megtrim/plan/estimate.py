@@ -162,6 +162,16 @@ def estimate(
     )
 
 
+def estimate_cached(
+    pending: PendingTask, former: Sequence[Duration], setting: BuildSetting
+) -> float | None:
+    """Return the seconds of a build that the compiler cache has; None if it is not known to."""
+    memory = _Memory([each for each in former if each.place == setting.place], setting)
+    if not pending.variant or not memory.has_cached(pending.key):
+        return None
+    return memory.estimate_cached(pending.variant).time_s
+
+
 def estimate_first_trim(config: Config, jobs: int) -> Estimate:
     """Return how long a whole trim takes, by the size of the engine alone."""
     functions = trims_functions(config)

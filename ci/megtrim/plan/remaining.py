@@ -16,7 +16,10 @@ from dataclasses import dataclass
 WINDOW_S = 360.0
 """How far back the rate is measured."""
 _TRUST = 0.1
-"""Share of a build for which the rate is assumed: one second of cost each second and job."""
+"""Share of a build for which the rate is assumed: one second of cost each second and job, or that
+of a build out of a compiler cache."""
+_REFUTED = 2
+"""A build is not out of a compiler cache if it takes that many times as long."""
 _FADES = 4
 """Windows in which that trust falls to its least."""
 _LEAST_TRUST = 0.4
@@ -38,8 +41,10 @@ class StepCosts:
 class RemainingTime:
     """Estimates the time left after each step of a build; ``read`` is called when it begins."""
 
-    def __init__(self, read: Callable[[], StepCosts]) -> None:
+    def __init__(self, read: Callable[[], StepCosts], cached_s: float | None = None) -> None:
+        """``cached_s``: of the whole build if a compiler cache has it; None: that is not known."""
         self._read = read
+        self._cached_s = cached_s
         self._total = 0
         self._known = StepCosts(costs_s={}, jobs=1)
         self._left: dict[str, float] = {}
@@ -81,7 +86,11 @@ class RemainingTime:
 
     def _rate(self, now_s: float) -> float:
         """Return the seconds of cost that are done in one second."""
-        jobs, (began_s, before_s) = self._known.jobs, self._seen[0]
-        most = min(WINDOW_S * jobs, _TRUST * sum(self._known.costs_s.values()))
+        began_s, before_s = self._seen[0]
+        whole = sum(self._known.costs_s.values())
+        assumed = float(self._known.jobs)
+        if self._cached_s and now_s - self._began_s < _REFUTED * self._cached_s:
+            assumed = whole / self._cached_s
+        most = min(WINDOW_S * assumed, _TRUST * whole)
         trusted = most * max(_LEAST_TRUST, 1 - (now_s - self._began_s) / (_FADES * WINDOW_S))
-        return (self._done_s - before_s + trusted) / (now_s - began_s + trusted / jobs)
+        return (self._done_s - before_s + trusted) / (now_s - began_s + trusted / assumed)

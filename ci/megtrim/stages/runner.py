@@ -184,9 +184,20 @@ def _remember(
 ) -> None:
     if session.services.durations is None:
         return
+    done = _name_build(task, session, named)
+    rebuilt = find_rebuild(result) if done.variant else None
+    session.services.durations.add(done, took_s, rebuilt=rebuilt)
+
+
+def _estimate_cached(task: Task, session: Session, named: Mapping[str, str]) -> float | None:
+    log = session.services.durations
+    return log.estimate_cached(_name_build(task, session, named)) if log is not None else None
+
+
+def _name_build(task: Task, session: Session, named: Mapping[str, str]) -> PendingTask:
+    """Return a task whose inputs are known; one that compiles nothing has no key."""
     variant = compiled_variant(task.id, functions=trims_functions(session.request.config))
-    done = PendingTask(task=task.id, variant=variant, key=_digest(named) if variant else "")
-    session.services.durations.add(done, took_s, rebuilt=find_rebuild(result) if variant else None)
+    return PendingTask(task=task.id, variant=variant, key=_digest(named) if variant else "")
 
 
 def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
@@ -196,7 +207,8 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
 
     def produce(folder: Path) -> StageResult:
         session.services.console.say(f"  run   {task.id}")
-        return module.work(task, session, folder)
+        services = replace(session.services, cached_s=_estimate_cached(task, session, named))
+        return module.work(task, replace(session, services=services), folder)
 
     kind = module.result_type(task)
     folder, fresh = session.services.store.ensure(task.stage, task.name, named, produce, kind)

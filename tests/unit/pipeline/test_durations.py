@@ -31,6 +31,16 @@ def test_a_duration_is_found_by_the_next_run(tmp_path: Path) -> None:
     assert str(found.estimate([PLAIN])) == "about 7 s, by former runs here"
 
 
+def test_a_build_that_the_compiler_cache_has_is_known_as_one(tmp_path: Path) -> None:
+    """By the build that left its objects there."""
+    log = DurationLog(tmp_path / "d.json", SETTING)
+    assert log.estimate_cached(PLAIN) is None
+
+    log.add(PLAIN, 40.0, rebuilt=record(from_cache=0))
+    log.add(PLAIN, 2.0, rebuilt=record(from_cache=49))
+    assert log.estimate_cached(PLAIN) == 2.0
+
+
 @pytest.mark.parametrize(
     ("cache", "rebuilt", "share", "cached"),
     [

@@ -14,6 +14,7 @@ from megtrim.plan.estimate import (
     PendingTask,
     compiled_variant,
     estimate,
+    estimate_cached,
     estimate_first_trim,
 )
 from unit.config.support import SMALL, load
@@ -118,6 +119,17 @@ def test_a_tree_that_is_up_to_date_compiles_nothing() -> None:
     assert estimate([ready], [compiled], SETTING) == Estimate(time_s=12.0, measured=True)
     former = [compiled, took(PLAIN, 17.0, share=0.0)]
     assert estimate([ready], former, CACHED) == Estimate(time_s=17.0, measured=True)
+
+
+def test_a_build_that_is_in_the_compiler_cache_takes_what_such_builds_take() -> None:
+    """It is there if the same was built here with the cache, which is still used."""
+    former = [took(PLAIN, 1500, cached=0.0), took(PROFILE, 30, cached=1.0)]
+
+    assert estimate_cached(PLAIN, former, CACHED) == 30
+    assert estimate_cached(replace(PLAIN, key="new"), former, CACHED) is None
+    assert estimate_cached(PLAIN, former, SETTING) is None
+    assert estimate_cached(PLAIN, [took(PLAIN, 1500)], CACHED) is None
+    assert estimate_cached(VERIFY, [took(VERIFY, 5)], CACHED) is None
 
 
 def test_some_files_take_their_share() -> None:

@@ -23,11 +23,16 @@ def describe(name: str) -> str:
     return f"Building CXX object {name}" if name.endswith(".o") else f"Generating {name}"
 
 
-def replay(costs_s: dict[str, float], jobs: int = 2) -> Iterator[tuple[float, float, float]]:
-    """Yield the share that is done, and the estimates against the truth: by cost, by number."""
-    steps = read_record()
+def replay(
+    costs_s: dict[str, float], *, cached_s: float | None = None, most: int | None = None
+) -> Iterator[tuple[float, float, float]]:
+    """Yield the share that is done, and the estimates against the truth: by cost, by number.
+
+    ``most``: the build is the first of these steps.
+    """
+    steps = read_record()[:most]
     end_s = steps[-1][0]
-    remaining = RemainingTime(lambda: StepCosts(costs_s=costs_s, jobs=jobs))
+    remaining = RemainingTime(lambda: StepCosts(costs_s=costs_s, jobs=2), cached_s)
     for done, (now_s, name) in enumerate(steps[:-1], 1):
         left_s = remaining.after(done, len(steps), describe(name), now_s)
         assert left_s is not None
@@ -36,9 +41,9 @@ def replay(costs_s: dict[str, float], jobs: int = 2) -> Iterator[tuple[float, fl
         yield now_s / end_s, left_s / truth_s, by_number_s / truth_s
 
 
-def guess_all() -> dict[str, float]:
-    """Return what the table says of each object."""
-    objects = [name for _, name in read_record() if name.endswith(".o")]
+def guess_all(most: int | None = None) -> dict[str, float]:
+    """Return what the table says of each object, or of those among the first steps."""
+    objects = [name for _, name in read_record()[:most] if name.endswith(".o")]
     return {name: guess_cost("megengine", name) or 0.0 for name in objects}
 
 
@@ -69,6 +74,33 @@ def test_a_build_like_the_last_one_follows_its_times() -> None:
 
     seen = [by_cost for share, by_cost, _ in replay(costs) if 0.1 < share < 0.95]
     assert all(0.7 < each < 1.6 for each in seen)
+
+
+_FROM_CACHE = 130
+"""Steps at the beginning of the record whose objects came out of a compiler cache: 1.3 s."""
+
+
+def test_a_build_out_of_the_compiler_cache_is_expected_to_be_one() -> None:
+    """By what such a build took, about; by the costs alone it is twenty times as long, and more."""
+    costs = guess_all(_FROM_CACHE)
+    known, unknown = (
+        [each for share, each, _ in replay(costs, cached_s=cached_s, most=_FROM_CACHE)
+         if share < 0.5]
+        for cached_s in (1.5, None)
+    )  # fmt: skip
+
+    assert all(0.8 < each < 5 for each in known)
+    assert min(unknown) > 20
+
+
+def test_a_build_that_is_not_in_the_cache_after_all_is_estimated_like_any_other() -> None:
+    """It was cleaned meanwhile, say. That is seen as soon as the build takes twice as long."""
+    believed, unknown = (
+        [each for share, each, _ in replay(guess_all(), cached_s=cached_s) if share > 0.015]
+        for cached_s in (20.0, None)
+    )
+
+    assert believed == unknown
 
 
 def test_objects_of_other_targets_are_not_waited_for() -> None:

@@ -552,6 +552,7 @@ NO_FACTS: Mapping[str, str] = {
     "store": "holds results",
     "console": "says what is done",
     "durations": "remembers how long tasks took, for estimates",
+    "cached_s": "says how long a build may take, for estimates",
     "accept": "writes the committed file, once the keep set is made",
     "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",

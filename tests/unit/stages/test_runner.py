@@ -18,6 +18,7 @@ from megtrim.errors import (
 )
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.durations import DurationLog
+from megtrim.pipeline.results import RebuildRecord
 from megtrim.pipeline.session import Session
 from megtrim.plan.estimate import BuildSetting
 from megtrim.plan.graph import PROFILE, Stage, Task
@@ -51,6 +52,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.worked: list[str] = []
+        self.cached_s: list[float | None] = []
         self.named: dict[str, Mapping[str, str]] = {}
         self.does: dict[str, MegtrimError | Found] = {}
 
@@ -64,6 +66,7 @@ class Fake:
 
     def work(self, task: Task, session: Session, folder: Path) -> Found:
         self.worked.append(task.id)
+        self.cached_s.append(session.services.cached_s)
         done = self.does.get(task.id, Found(code=0))
         if isinstance(done, MegtrimError):
             raise done
@@ -110,6 +113,24 @@ def test_what_is_to_be_done_is_estimated(fake: Fake, tmp_path: Path) -> None:
     assert after is not None
     assert after.measured
     assert after.time_s < 5
+
+
+def test_a_build_knows_what_the_compiler_cache_has(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same was built here before, in another folder of results, say."""
+    whole = RebuildRecord(predicted=None, compiled=49, units=49, from_cache=0, cpu_s=None, files=())
+    monkeypatch.setattr(runner, "find_rebuild", lambda _: whole)
+    setting = BuildSetting(engine="sample", toolchain="zig", jobs=1, cached=True)
+    log = DurationLog(tmp_path / "durations.json", setting)
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        session = changed(open_session(tmp_path / folder)[0], durations=log)
+        runner.run((BUILD, OTHER), session)
+
+    first, other, again, other_again = fake.cached_s
+    assert (first, other, other_again) == (None, None, None)
+    assert again is not None
 
 
 def test_a_changed_input_redoes_what_depends_on_it(fake: Fake, tmp_path: Path) -> None:

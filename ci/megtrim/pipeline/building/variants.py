@@ -142,11 +142,12 @@ def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = ""
     services.console.say(f"  by {way}")
     with _tree(services, what) as tree:
         read = partial(services.builder.read_step_costs, wanted, work=tree, guess=guess)
+        left = RemainingTime(read, services.cached_s)
         record = services.builder.build(
             wanted,
             work=tree,
             folder=folder,
-            progress=services.console.progress(f"building {what}", RemainingTime(read).after),
+            progress=services.console.progress(f"building {what}", left.after),
             applications=programs.list_specs(session, wanted.variant),
         )
     rebuilt = record.rebuilt
