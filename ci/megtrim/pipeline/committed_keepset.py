@@ -160,6 +160,8 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
         text = f"the committed keep set lists functions of another link: {links[0]}"
     if lines:
         status, text = CheckStatus.FAIL, f"the committed keep set is stale: {lines[0]}"
+    inconclusive = status is CheckStatus.INCONCLUSIVE
+    hint = next_step.for_list_of_elsewhere if inconclusive else next_step.for_keep_set
     bad = status is not CheckStatus.PASS
     return Check(
         id=f"{CheckKind.KEEP_SET}:{config.keep_set}",
@@ -168,7 +170,7 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
         status=status,
         text=text,
         detail="\n".join([text, *lines[1:], *links[1:]]) if bad else "",
-        hint=next_step.for_keep_set(request.invocation) if bad else "",
+        hint=hint(request.invocation) if bad else "",
         file=request.loaded.path.name,
         line=request.loaded.line("keep_set"),
         reproduce=request.invocation.again(verb_of(keep_task(config))) if bad else "",

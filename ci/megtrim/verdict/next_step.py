@@ -92,6 +92,15 @@ def for_keep_set(invocation: Invocation) -> str:
     return f"if the change is meant, {accept(invocation)}"
 
 
+def for_list_of_elsewhere(invocation: Invocation) -> str:
+    """Say what to do if an automatic toolchain makes another link than that of the keep set."""
+    return (
+        f"if the engine or a model changed, {accept(invocation)}; if not, the toolchain auto found "
+        "another compiler here than where the list was made: install that one (zig: pip install "
+        "ziglang, and qemu-user-static), or name one as toolchain.kind, for all machines"
+    )
+
+
 def for_budget(*, lapsed: bool, owner: str = "", growth_bytes: int | None = None) -> str:
     """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired.
 

@@ -16,6 +16,7 @@ from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
 from megtrim.process import ProcessRunner
 from megtrim.store import StageFolder
+from megtrim.verdict.statuses import CheckStatus
 from unit.stages.committed_mode import commit, make_header, open_committed
 from unit.stages.results import sample
 from unit.stages.support import changed, keep_set, open_session
@@ -271,6 +272,31 @@ def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
     settle(now, holding(now, with_functions("main")))
 
     assert "lists functions of another link: m/s@any\n" in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "hint"),
+    [
+        ("auto", CheckStatus.INCONCLUSIVE, "another compiler here than where the list was made"),
+        ("zig", CheckStatus.FAIL, "if the change is meant, trace it again"),
+    ],
+)
+def test_what_to_do_about_another_link_depends_on_the_toolchain(
+    tmp_path: Path, kind: str, status: CheckStatus, hint: str
+) -> None:
+    """An automatic one may be another one here."""
+    request = open_session(tmp_path)[0].request
+    toolchain = request.config.toolchain.model_copy(update={"kind": kind})
+    config = request.config.model_copy(update={"toolchain": toolchain})
+    request = replace(request, loaded=replace(request.loaded, config=config))
+    before = with_functions("main", link_sha256="d" * 64)
+
+    check = committed_keepset.keep_set_check(before, with_functions("main"), request)
+    assert check.status is status
+    assert hint in check.hint
+    stale = committed_keepset.keep_set_check(keep_set(2), with_functions("main"), request)
+    assert stale.status is CheckStatus.FAIL
+    assert "if the change is meant" in stale.hint
 
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:

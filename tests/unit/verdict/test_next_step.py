@@ -37,6 +37,15 @@ def test_everything_without_in_the_committed_file_ends_the_same_way() -> None:
     assert WAY_OUT in next_step.for_neighbours(COMMITTED)
 
 
+def test_an_automatic_toolchain_may_have_found_another_compiler() -> None:
+    """Accepting its list would only move the problem to other machines."""
+    said = next_step.for_list_of_elsewhere(COMMITTED)
+
+    assert WAY_OUT in said
+    assert "pip install ziglang" in said
+    assert said.endswith("name one as toolchain.kind, for all machines")
+
+
 @pytest.mark.parametrize("invocation", [COMMITTED, TRACED])
 @pytest.mark.parametrize("kind", get_args(ScenarioKind))
 def test_nothing_leaves_a_person_without_a_step(kind: ScenarioKind, invocation: Invocation) -> None:
