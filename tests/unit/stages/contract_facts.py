@@ -554,6 +554,7 @@ NO_FACTS: Mapping[str, str] = {
     "durations": "remembers how long tasks took, for estimates",
     "cached_s": "says how long a build may take, for estimates",
     "accept": "writes the committed file, once the keep set is made",
+    "trial": "leaves the committed file as it is",
     "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",
     "private": "shortens what a failed task says, which is named as it is then",
