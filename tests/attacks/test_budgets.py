@@ -18,7 +18,7 @@ from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline, LimitStatus, Measured, check
 from megtrim.size.byte_table import ByteTable
 from support.github_double import GithubDouble
-from unit.cli.session.test_acknowledged import TRAILER, Project, project
+from unit.cli.session.sizes.test_acknowledged import TRAILER, Project, project
 from unit.config.checks.found import found_by
 from unit.github.baselines.test_find import Team, archive, team
 

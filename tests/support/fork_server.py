@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pkgutil
 import sys
 import tempfile
 import time
@@ -16,19 +17,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from megtrim import cli
 from megtrim.process import CompletedCommand
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        *("jinja2", "scipy.optimize", "scipy.stats"),
+        # megtrim itself loads these where it uses them.
+        *("jinja2", "scipy.optimize", "scipy.sparse.csgraph", "scipy.stats"),
         "megtrim.__main__",
-        *(
-            f"megtrim.cli.{name}"
-            for name in ("main", "trim", "plan", "explain", "ci.gate", "doctor")
-        ),
-        *(f"megtrim.cli.{name}.group" for name in ("devices", "ci.evidence", "ci.github")),
-        "scipy.stats",  # which megtrim loads only where times are compared
+        *(each.name for each in pkgutil.walk_packages(cli.__path__, "megtrim.cli.")),
     ]
 )
 

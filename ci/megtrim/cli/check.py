@@ -9,6 +9,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.options import CONFIG_HELP
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.model_checks import expect_runnable_models
@@ -18,7 +19,7 @@ from megtrim.cli.session.preflight import (
     expect_known_options,
     expect_usable_files,
 )
-from megtrim.cli.session.setup import open_applications, open_console, open_engine
+from megtrim.cli.session.setup import open_applications, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.engines import Engine

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry

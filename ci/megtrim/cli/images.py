@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes, read_today
-from megtrim.cli.session.setup import open_console
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images import build as builds
 from megtrim.images import pins

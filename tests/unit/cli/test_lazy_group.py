@@ -57,6 +57,9 @@ def test_a_verb_is_imported_when_it_is_called() -> None:
         GROUP.get_command(context, "broken")
 
 
+HEAVY = ("jinja2", "numpy", "ruptures", "scipy.optimize", "scipy.sparse", "scipy.stats")
+
+
 def walk(group: click.Group) -> Iterator[LazyGroup]:
     """Yield a group and all groups in it that are lazy."""
     if isinstance(group, LazyGroup):
@@ -78,7 +81,9 @@ def test_a_list_says_of_each_verb_what_its_help_begins_with() -> None:
             assert group.members[name].about == command.get_short_help_str(limit=1000), name
 
 
-@pytest.mark.parametrize("words", ["--version", "--help", "perf --help"])
+@pytest.mark.parametrize(
+    "words", ["--version", "--help", "perf --help", "ci github --help", "ci evidence --help"]
+)
 def test_a_list_of_verbs_imports_none_of_what_they_need(
     processes: ProcessRunner, words: str
 ) -> None:
@@ -87,7 +92,11 @@ def test_a_list_of_verbs_imports_none_of_what_they_need(
 
 
 @pytest.mark.parametrize(
-    "words", ["perf run --help", "perf list", "perf history --help", "trim -h"]
+    "words",
+    [
+        *("perf run --help", "perf list", "perf history --help", "trim -h"),
+        *("ci evidence run --help", "ci evidence join --help"),
+    ],
 )
 def test_a_verb_imports_statistics_and_templates_only_to_use_them(
     processes: ProcessRunner, words: str
@@ -96,13 +105,19 @@ def test_a_verb_imports_statistics_and_templates_only_to_use_them(
     assert list_heavy(processes, words) in ([], ["numpy"])
 
 
-def list_heavy(processes: ProcessRunner, words: str) -> list[str]:
-    """Return the libraries that a call imports, of those that take long."""
+@pytest.mark.parametrize("words", ["ci github names", "ci github logs --help"])
+def test_a_small_step_of_a_job_imports_little(processes: ProcessRunner, words: str) -> None:
+    """Each job of a workflow has some: none waits for what a trim needs."""
+    assert list_heavy(processes, words, *("megtrim.stages.runner", "megtrim.engines")) == []
+
+
+def list_heavy(processes: ProcessRunner, words: str, *more: str) -> list[str]:
+    """Return the modules that a call imports, of those that take long, and of ``more``."""
     script = (
         "import sys\n"
         "from megtrim.cli import main\n"
         f"status = main._status({words.split()!r})\n"
-        "heavy = ['jinja2', 'numpy', 'ruptures', 'scipy.optimize', 'scipy.stats']\n"
+        f"heavy = {[*HEAVY, *more]!r}\n"
         "print(status, *(each for each in heavy if each in sys.modules))"
     )
     ended = processes.run(Command(argv=(sys.executable, "-c", script), timeout_s=60))

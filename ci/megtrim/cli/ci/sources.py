@@ -11,13 +11,13 @@ import click
 from megtrim import engines
 from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import (
     ENGINE_KEY,
     open_processes,
     read_engine_host_keys,
     read_engine_key,
 )
-from megtrim.cli.session.setup import open_console
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.config_id import split

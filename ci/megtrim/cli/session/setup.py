@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import wraps
@@ -16,9 +15,9 @@ import click
 from megtrim import engines, toolchains
 from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
 from megtrim.cli.options import CONFIG_HELP, DEFAULT_OUT, expect_writable, out_option
-from megtrim.cli.session.acknowledged import read_acknowledgements
 from megtrim.cli.session.build_host import attach_image, open_place, sysroot_here
 from megtrim.cli.session.compiler_cache import open_compiler_cache
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.device_specs import (
     POOLED,
     ContainerHost,
@@ -28,12 +27,7 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.environment import (
-    is_in_job,
-    open_processes,
-    read_private,
-    read_today,
-)
+from megtrim.cli.session.environment import open_processes, read_private, read_today
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.origin import read_origin
@@ -45,6 +39,7 @@ from megtrim.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
+from megtrim.cli.session.sizes.acknowledged import read_acknowledgements
 from megtrim.cli.session.sizes.trends import baseline_option, history_option, read_trends
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.problems import ConfigError
@@ -231,15 +226,6 @@ def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add :func:`common` options and those of a run on a trimmed build."""
     return common(committed_option(quick_option(device_option(command))))
-
-
-def open_console(*, quiet: bool) -> Console:
-    """Return the console of this process; until the command ends, no silence lasts long."""
-    console = Console(sys.stderr, quiet=quiet, in_job=is_in_job())
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        context.with_resource(console.heartbeat())
-    return console
 
 
 def open_session(

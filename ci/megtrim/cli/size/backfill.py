@@ -10,8 +10,8 @@ import click
 from megtrim.cli.ci.github.client import open_api_at
 from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
 from megtrim.config_id import DEFAULT_CONFIG, suffix_of
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure

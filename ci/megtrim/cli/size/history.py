@@ -12,7 +12,7 @@ import click
 from megtrim.build_spec import Variant
 from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day
-from megtrim.cli.session.setup import open_console
+from megtrim.cli.session.console import open_console
 from megtrim.cli.size.stored_files import load_commit_sizes
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget

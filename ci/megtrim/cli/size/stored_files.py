@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from megtrim.cli.session.setup import open_console
+from megtrim.cli.session.console import open_console
 from megtrim.errors import InputError
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.size.baseline import load_sizes

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order
 
 Mask = NDArray[np.bool_]
 """Whether each part is meant, by its number."""
@@ -130,8 +129,10 @@ class ReferenceGraph:
         targets = np.concatenate((targets, first))
         weights = np.ones(len(origins), dtype=np.int8)
         shape = (above + 1, above + 1)
-        matrix: Any = csr_matrix((weights, (origins, targets)), shape=shape)
-        order, before = breadth_first_order(matrix, above, return_predecessors=True)
+        matrix: Any = scipy.sparse.csr_matrix((weights, (origins, targets)), shape=shape)
+        order, before = scipy.sparse.csgraph.breadth_first_order(
+            matrix, above, return_predecessors=True
+        )
         mask = np.zeros(above + 1, dtype=bool)
         mask[order] = True
         return mask[:above], order, before

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import click
+
 from megtrim import devices
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
+from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.console import Console
 from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
@@ -29,6 +31,7 @@ HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 BOARDS_VARIABLE = "MEGTRIM_BOARDS"
 """Hosts that a job may log in to, separated by spaces: a bundle comes from a pull request."""
 
+_PATH = click.Path(path_type=Path)
 _RUNS_HERE = (*NEAR, "virtual-phone")
 """Kinds whose programs are processes of this machine, walled off or not."""
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR")
@@ -51,6 +54,57 @@ class JobRequest:
     to: Path
     emulated: bool
     today: date
+
+
+@click.command(
+    "run",
+    epilog="""\b
+Examples:
+  megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence
+  megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated
+""",
+)
+@click.argument("bundle", type=_PATH)
+@click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
+@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
+@click.option(
+    "--shard",
+    default="1/1",
+    show_default=True,
+    metavar="I/N",
+    help="Run part I of N of the scenarios.",
+)
+@click.option(
+    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
+@click.option("--emulated", is_flag=True, help="Run on this machine, even if there are devices.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
+def run_bundle(
+    bundle: Path,
+    sha256: str,
+    cpu_class: str,
+    shard: str,
+    to: Path,
+    emulated: bool,
+    quiet: bool,
+) -> int:
+    """Run a part of BUNDLE on a device, and write the evidence.
+
+    Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
+    device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
+    the bundle's programs on this machine; its owner allows that with
+    MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment.
+    """
+    request = JobRequest(
+        bundle=bundle,
+        sha256=sha256,
+        cpu_class=cpu_class,
+        shard=Shard.parse(shard),
+        to=to,
+        emulated=emulated,
+        today=read_today(),
+    )
+    return execute(request, quiet=quiet)
 
 
 def execute(request: JobRequest, *, quiet: bool) -> int:

@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+import click
+
 from megtrim.build_spec import Origin
-from megtrim.cli.ci.evidence.previous_proofs import read_proofs
+from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
+from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.cli.session.invocation import BASELINE_FILE
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
-from megtrim.cli.session.setup import open_console
+from megtrim.cli.session.origin import read_event_origin
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.device_jobs.times_join import join_times
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
@@ -44,6 +48,7 @@ from megtrim.store import cannot_write, sha256_file, write_atomically
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
+_PATH = click.Path(path_type=Path)
 _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
 _PAGE_FILE = "index.html"
@@ -74,6 +79,92 @@ class JoinRequest:
     """What this job knows by itself of the project and its commit."""
     to: Path
     today: date
+
+
+@click.command(
+    "join",
+    epilog="""\b
+Examples:
+  megtrim ci evidence join --verdict results/verdict.json --bundle bundle \\
+      --evidence evidence --proofs proofs/evidence.json --to report
+  megtrim ci evidence join --verdict results --bundle bundle --pending fork --to report
+""",
+)
+@click.option(
+    "--verdict",
+    type=_PATH,
+    required=True,
+    metavar="FILE",
+    help="The build's verdict.json, or its folder.",
+)
+@click.option("--bundle", type=_PATH, metavar="DIR", help="The bundle of the device jobs.")
+@click.option(
+    "--sha256",
+    default="",
+    metavar="DIGEST",
+    help="SHA-256 of bundle.json, as `pack` printed it: a changed one is refused.",
+)
+@click.option(
+    *("--evidence", "folders"),
+    type=_PATH,
+    multiple=True,
+    metavar="DIR",
+    help="Evidence of a device job, or a folder of such folders; repeatable.",
+)
+@click.option(
+    *("--config", "-c"),
+    type=_PATH,
+    help="The configuration that is judged: what is of another one is refused.",
+)
+@proofs_option
+@click.option(
+    "--pending",
+    type=click.Choice(["", *(each.value for each in PendingReason)]),
+    default="",
+    help="Why evidence of device jobs is missing.",
+)
+@click.option(
+    "--build-runner",
+    default="",
+    metavar="LABELS",
+    help="Runner that the workflow builds on, a label or a JSON list; a fork's verdict names it.",
+)
+@click.option(
+    "--to", type=_PATH, required=True, metavar="REPORT", help="Folder to write the report to."
+)
+@click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
+@click.option("--artifact", default="", help="Artifact of the run that holds the report.")
+def join_report(
+    verdict: Path,
+    bundle: Path | None,
+    sha256: str,
+    folders: tuple[Path, ...],
+    config: Path | None,
+    proofs: Path | None,
+    pending: str,
+    build_runner: str,
+    to: Path,
+    run_url: str,
+    artifact: str,
+) -> int:
+    """Combine the build's verdict with the evidence of devices, and write the final report."""
+    if to.exists() and not to.is_dir():
+        msg = f"--to {to}: found no folder, expected one"
+        raise InputError(msg)
+    request = JoinRequest(
+        config=str(config or ""),
+        verdict=verdict,
+        bundle=bundle,
+        sha256=sha256,
+        folders=folders,
+        proofs=proofs,
+        pending=PendingReason(pending) if pending else None,
+        build_runner=build_runner,
+        origin=read_event_origin(open_processes().env, str(config or "")),
+        to=to,
+        today=read_today(),
+    )
+    return execute(request, links(open_processes().env, run_url, artifact))
 
 
 def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:

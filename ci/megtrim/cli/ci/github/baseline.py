@@ -17,8 +17,9 @@ from megtrim.build_spec import Origin
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import show
 from megtrim.cli.options import out_option
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import Options, common, describe, open_console, open_session
+from megtrim.cli.session.setup import Options, common, describe, open_session
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set

@@ -17,8 +17,8 @@ from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.perf.options import load_run
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.baselines.backfill import expect_sizes_of

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
 from megtrim.config.load import load_config
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.log_text import one_line

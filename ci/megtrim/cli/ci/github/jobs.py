@@ -11,8 +11,8 @@ import click
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.ci.github.night_files import read_verdict
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
 from megtrim.config_id import DEFAULT_CONFIG, id_of
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError

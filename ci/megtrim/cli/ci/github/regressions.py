@@ -12,8 +12,8 @@ import click
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import show
+from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import open_console
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure
 from megtrim.github.comment import DEFAULT_AUTHOR

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.cli.session.acknowledged import read_acknowledgements
+from megtrim.cli.session.sizes.acknowledged import read_acknowledgements
 from megtrim.config.load import load_config
 from megtrim.process import Command, ProcessRunner
 from megtrim.size.acknowledgement import Acknowledgements

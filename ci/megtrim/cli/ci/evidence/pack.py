@@ -1,0 +1,125 @@
+"""``megtrim ci evidence pack``: what a hosted build gives to device jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
+from megtrim.cli.echo import show
+from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.setup import (
+    Options,
+    base_options,
+    committed_option,
+    common,
+    describe,
+    open_session,
+    quick_option,
+)
+from megtrim.device_jobs import pack as bundling
+from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
+from megtrim.github.runner import write_output
+from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
+from megtrim.stages import runner
+from megtrim.store import sha256_file
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim ci evidence pack --committed --proofs proofs/evidence.json --to bundle
+  megtrim ci evidence pack --traces --to bundle
+  megtrim ci evidence pack --functions --evidence traces --to bundle
+  megtrim ci evidence pack --times --committed --to bundle
+"""
+)
+@common
+@committed_option
+@quick_option
+@base_options
+@click.option(
+    *("--traces", "asked"),
+    flag_value="traces",
+    help="Have all scenarios traced; if trim.base is plain, their functions recorded.",
+)
+@click.option(
+    *("--functions", "asked"),
+    flag_value="functions",
+    help="Have the functions of all scenarios recorded.",
+)
+@click.option(
+    *("--times", "asked"),
+    flag_value="times",
+    help="Have times taken, as `perf` configures them.",
+)
+@click.option(
+    *("--evidence", "traces"),
+    type=_PATH,
+    multiple=True,
+    metavar="DIR",
+    help="With --functions: evidence with the traces to build from; repeatable.",
+)
+@proofs_option
+@click.option(
+    "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
+)
+def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> int:
+    """Write the bundle for device jobs: programs, models, inputs, and what to run.
+
+    Functions are recorded on a link that is built from traces: those of --evidence, or new ones
+    that are taken here.
+    """
+    chosen = Options(**options)
+    combines = asked == "times" and proofs is None
+    if asked and not combines and (chosen.committed or chosen.quick or proofs is not None):
+        others = "--proofs" if asked == "times" else "--committed, --quick or --proofs"
+        msg = f"--{asked} asks for new {asked}: it cannot be combined with {others}"
+        raise click.UsageError(msg)
+    if chosen.traces and asked != "functions":
+        msg = "--evidence has the traces that --functions builds from: it needs --functions"
+        raise click.UsageError(msg)
+    session = open_session(chosen)
+    # Functions are recorded again.
+    session = replace(session, request=replace(session.request, recorded={}))
+    describe(session)
+    config = session.request.config
+    if asked == "functions" and not trims_functions(config):
+        msg = f"{session.request.loaded.path}: trim.level is region, so no functions are recorded"
+        raise InputError(msg, hint="add trim: {level: function}")
+    purpose = (
+        JobPurpose.TIME
+        if asked == "times"
+        else bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
+    )
+    known = read_proofs(proofs, session.services.console)
+    every = tasks(config, committed=session.request.committed)
+    _, codes = runner.run(
+        with_dependencies(bundling.list_required_tasks(config, purpose), every), session
+    )
+    # A profile build that a trap needed already explains one on a device, too.
+    runner.plan(with_dependencies([PROFILE], tasks(config)), session)
+    bundle = bundling.pack(runner.able(session), purpose, known, to)
+    if worst_exit_code(codes) != EXIT_PASS:
+        session.services.console.warn(
+            "not all programs could be built: the bundle asks for nothing"
+        )
+    digest = sha256_file(to / BUNDLE_FILE)
+    show(f"{_describe_bundle(bundle)}\nbundle-sha256={digest}")
+    write_output(open_processes().env, "bundle-sha256", digest)
+    # A verification and times have a verdict, which reports a failed build; nothing else has one.
+    return worst_exit_code(codes) if asked in ("traces", "functions") else EXIT_PASS
+
+
+def _describe_bundle(bundle: Bundle) -> str:
+    timed = bundle.purpose is JobPurpose.TIME
+    asked, proven = len(bundle.contests if timed else bundle.scenarios), len(bundle.proven)
+    noun = "contest" if timed else "scenario"
+    text = f"1 {noun}" if asked == 1 else f"{asked} {noun}s"
+    return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
