@@ -661,6 +661,19 @@ def test_the_cache_is_saved_on_the_default_branch_alone() -> None:
     assert own in save["with"]["key"]
 
 
+def test_earlier_results_are_of_this_megtrim_and_configuration() -> None:
+    """Those of another one would only be downloaded; what is saved is found again."""
+    restore, _, _, save = (step for _, step in action("earlier-results").steps())
+    build = workflow("size-check").jobs["build"]["steps"]
+    users = [each["with"] for each in build if each.get("uses", "").endswith("/earlier-results")]
+
+    key = restore["with"]["key"]
+    assert key == save["with"]["key"]
+    assert key == f"{restore['with']['restore-keys'].strip()}${{{{ github.sha }}}}"
+    assert key.endswith("-${{ inputs.megtrim }}-${{ inputs.config }}-${{ github.sha }}")
+    assert [each["megtrim"] for each in users] == ["${{ steps.set-up.outputs.megtrim }}"] * 2
+
+
 def test_the_cache_is_that_of_a_file() -> None:
     """FILE#TOOLCHAIN is the name of none: its hash would be empty, and so that of any engine."""
     users = [

@@ -13,6 +13,7 @@ from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split,
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.runner import write_output
 from megtrim.packaging.archive import ARCHIVE_SUFFIX
+from megtrim.store import code_digest
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -28,6 +29,7 @@ Outputs of the step:
   file     the file of the configuration, without the toolchain of FILE#TOOLCHAIN
   suffix   what a name ends with, such as .android; empty for megtrim.yaml
   infix    what separates the parts of a name, such as .android. or -
+  megtrim  digest of megtrim's own files, by which results of another one are told apart
   release  the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag
 """
 )
@@ -51,6 +53,7 @@ def names(config: str) -> int:
     write_output(env, "file", split(config)[0])
     write_output(env, "suffix", suffix_of(config))
     write_output(env, "infix", infix_of(config))
+    write_output(env, "megtrim", code_digest())
     write_output(env, "release", _name_release(env, config))
     show(f"configuration {config}: {id_of(config) or 'the default one'}")
     return EXIT_PASS
