@@ -21,7 +21,7 @@ from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
 from megtrim.size.maps.byte_map import ByteMap
-from megtrim.size.prices.price_list import PriceChange, PriceList
+from megtrim.size.prices.price_list import PriceChange, PriceList, SizeOptimisation
 from megtrim.size.prices.reasons import SizeReasons
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
@@ -325,6 +325,13 @@ class ReferencesResult(StageResult):
     """Of the stage `references`: programs linked with their relocations, and their maps."""
 
     programs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimisationResult(StageResult):
+    """Of one size optimisation: what a program is without it."""
+
+    optimisation: SizeOptimisation
 
 
 def find_rebuild(result: StageResult) -> RebuildRecord | None:

@@ -19,6 +19,7 @@ from megtrim.pipeline.building.build_inputs import (
 from megtrim.pipeline.building.links import locate_named, locate_unstripped
 from megtrim.pipeline.filenames import BYTE_TABLES_FILE, SIZES_FILE
 from megtrim.pipeline.pricing.account import make_account
+from megtrim.pipeline.pricing.optimisations import read_measured
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
@@ -48,7 +49,7 @@ from megtrim.size.measures import Measures, find_measure, list_measures
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.size.prices.reasons import store_reasons
 from megtrim.store import StageFolder, sha256_file
-from megtrim.strict_json import dump
+from megtrim.strict_json import dump, encode
 
 _File = tuple[str, str]
 """Artifact and variant."""
@@ -79,6 +80,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     named["origin"] = dump(session.request.origin)
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
+        measured = {name: encode(read_measured(name, session)) for name in config.artifacts}
+        named["optimisations"] = dump(measured)
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)

@@ -277,6 +277,7 @@ def test_where_the_bytes_are_is_in_words_too() -> None:
     assert "What each step won plain 37.5 MiB 39,300,016 bytes 100.0%" in text
     assert "by regions 2.5 MiB 2,641,920 bytes -35.0 MiB (-93.3%) 6.7%" in text
     assert "resnet18-s 65,319 63.8 KiB 2,600,000 2.5 MiB" in text
+    assert "lto full 2,900,000 2.8 MiB 258,080 252.0 KiB 8.9% fold all not measured" in text
     assert "4 commits, from 2,421.9 KiB to 2,580 KiB, +158.1 KiB altogether" in text
     assert "2027-01-29 3f3a3f3a3f3a 2,641,920 +119.5 KiB runtime +512 B" in text
 

@@ -13,7 +13,7 @@ from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList, SizeOptimisation
 from megtrim.size.prices.reasons import LargeThing, Offer, SizeReasons
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
@@ -483,6 +483,16 @@ def mapped() -> Verdict:
                 margin_bytes=4_000,
                 own_bytes=1_000,
             ),
+        ),
+        optimisations=(
+            SizeOptimisation(
+                name="lto",
+                value="full",
+                without_bytes=2_900_000,
+                won_bytes=258_080,
+                won_share=258_080 / 2_900_000,
+            ),
+            SizeOptimisation(name="fold", value="all"),
         ),
     )
     reasons = SizeReasons(

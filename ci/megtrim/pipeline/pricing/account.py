@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from megtrim.errors import InputError
 from megtrim.pipeline.pricing.attributed import make_price_list, open_artifacts
+from megtrim.pipeline.pricing.optimisations import read_measured
 from megtrim.pipeline.pricing.reasons import find_reasons
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PROFILE, PROFILE_REFERENCES, SHIPPED_REFERENCES
@@ -32,7 +33,8 @@ def make_account(session: Session) -> SizeAccount:
         if session.results.obtain(SHIPPED_REFERENCES) is None:
             return SizeAccount()
         for each in open_artifacts(session):  # a graph each: one at a time
-            prices.append(make_price_list(each, session))
+            measured = read_measured(each.name, session)
+            prices.append(replace(make_price_list(each, session), optimisations=measured))
             reasons.append(find_reasons(each, session))
     except InputError as error:
         session.services.console.warn(f"what models cost will not be known: {error.message}")

@@ -11,6 +11,7 @@ from megtrim.errors import InputError
 from megtrim.pipeline.pricing import account
 from megtrim.pipeline.pricing.account import SizeAccount, make_account
 from megtrim.pipeline.session import Session
+from megtrim.size.prices.price_list import PriceList, SizeOptimisation
 
 
 def ask(*, prices: bool = True, linked: object = "made", warnings: list[str] | None = None) -> Any:
@@ -36,13 +37,24 @@ def test_it_is_empty_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_file_has_prices_and_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the artifacts."""
-    monkeypatch.setattr(account, "open_artifacts", lambda _: iter("ab"))
-    monkeypatch.setattr(account, "make_price_list", lambda name, _: f"prices of {name}")
-    monkeypatch.setattr(account, "find_reasons", lambda name, _: f"reasons of {name}")
+    monkeypatch.setattr(
+        account, "open_artifacts", lambda _: (SimpleNamespace(name=each) for each in "ab")
+    )
+    measured = (SizeOptimisation(name="fold", value="all", won_bytes=100),)
+    monkeypatch.setattr(account, "read_measured", lambda *_: measured)
+    monkeypatch.setattr(
+        account,
+        "make_price_list",
+        lambda each, _: PriceList(artifact=each.name, size_bytes=9, prices=()),
+    )
+    monkeypatch.setattr(account, "find_reasons", lambda each, _: f"reasons of {each.name}")
 
     found = make_account(ask())
 
-    assert list(map(str, found.prices)) == ["prices of a", "prices of b"]
+    assert [(each.artifact, each.optimisations) for each in found.prices] == [
+        ("a", measured),
+        ("b", measured),
+    ]
     assert list(map(str, found.reasons)) == ["reasons of a", "reasons of b"]
 
 

@@ -10,12 +10,18 @@ from typing import Any, cast
 import pytest
 
 from megtrim.config.model import TrimConfig
-from megtrim.errors import InputError, ProductFailure
-from megtrim.pipeline.pricing import built
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.pipeline.pricing import built, optimisations
 from megtrim.pipeline.pricing.attributed import PricedArtifact
-from megtrim.pipeline.pricing.optimisations import OptimisationCheck, list_optimisations
+from megtrim.pipeline.pricing.optimisations import (
+    OptimisationCheck,
+    list_optimisations,
+    read_measured,
+)
 from megtrim.pipeline.session import Session
+from megtrim.plan.graph import REDUCED
 from megtrim.size.prices.price_list import SizeOptimisation
+from megtrim.store import StageFolder
 from unit.pipeline.building.test_size_options import ready
 
 ARTIFACT = cast(PricedArtifact, SimpleNamespace(name="load_and_run", size_bytes=900))
@@ -34,6 +40,8 @@ def measure(
         return {"load_and_run": ended}
 
     monkeypatch.setattr(built, "build_as", build_as)
+    monkeypatch.setattr(optimisations, "content_of", str)
+    session.results.done.setdefault(REDUCED, cast(StageFolder, "a trim"))
     check = OptimisationCheck(session=session, obtain=lambda *_: None)
     found = next(each for each in list_optimisations(session) if each.name == name)
     return check.measure(ARTIFACT, found), asked
@@ -101,3 +109,33 @@ def test_what_cannot_be_built_says_why(
     found, _ = measure(session, "fold", monkeypatch, failure)
 
     assert (found.won_bytes, found.note) == (None, "not built: two")
+
+
+def test_what_was_measured_stays_for_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not built again, and others are listed next to it; of another trim nothing is known."""
+    session = ready(tmp_path, "trim: {optimize: size}\n")
+    first, (_,) = measure(session, "fold", monkeypatch, 1000)
+
+    again, built_again = measure(session, "fold", monkeypatch, 2000)
+
+    assert (again, built_again) == (first, [])
+    found = {each.name: each.won_bytes for each in read_measured("load_and_run", session)}
+    assert (found["fold"], found["lto"]) == (100, None)
+    assert read_measured("other", session) == ()
+    session.results.done[REDUCED] = cast(StageFolder, "another trim")
+    assert read_measured("load_and_run", session) == ()
+
+
+def test_an_infrastructure_failure_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run measures it."""
+    session = ready(tmp_path, "trim: {optimize: size}\n")
+
+    with pytest.raises(InfrastructureFailure, match="disk full"):
+        measure(session, "fold", monkeypatch, InfrastructureFailure("disk full"))
+
+    found, _ = measure(session, "fold", monkeypatch, 1000)
+    assert found.won_bytes == 100
