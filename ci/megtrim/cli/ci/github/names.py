@@ -29,7 +29,7 @@ Outputs of the step:
   file     the file of the configuration, without the toolchain of FILE#TOOLCHAIN
   suffix   what a name ends with, such as .android; empty for megtrim.yaml
   infix    what separates the parts of a name, such as .android. or -
-  megtrim  digest of megtrim's own files, by which results of another one are told apart
+  megtrim  digest of megtrim's own files, which names the results that it can use
   release  the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag
 """
 )
