@@ -177,6 +177,14 @@ def processes() -> ProcessRunner:
     return ProcessRunner(os.environ)
 
 
+@pytest.fixture(scope="session")
+def shared_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of results for all tests and workers; the store keeps them apart."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if base.name.startswith("popen-") else base
+    return root / "shared-out"
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_repository_above(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let git not find a repository above the tests' folders, wherever those are."""

@@ -17,13 +17,15 @@ from support.github_double import GithubDouble
 
 
 @pytest.fixture(scope="session")
-def act(tmp_path_factory: pytest.TempPathFactory) -> Act:
+def act(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Act:
     """Return act. Libraries that a job installs stay for the next session: they go by digest."""
     cache = tmp_path_factory.mktemp("act")
     tools = Path.home() / ".cache" / "megtrim" / "runner-tools"
     tools.mkdir(parents=True, exist_ok=True)
     (cache / "tool_cache").symlink_to(tools)
-    return Act(program=shutil.which("act") or "act", cache=cache, home=_home(cache))
+    return Act(
+        program=shutil.which("act") or "act", cache=cache, home=_home(cache), traced=shared_out
+    )
 
 
 def _home(cache: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from act.driver.forge import KIT, KIT_VERSION
+from act.driver.forge import KIT, KIT_VERSION, Forge
 from megtrim.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 
@@ -57,21 +57,23 @@ def before() -> dict[str, bytes]:
     return files
 
 
-def adopt(work: Path, kit_sha: str, config: str, *, history: bool = False) -> None:
+def adopt(forge: Forge, config: str, *, history: bool = False) -> None:
     """Do what the docs tell a team: write the configuration and the callers, trim, commit.
 
     ``history``: sizes join the history, which takes a job more for each push.
     """
+    work, kit_sha = forge.code.work, forge.kit_sha
     (work / "megtrim.yaml").write_text(config, encoding="utf-8")
     version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
     _megtrim(work, "init", "--github", "--kit", KIT, *version)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
         introduce(caller, kit_sha, history=history)
-    trace(work)
+    trace(forge)
 
 
-def adopt_releases(work: Path, kit_sha: str) -> None:
+def adopt_releases(forge: Forge) -> None:
     """Let tags become releases, too; GitHub's own attestation cannot be had here."""
+    work, kit_sha = forge.code.work, forge.kit_sha
     version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
     callers = work / ".github" / "workflows"
     for caller in callers.glob("*.yml"):
@@ -84,9 +86,10 @@ def adopt_releases(work: Path, kit_sha: str) -> None:
     release.write_text(text.replace("with: {", "with: {attest: false, "), encoding="utf-8")
 
 
-def trace(work: Path) -> None:
+def trace(forge: Forge) -> None:
     """Trace the model on this machine, and write the keep set that is to be committed."""
-    _megtrim(work, "trim", "--accept", "--no-gate", "--out", str(work.parent / "stranger-out"))
+    out = str(forge.act.traced)
+    _megtrim(forge.code.work, "trim", "--accept", "--no-gate", "--out", out)
 
 
 def with_table(size: int) -> str:

@@ -30,8 +30,8 @@ def tagged(world: World) -> str:
     world.forge.merge(world.adopted)
     work = world.forge.code.work
     (work / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
-    stranger.adopt_releases(work, world.forge.kit_sha)
-    stranger.trace(work)
+    stranger.adopt_releases(world.forge)
+    stranger.trace(world.forge)
     sha = world.forge.code.save(message="Make releases", branch="main")
     world.forge.know(sha)
     world.forge.api.set_head("main", sha)

@@ -115,7 +115,7 @@ def adopt(forge: Forge, engine: str, server: str) -> None:
     megtrim(code.work, "ci", "sources", "fetch", ".", "--trusted", ".", *more)
     kit = ("--kit", KIT, "--kit-sha", forge.kit_sha, "--kit-version", KIT_VERSION)
     megtrim(code.work, "init", "--github", *kit)
-    stranger.trace(code.work)
+    stranger.trace(forge)
     for caller in sorted((code.work / ".github/workflows").glob("*.yml")):
         stranger.introduce(caller, forge.kit_sha)
         text = caller.read_text(encoding="utf-8")

@@ -48,7 +48,7 @@ class World:
         forge.push(stranger.before(), branch="main", message="The app")
         forge.api.workflows = {"megtrim.yml": {"pull-request"}, "megtrim-refresh.yml": set()}
         forge.code.git("checkout", "--quiet", "-b", "adopt")
-        stranger.adopt(forge.code.work, forge.kit_sha, self.config, history=self.history)
+        stranger.adopt(forge, self.config, history=self.history)
         sha = forge.code.save(message="Adopt megtrim", branch="adopt")
         forge.know(sha)
         forge.api.set_head("adopt", sha)

@@ -12,14 +12,6 @@ from support.megtrim_cli import Project
 MakeProject = Callable[..., Project]
 
 
-@pytest.fixture(scope="session")
-def shared_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder of results for all tests and workers; the store keeps them apart."""
-    base = tmp_path_factory.getbasetemp()
-    root = base.parent if base.name.startswith("popen-") else base
-    return root / "shared-out"
-
-
 @pytest.fixture
 def make_project(tmp_path: Path, shared_out: Path) -> MakeProject:
     """Return a maker of projects, which use the host's compiler by default."""

@@ -48,6 +48,8 @@ class Act:
     """Workspaces while they are used, and the runner's tool cache, which stays."""
     home: Mapping[str, str]
     """Variables that say where a job's user keeps things."""
+    traced: Path
+    """Results of what people trim themselves before they adopt megtrim."""
 
     def run(
         self,
