@@ -67,20 +67,13 @@ def untouched(world: World, within: Chapter) -> Chapter:
 
 @pytest.fixture(scope="module")
 def over(world: World, untouched: Chapter) -> Chapter:
-    """A pull request that costs more than is allowed."""
-    files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(65536)}
-    return world.run_pull(world.propose("table", files))
-
-
-@pytest.fixture(scope="module")
-def flagged(world: World, over: Chapter) -> Chapter:
-    """A pull request that builds with log lines, exceptions and type information."""
+    """A pull request that costs more than is allowed: log lines, exceptions, type information."""
     config = f"{stranger.CONFIG}trim: {{minimum_size: false}}\n"
     return world.run_pull(world.propose("errors", {"megtrim.yaml": config}))
 
 
 @pytest.fixture(scope="module")
-def modelled(world: World, flagged: Chapter) -> Chapter:
+def modelled(world: World, over: Chapter) -> Chapter:
     """A pull request that adds a model, with its part of the keep set."""
     return world.run_pull(world.propose("another-model", stranger.another_model()))
 
@@ -110,7 +103,6 @@ def fixed(world: World, trapped: Chapter, retraced: Run) -> Chapter:
 def settled(world: World, fixed: Chapter) -> Run:
     """The fix merged: a refresh of what is fresh."""
     world.forge.merge(fixed.number)
-    world.forge.run_push()
     return world.forge.run_dispatch("megtrim-refresh.yml")
 
 
@@ -213,19 +205,12 @@ def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:
 
 
 def test_growth_over_budget_fails(over: Chapter) -> None:
-    """The device runs all the same: both failures are reported at once."""
+    """The device runs all the same, and the setting is named as it was and as it is."""
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert over.run.rc == 1
     golden.check("over", over.body, causes=True)
     (budget,) = content(over.run, "megtrim-report", "verdict.json")["budgets"]
-    assert "What to do: look at What changed" in explain("source", over, budget)
-
-
-def test_a_flag_is_the_cause_of_what_it_adds(flagged: Chapter) -> None:
-    """It is too much, and the comment names the setting as it was and as it is."""
-    assert flagged.run.rc == 1
-    (budget,) = content(flagged.run, "megtrim-report", "verdict.json")["budgets"]
-    said = explain("flags", flagged, budget)
+    said = explain("flags", over, budget)
     assert "trim.minimum\\_size: not set → False. What to do: if it was not meant" in said
 
 
