@@ -103,6 +103,7 @@ def fixed(world: World, trapped: Chapter, retraced: Run) -> Chapter:
 def settled(world: World, fixed: Chapter) -> Run:
     """The fix merged: a refresh of what is fresh."""
     world.forge.merge(fixed.number)
+    world.forge.run_push()  # its proofs are the newest then, and do not fit what comes next
     return world.forge.run_dispatch("megtrim-refresh.yml")
 
 
