@@ -164,7 +164,8 @@ def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
     text = given.join((first, *others))
     if caller.name not in ("megtrim-refresh.yml", "megtrim-release.yml"):
-        text = text.replace("with: {", "with: {device-pickup-minutes: 0.2, ", 1)
+        more = "history: perf-history, " if history else ""
+        text = text.replace("with: {", f"with: {{device-pickup-minutes: 0.2, {more}", 1)
     caller.write_text(text, encoding="utf-8")
 
 
