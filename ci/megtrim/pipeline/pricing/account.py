@@ -32,6 +32,7 @@ def make_account(session: Session) -> SizeAccount:
             session.results.obtain(PROFILE_REFERENCES)
         if session.results.obtain(SHIPPED_REFERENCES) is None:
             return SizeAccount()
+        session.services.console.note("finding what things cost, and why they stay")
         for each in open_artifacts(session):  # a graph each: one at a time
             measured = read_measured(each.name, session)
             prices.append(replace(make_price_list(each, session), optimisations=measured))

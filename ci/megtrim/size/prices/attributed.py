@@ -99,9 +99,10 @@ class PricedProgram:
             if share:
                 shares[number] = share
                 for at, target in self._iter_references(number):
-                    names = self.graph.parts[target].names
-                    cut[at] = any(
-                        extents.goes_with(name, gone.regions, self.regions) for name in names
+                    # A trap refers to nothing, not even to what the profile build inlined.
+                    cut[at] = share == 1 or any(
+                        extents.goes_with(name, gone.regions, self.regions)
+                        for name in self.graph.parts[target].names
                     )
         if gone.operators:
             spellings = {form.format(name) for name in gone.operators for form in _REGISTERED}

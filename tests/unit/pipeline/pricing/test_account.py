@@ -22,7 +22,9 @@ def ask(*, prices: bool = True, linked: object = "made", warnings: list[str] | N
         SimpleNamespace(
             request=SimpleNamespace(config=SimpleNamespace(trim=SimpleNamespace(prices=prices))),
             results=SimpleNamespace(done={}, obtain=lambda _: linked),
-            services=SimpleNamespace(console=SimpleNamespace(warn=said.append)),
+            services=SimpleNamespace(
+                console=SimpleNamespace(warn=said.append, note=lambda _: None)
+            ),
         ),
     )
 

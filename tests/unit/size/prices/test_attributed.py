@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from megtrim.midout.keepset_parts import NeededParts
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
-from unit.size.prices.made_prices import FIRST, PLAN_BYTES, SECOND, make_program
+from unit.size.prices.made_prices import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_program
 
 
 def gone(
@@ -47,6 +49,16 @@ def test_without_its_last_region_a_trap_remains() -> None:
     price = make_program().price(gone(FIRST, SECOND))
 
     assert price == 1064 + 500 + 30 + PLAN_BYTES - TRAP_BYTES
+
+
+def test_a_trap_does_not_refer_to_what_the_profile_build_inlined() -> None:
+    """Of which region a reference is that only the trimmed program has is not known otherwise."""
+    known = EXTENTS["plan"]
+    extents = {"plan": replace(known, references={"mul": known.references["mul"]})}
+    program = replace(make_program(), extents=extents)
+
+    assert program.price(gone(FIRST)) == 1064 + round(0.6 * (PLAN_BYTES - TRAP_BYTES))
+    assert program.price(gone(FIRST, SECOND)) == 1064 + 500 + 30 + PLAN_BYTES - TRAP_BYTES
 
 
 def test_without_a_profile_build_regions_have_no_price() -> None:
