@@ -17,14 +17,13 @@ from megtrim.size.prices.price_list import PriceList, SizeOptimisation
 def ask(*, prices: bool = True, linked: object = "made", warnings: list[str] | None = None) -> Any:
     """Return a session whose links are there, or failed."""
     said = [] if warnings is None else warnings
+    console = SimpleNamespace(warn=said.append, note=lambda _: None)
     return cast(
         Session,
         SimpleNamespace(
             request=SimpleNamespace(config=SimpleNamespace(trim=SimpleNamespace(prices=prices))),
             results=SimpleNamespace(done={}, obtain=lambda _: linked),
-            services=SimpleNamespace(
-                console=SimpleNamespace(warn=said.append, note=lambda _: None)
-            ),
+            services=SimpleNamespace(console=console),
         ),
     )
 
