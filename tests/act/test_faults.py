@@ -52,27 +52,38 @@ def test_no_runner_takes_the_device_job(settled: World) -> None:
     assert verdict(offline) == "unverified"
     golden.check("offline-summary", offline.run.jobs["verdict"].summary)
     golden.check("offline", offline.body)
-    # The phone is back: the same pull request, run again.
-    online = settled.run_pull(number)
-    assert online.run.conclusions == WITH_DEVICE
-    assert verdict(online) == "pass"
-    assert online.comments[0]["id"] == offline.comments[0]["id"]
-    assert "✅ megtrim: pass" in online.body
 
 
-def test_a_device_that_answers_after_the_verdict_is_heard(settled: World) -> None:
-    """The verdict is unverified; the job after it brings the same comment up to date."""
+@pytest.fixture(scope="module")
+def late(settled: World) -> Chapter:
+    """A device answers after the verdict; meanwhile the API has troubles that pass."""
     number = change(settled, "late")
-    github = settled.forge.github
+    path, github = f"/issues/{number}/comments", settled.forge.github
     github.fail("GET", r"/runs/\d+/attempts/1/jobs$", status=403)
-    late = settled.run_pull(number, env={"MEGTRIM_STAND_IN_DELAY": "device checkout kit"})
+    later = {"Retry-After": "1"}
+    github.fail("GET", path, status=502, times=2)
+    github.fail("GET", path, status=429, headers=later)
+    github.fail("POST", path, status=403, headers=later, message="secondary rate limit")
+    github.fail("POST", path, status=503, headers=later)
+    return settled.run_pull(number, env={"MEGTRIM_STAND_IN_DELAY": "device checkout kit"})
+
+
+def test_a_device_that_answers_after_the_verdict_is_heard(settled: World, late: Chapter) -> None:
+    """The verdict is unverified; the job after it brings the same comment up to date."""
     assert late.run.conclusions == WITH_DEVICE
     golden.check("late-summary", late.run.jobs["verdict"].summary)
     assert "✅ megtrim: pass" in late.body
     assert verdict(late) == "pass"
-    path = f"/issues/{number}/comments"
-    assert len(github.calls("POST", path)) == 1
-    assert len(github.calls("PATCH", f"/issues/comments/{late.comments[0]['id']}")) == 1
+    patched = f"/issues/comments/{late.comments[0]['id']}"
+    assert len(settled.forge.github.calls("PATCH", patched)) == 1
+
+
+def test_a_passing_trouble_of_the_api_leaves_one_comment(settled: World, late: Chapter) -> None:
+    """It is tried again where GitHub certainly did nothing."""
+    path, github = f"/issues/{late.number}/comments", settled.forge.github
+    assert len(late.comments) == 1
+    assert [call.status for call in github.calls("GET", path)] == [502, 502, 429, 200, 200]
+    assert [call.status for call in github.calls("POST", path)] == [403, 503, 201]
 
 
 def test_a_device_job_that_is_cut_off_leaves_the_verdict_to_the_rest(settled: World) -> None:
@@ -131,51 +142,38 @@ def _texts(archive: Path) -> dict[str, str]:
         return {name: opened.read(name).decode() for name in opened.namelist()}
 
 
-def test_an_expired_baseline_is_rebuilt(settled: World) -> None:
-    """The merge base is built next to the change, and the comment says so."""
-    api = settled.forge.api
-    _set_expired(api, expired=True)
+@pytest.fixture(scope="module")
+def rebuilt(settled: World) -> Chapter:
+    """The stored baseline has expired; GitHub writes the comment and answers with an error."""
     number = change(settled, "expired")
-    rebuilt = settled.run_pull(number)
-    _set_expired(api, expired=False)
+    _set_expired(settled.forge.api, expired=True)
+    settled.forge.github.fail("POST", f"/issues/{number}/comments", status=502, acts=True)
+    chapter = settled.run_pull(number)
+    _set_expired(settled.forge.api, expired=False)
+    return chapter
+
+
+def test_an_expired_baseline_is_rebuilt(rebuilt: Chapter) -> None:
+    """The merge base is built next to the change, and the comment says so."""
     assert rebuilt.run.conclusions == WITH_DEVICE
     assert verdict(rebuilt) == "pass"
     assert rebuilt.run.jobs["build"].steps["Rebuild the baseline"] == "success"
     golden.check("expired", rebuilt.body)
 
 
+def test_a_comment_that_came_in_spite_of_an_error_is_not_doubled(
+    settled: World, rebuilt: Chapter
+) -> None:
+    """The job after the one that wrote it finds it and keeps it."""
+    path = f"/issues/{rebuilt.number}/comments"
+    assert len(rebuilt.comments) == 1
+    assert [call.status for call in settled.forge.github.calls("POST", path)] == [502]
+
+
 def _set_expired(api: Repository, *, expired: bool) -> None:
     for artifact in api.artifacts.values():
         if artifact["name"] == "megtrim-baseline":
             artifact["expired"] = expired
-
-
-def test_a_passing_trouble_of_the_api_leaves_one_comment(settled: World) -> None:
-    """It is tried again where GitHub certainly did nothing."""
-    number = words(settled, "trouble")
-    path, github = f"/issues/{number}/comments", settled.forge.github
-    later = {"Retry-After": "1"}
-    github.fail("GET", path, status=502, times=2)
-    github.fail("GET", path, status=429, headers=later)
-    github.fail("POST", path, status=403, headers=later, message="secondary rate limit")
-    github.fail("POST", path, status=503, headers=later)
-    chapter = settled.run_pull(number)
-    assert chapter.run.conclusions == HOSTED_JOBS
-    assert verdict(chapter) == "pass"
-    assert len(chapter.comments) == 1
-    assert [call.status for call in github.calls("GET", path)] == [502, 502, 429, 200]
-    assert [call.status for call in github.calls("POST", path)] == [403, 503, 201]
-
-
-def test_a_comment_that_came_in_spite_of_an_error_is_not_doubled(settled: World) -> None:
-    """GitHub wrote it and answered with an error: the job after it finds it and keeps it."""
-    number = change(settled, "doubled")
-    path = f"/issues/{number}/comments"
-    settled.forge.github.fail("POST", path, status=502, acts=True)
-    chapter = settled.run_pull(number)
-    assert chapter.run.conclusions == WITH_DEVICE
-    assert len(chapter.comments) == 1
-    assert len(settled.forge.github.calls("POST", path)) == 1
 
 
 def test_a_token_that_may_not_comment_changes_no_verdict(settled: World) -> None:
