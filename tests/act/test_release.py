@@ -101,15 +101,3 @@ def test_a_run_that_is_repeated_changes_nothing(
     assert {each["name"]: world.forge.api.assets[each["id"]] for each in release["assets"]} == {
         each.name: each.read_bytes() for each in sorted(downloaded.iterdir())
     }
-
-
-def test_a_tag_that_was_moved_publishes_nothing(
-    world: World, tagged: str, downloaded: Path
-) -> None:
-    """Another commit, proven as well, under the name of a release that people have."""
-    world.forge.push({"README.md": "# Vision app, again\n"}, branch="main", message="Words")
-    world.forge.api.tags["v1.0.1"] = {"type": "commit", "sha": tagged}
-    moved = world.forge.run_tag("v1.0.1", world.forge.api.heads["main"])
-
-    assert moved.conclusions == {**JOBS, "publish": "failure"}
-    assert [each["tag_name"] for each in world.forge.api.releases.values()] == [TAG]
