@@ -19,7 +19,7 @@ from megtrim.elf.symbol_names import shorten
 from megtrim.errors import EXIT_PASS
 from megtrim.midout.names import NameTable
 from megtrim.pipeline import references
-from megtrim.pipeline.pricing.left_out_regions import read_region_trim
+from megtrim.pipeline.pricing.left_out_regions import read_profiled_trim, read_region_trim
 from megtrim.plan.graph import (
     BASE_REFERENCES,
     PLAIN,
@@ -42,7 +42,6 @@ from megtrim.size.left_out_document import (
 from megtrim.size.prices.reasons import iter_reasons, iter_region_reasons
 from megtrim.size.prices.region_additions import find_region_additions
 from megtrim.size.prices.region_bytes import measure_regions
-from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.graph import ReferenceGraph
@@ -155,7 +154,8 @@ def _list_regions(
     view: LeftOutView, program: str | None, match: str, trim: TrimResults
 ) -> LeftOutDocument:
     """Return what was left out by tag or region."""
-    name, regions = _read_regions(program, trim)
+    name = _choose(program, trim)
+    regions = read_region_trim(name, trim.session)
     found = measure_regions(regions)
     meaning = cache(NameTable(trim.session.services.engine.texts()).meaning)
     rows = (
@@ -171,10 +171,10 @@ def _list_regions(
     )
 
 
-def _read_regions(program: str | None, trim: TrimResults) -> tuple[str, RegionTrim]:
+def _choose(program: str | None, trim: TrimResults) -> str:
     name = choose_program(program, trim.session.request.config.artifacts)
     trim.session.services.console.note(f"reading where the regions of {name} are")
-    return name, read_region_trim(name, trim.session)
+    return name
 
 
 def _is_asked(match: str, *names: str) -> bool:
@@ -265,14 +265,15 @@ def _list_additions(
 def _list_region_additions(
     program: str | None, within_bytes: int, match: str, trim: TrimResults
 ) -> LeftOutDocument:
-    name, regions = _read_regions(program, trim)
+    name = _choose(program, trim)
+    regions = read_profiled_trim(name, trim.session)
     names = NameTable(trim.session.services.engine.texts())
     needs = references.read_needs(trim.session)
     found = (
         AddedRegion(
             region=str(each.region),
             meaning=names.meaning(each.region),
-            component=search.find_component_of(regions.plain.parts[each.function]),
+            component=each.component,
             size_bytes=each.size_bytes,
             kept_in_tag=each.kept_in_tag,
             wanted_by=each.wanted_by,

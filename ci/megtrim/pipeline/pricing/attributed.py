@@ -45,6 +45,7 @@ from megtrim.size.prices.price_list import (
 )
 from megtrim.size.prices.region_extents import RegionExtents, find_extents
 from megtrim.size.references.dominators import find_dominators
+from megtrim.size.references.graph import ReferenceGraph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +139,21 @@ def group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[s
 
 def read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
     """Return where regions are, by the profile build's link; nothing if there is none."""
+    found = read_profile(name, session)
+    return found[1] if found else {}
+
+
+def read_profile(
+    name: str, session: Session
+) -> tuple[ReferenceGraph, Mapping[str, RegionExtents]] | None:
+    """Return the graph of the profile build's program, and where regions are in it."""
     folder = session.results.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)
     if folder is None or place not in folder.files:
-        return {}
+        return None
     linked = references.read_program(name, folder)
     emitted = relocations.read_emitted(ElfLayout(read_linked(folder.file(place))))
-    return find_extents(linked, emitted) if emitted is not None else {}
+    return linked.graph, find_extents(linked, emitted) if emitted is not None else {}
 
 
 def price_models(artifact: PricedArtifact) -> Iterator[Price]:

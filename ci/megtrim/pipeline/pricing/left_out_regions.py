@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from megtrim.errors import InputError
 from megtrim.pipeline import references
-from megtrim.pipeline.pricing.attributed import read_extents
+from megtrim.pipeline.pricing.attributed import read_profile
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import PROFILE, PROFILE_REFERENCES, plain_references, trims_plain_build
+from megtrim.plan.graph import (
+    PROFILE,
+    PROFILE_REFERENCES,
+    SHIPPED_REFERENCES,
+    plain_references,
+    trims_plain_build,
+)
+from megtrim.size.prices.region_additions import ProfiledTrim
 from megtrim.size.prices.region_trim import RegionTrim
+from megtrim.size.references.graph import ReferenceGraph
 
 _NO_PROFILE = "only the profile build shows where regions are, and this trim has none"
 
@@ -18,6 +26,17 @@ def read_region_trim(name: str, session: Session) -> RegionTrim:
     The links are made now if they are not there yet. Raises InputError where there is no profile
     build, or where its link shows no references; what ended a link ends this as well.
     """
+    return _read(name, session)[0]
+
+
+def read_profiled_trim(name: str, session: Session) -> ProfiledTrim:
+    """Return the same, with the programs that show what a region would bring back."""
+    trim, profile = _read(name, session)
+    shipped = references.read_program(name, session.results.expect(SHIPPED_REFERENCES)).graph
+    return ProfiledTrim(trim=trim, profile=profile, shipped=shipped)
+
+
+def _read(name: str, session: Session) -> tuple[RegionTrim, ReferenceGraph]:
     if trims_plain_build(session.request.config):
         msg = "trim.base: plain: found a trim by functions alone, expected one that trims regions"
         raise InputError(msg, hint="leave --quick or the key trim.base out, and trim again")
@@ -25,10 +44,10 @@ def read_region_trim(name: str, session: Session) -> RegionTrim:
         raise InputError(_NO_PROFILE, hint="leave --committed out", command=("trim",))
     session.results.expect(PROFILE_REFERENCES)
     linked = session.results.expect(plain_references(session.request.config))
-    extents = read_extents(name, session)
-    if not extents:
+    profile = read_profile(name, session)
+    if profile is None or not profile[1]:
         msg = f"{name}: its profile build shows no region: no reference to one was found"
         raise InputError(msg, hint="this linker leaves no relocations: use another toolchain")
     plain = references.read_program(name, linked).graph
     kept = frozenset(references.read_keep(session).regions())
-    return RegionTrim(plain=plain, extents=extents, kept=kept)
+    return RegionTrim(plain=plain, extents=profile[1], kept=kept), profile[0]

@@ -8,7 +8,7 @@ from megtrim.functions.keep_reasons import KeepReason, KeepRule
 from megtrim.midout.names import NameTable
 from megtrim.pipeline import references
 from megtrim.pipeline.pricing.attributed import PricedArtifact
-from megtrim.pipeline.pricing.left_out_regions import read_region_trim
+from megtrim.pipeline.pricing.left_out_regions import read_profiled_trim
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import BASE_REFERENCES
 from megtrim.size.prices.reasons import (
@@ -107,12 +107,12 @@ def _find_offers(artifact: PricedArtifact, session: Session) -> tuple[Offer, ...
 
 
 def _iter_regions(artifact: PricedArtifact, session: Session) -> Iterator[Offer]:
-    trim = read_region_trim(artifact.name, session)
+    found = read_profiled_trim(artifact.name, session)
     names = NameTable(session.services.engine.texts())
-    for each in find_region_additions(trim, WITHIN_BYTES, references.read_needs(session)):
+    for each in find_region_additions(found, WITHIN_BYTES, references.read_needs(session)):
         yield Offer(
             name=names.meaning(each.region) or str(each.region),
-            component=search.find_component_of(trim.plain.parts[each.function]),
+            component=each.component,
             size_bytes=each.size_bytes,
             reasons=tuple(iter_region_reasons(each.wanted_by, each.kept_in_tag)),
         )

@@ -1,7 +1,9 @@
 """Which regions that were left out are nearly free to keep: what a few bytes more would buy back.
 
 A region brings back its share of the functions that it stands in, and all that its code leads to
-and that went. Other regions in what comes back stay left out. Pure.
+and that the trimmed program does not have. What that is shows in the profile build, where every
+region's references are known; what it weighs, in the plain program. Other regions in what comes
+back stay left out. Pure.
 """
 
 from __future__ import annotations
@@ -9,14 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
+from megtrim.size.prices.region_extents import RegionExtents
 from megtrim.size.prices.region_trim import RegionTrim
-from megtrim.size.references.graph import Mask, Numbers
+from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph
 from megtrim.size.references.reference_index import ReferenceIndex
+from megtrim.size.references.search import find_component_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +29,72 @@ class RegionAddition:
     """A region that could stay, and what it takes."""
 
     region: Region
-    function: int
-    """The largest part that it stands in."""
+    component: str
+    """Of the largest function that it stands in."""
     size_bytes: int
     """Of its share, and of all that came with it and with no addition before it."""
     kept_in_tag: int
     """How many regions of its tag are kept."""
     wanted_by: tuple[str, ...]
     """What is known to need it: neighbours of scenarios, which ended in its trap."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfiledTrim:
+    """The regions of a trim, with the programs that show what each would bring back."""
+
+    trim: RegionTrim
+    profile: ReferenceGraph
+    shipped: ReferenceGraph
+
+    @cached_property
+    def with_regions(self) -> Mapping[int, RegionExtents]:
+        """The parts of the profile build that have regions."""
+        extents = self.trim.extents
+        return {
+            number: extents[name]
+            for number, part in enumerate(self.profile.parts)
+            for name in part.names[:1]
+            if name in extents
+        }
+
+    @cached_property
+    def kept(self) -> Mask:
+        """The parts of the profile build that the trimmed program has, or that nothing names."""
+        names = self.shipped.by_name
+        return np.fromiter(
+            (not part.names or any(name in names for name in part.names)
+             for part in self.profile.parts),
+            dtype=bool,
+            count=len(self.profile.parts),
+        )  # fmt: skip
+
+    @cached_property
+    def plain_sizes(self) -> Numbers:
+        """Bytes of each part in the plain program; 0 where that inlined it."""
+        plain = self.trim.plain
+        numbers = (
+            next((plain.by_name[name] for name in part.names if name in plain.by_name), None)
+            for part in self.profile.parts
+        )
+        return np.fromiter(
+            (0 if at is None else plain.parts[at].size_bytes for at in numbers),
+            dtype=np.int64,
+            count=len(self.profile.parts),
+        )
+
+    @cached_property
+    def users(self) -> Mapping[int, frozenset[Region | None]]:
+        """By the number of a reference from a function with regions: who has it."""
+        graph, found = self.profile, {}
+        for number, extents in self.with_regions.items():
+            first, last = np.searchsorted(graph.origins, [number, number + 1]).tolist()
+            for at in range(first, last):
+                names = graph.parts[int(graph.targets[at])].names
+                found[at] = frozenset(
+                    region for name in names for region in extents.references.get(name, ())
+                )
+        return found
 
 
 @dataclass(slots=True)
@@ -45,7 +108,7 @@ class _Candidate:
 
 
 def find_region_additions(
-    trim: RegionTrim, within_bytes: int, wishes: Mapping[str, Sequence[str]]
+    found: ProfiledTrim, within_bytes: int, wishes: Mapping[str, Sequence[str]]
 ) -> Iterator[RegionAddition]:
     """Yield what could stay in addition, best first, within so many bytes altogether.
 
@@ -53,77 +116,78 @@ def find_region_additions(
     come regions of tags that are kept in part, then the cheapest. Only regions in functions that
     stay count: no other would run.
     """
-    in_tag = Counter(each.tag for each in trim.kept)
-    sizes = _measure_without_regions(trim)
-    index = ReferenceIndex(trim.plain, chosen=_choose_plain_references(trim), sizes=sizes)
+    in_tag = Counter(each.tag for each in found.trim.kept)
+    sizes = _measure_without_regions(found)
+    index = ReferenceIndex(found.profile, chosen=_choose_references(found), sizes=sizes)
     ranked = []
-    for region, found in _find_candidates(trim).items():
-        if not 0 < found.own_bytes <= within_bytes:
+    for region, each in _find_candidates(found).items():
+        if not 0 < each.own_bytes <= within_bytes:
             continue  # nothing of it is code of its own
-        needed = index.closure(found.targets, ~trim.gone, within_bytes - found.own_bytes)
+        needed = index.closure(each.targets, found.kept, within_bytes - each.own_bytes)
         if needed is not None:
             by = tuple(dict.fromkeys(wishes.get(str(region), ())))
-            size_bytes = found.own_bytes + int(sizes[needed].sum())
+            size_bytes = each.own_bytes + int(sizes[needed].sum())
             rank = (-len(by), not in_tag[region.tag], size_bytes, str(region))
-            ranked.append((rank, region, found, needed, by))
+            ranked.append((rank, region, each, needed, by))
     taken: set[int] = set()
     left_bytes = within_bytes
-    for _, region, found, needed, by in sorted(ranked, key=lambda each: each[0]):
-        fresh = tuple(each for each in needed if each not in taken)
-        size_bytes = found.own_bytes + int(sizes[list(fresh)].sum())
+    for _, region, each, needed, by in sorted(ranked, key=lambda entry: entry[0]):
+        fresh = tuple(number for number in needed if number not in taken)
+        size_bytes = each.own_bytes + int(sizes[list(fresh)].sum())
         if size_bytes > left_bytes:
             continue
         taken.update(fresh)
         left_bytes -= size_bytes
         yield RegionAddition(
             region=region,
-            function=found.function,
+            component=find_component_of(found.profile.parts[each.function]),
             size_bytes=size_bytes,
             kept_in_tag=in_tag[region.tag],
             wanted_by=by,
         )
 
 
-def _find_candidates(trim: RegionTrim) -> dict[Region, _Candidate]:
+def _find_candidates(found: ProfiledTrim) -> dict[Region, _Candidate]:
     """Return the regions left out of functions that stay, with what each takes in them."""
-    found: dict[Region, _Candidate] = {}
-    sizes = trim.plain.sizes
-    for number, extents in trim.with_regions.items():
-        if trim.gone[number]:
-            continue
+    candidates: dict[Region, _Candidate] = {}
+    sizes = found.plain_sizes
+    for number, extents in found.with_regions.items():
         whole = sum(extents.sizes.values())
+        if not found.kept[number] or not whole:
+            continue
+        # Of a function without a region a trap remains: what is of none comes back, too.
+        more = 0 if found.trim.keeps_some(extents) else extents.sizes.get(None, 0)
         for region, share in extents.sizes.items():
-            if region is None or region in trim.kept or not whole:
+            if region is None or region in found.trim.kept:
                 continue
-            # Of a function without a region a trap remains: what is of none comes back, too.
-            more = 0 if trim.keeps_some(extents) else extents.sizes.get(None, 0)
-            each = found.setdefault(region, _Candidate())
+            each = candidates.setdefault(region, _Candidate())
             each.own_bytes += round(int(sizes[number]) * (share + more) / whole)
             if each.function < 0 or sizes[number] > sizes[each.function]:
                 each.function = number
-    for at, regions in trim.users.items():
-        target = int(trim.plain.targets[at])
-        if trim.gone[target] and not trim.gone[int(trim.plain.origins[at])]:
-            for region in regions & found.keys():
-                found[region].targets[target] = None
-    return found
+    for at, regions in found.users.items():
+        target = int(found.profile.targets[at])
+        if None not in regions and not found.kept[target] and found.kept[found.profile.origins[at]]:
+            for region in regions:
+                if region in candidates:
+                    candidates[region].targets[target] = None
+    return candidates
 
 
-def _measure_without_regions(trim: RegionTrim) -> Numbers:
+def _measure_without_regions(found: ProfiledTrim) -> Numbers:
     """Return the bytes of each part with its kept regions only."""
-    sizes = trim.plain.sizes.copy()
-    for number, extents in trim.with_regions.items():
-        left_out = sum(n for each, n in extents.sizes.items() if each and each not in trim.kept)
-        if not trim.keeps_some(extents):
+    sizes, kept = found.plain_sizes.copy(), found.trim.kept
+    for number, extents in found.with_regions.items():
+        left_out = sum(n for each, n in extents.sizes.items() if each and each not in kept)
+        if not found.trim.keeps_some(extents):
             sizes[number] = min(TRAP_BYTES, int(sizes[number]))
         elif left_out:
             sizes[number] -= round(int(sizes[number]) * left_out / sum(extents.sizes.values()))
     return sizes
 
 
-def _choose_plain_references(trim: RegionTrim) -> Mask:
+def _choose_references(found: ProfiledTrim) -> Mask:
     """Return the references that do not stand in regions that were left out."""
-    chosen = np.ones(len(trim.plain.targets), dtype=bool)
-    for at, regions in trim.users.items():
-        chosen[at] = not trim.kept.isdisjoint(regions)
+    chosen = np.ones(len(found.profile.targets), dtype=bool)
+    for at, regions in found.users.items():
+        chosen[at] = None in regions or not found.trim.kept.isdisjoint(regions)
     return chosen

@@ -17,7 +17,7 @@ from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.additions import Wish
 from megtrim.size.references.graph import ReferenceGraph
 from unit.cli.support import Shell
-from unit.size.prices.made_prices import make_program
+from unit.size.prices.made_prices import make_profiled_trim, make_program
 from unit.size.references.made_graphs import made_graph
 
 FIRST, SECOND = Region("conv", (name_hash("im2col", terminated=False),)), Region("conv", (2,))
@@ -65,6 +65,7 @@ class _Trim:
 def level(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     trim = _Trim(getattr(request, "param", "function"))
     monkeypatch.setattr(left_out, "open_trim", lambda *_: trim)
+    monkeypatch.setattr(left_out, "read_profiled_trim", lambda *_: make_profiled_trim(TRIM))
     monkeypatch.setattr(left_out, "read_region_trim", lambda *_: TRIM)
     monkeypatch.setattr(
         references, "read_keep", lambda _: SimpleNamespace(regions=lambda: {SECOND: ()})

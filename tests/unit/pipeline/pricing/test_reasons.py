@@ -14,7 +14,7 @@ from megtrim.pipeline.pricing.reasons import WITHIN_BYTES, find_reasons
 from megtrim.pipeline.session import Session
 from megtrim.size.prices.attributed import PricedProgram
 from megtrim.size.prices.reasons import SizeReasons
-from unit.size.prices.made_prices import FIRST, SECOND, make_program, make_trim
+from unit.size.prices.made_prices import FIRST, SECOND, make_profiled_trim, make_program, make_trim
 
 USERS = {FIRST: ("m/a@any",), SECOND: ("m/a@any", "m/b@any")}
 
@@ -36,7 +36,8 @@ def ask(program: PricedProgram) -> SizeReasons:
 @pytest.fixture(autouse=True)
 def left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first region was left out of the plain program, and a neighbour needs it."""
-    monkeypatch.setattr(reasons, "read_region_trim", lambda *_: make_trim(SECOND))
+    made = make_profiled_trim(make_trim(SECOND))
+    monkeypatch.setattr(reasons, "read_profiled_trim", lambda *_: made)
     needs = {str(FIRST): ["m/a@any: threads-4"]}
     monkeypatch.setattr(references, "read_needs", lambda _: needs)
 
