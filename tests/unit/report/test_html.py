@@ -295,6 +295,7 @@ def test_the_largest_things_have_a_reason() -> None:
     ) in text
     assert "[unnamed in .got] 9,000 8.8 KiB 9,000 8.8 KiB for the loader What 10 KiB more" in text
     assert "1,072 1.0 KiB needed by resnet18-s/plain@any: threads-4; main refers to it" in text
+    assert "all of these 1,072 1.0 KiB" in text
     assert "megtrim size left-out --within" not in text
     reasons = artifact.reasons
     assert reasons is not None

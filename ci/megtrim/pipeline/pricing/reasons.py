@@ -18,7 +18,7 @@ from megtrim.size.prices.reasons import (
     iter_reasons,
     iter_region_reasons,
 )
-from megtrim.size.prices.region_additions import find_region_additions
+from megtrim.size.prices.region_additions import RegionAddition, find_region_additions
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.explanation import explain
@@ -107,14 +107,21 @@ def _find_offers(artifact: PricedArtifact, session: Session) -> tuple[Offer, ...
 
 
 def _iter_regions(artifact: PricedArtifact, session: Session) -> Iterator[Offer]:
+    """Yield the tags with regions that could be kept: dozens of a tag may cost next to nothing."""
     found = read_profiled_trim(artifact.name, session)
     names = NameTable(session.services.engine.texts())
+    tags: dict[str, list[RegionAddition]] = {}
     for each in find_region_additions(found, WITHIN_BYTES, references.read_needs(session)):
+        tags.setdefault(each.region.tag, []).append(each)
+    for tag, additions in tags.items():
+        first, *others = additions
+        name = names.meaning(first.region) or str(first.region)
+        wanted_by = dict.fromkeys(by for each in additions for by in each.wanted_by)
         yield Offer(
-            name=names.meaning(each.region) or str(each.region),
-            component=each.component,
-            size_bytes=each.size_bytes,
-            reasons=tuple(iter_region_reasons(each.wanted_by, each.kept_in_tag)),
+            name=f"{len(additions)} regions of {tag}" if others else name,
+            component=first.component,
+            size_bytes=sum(each.size_bytes for each in additions),
+            reasons=tuple(iter_region_reasons(tuple(wanted_by), first.kept_in_tag)),
         )
 
 

@@ -61,3 +61,15 @@ def test_a_few_bytes_more_buy_regions_back() -> None:
     assert offer.reasons == ("needed by m/a@any: threads-4", "1 other of its tag is kept")
     assert 1064 < offer.size_bytes <= WITHIN_BYTES
     assert ask(make_program(extents=False)).offers is None
+
+
+def test_regions_of_a_tag_are_offered_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that they take; where one alone can be kept, it is named."""
+    made = make_profiled_trim(make_trim())
+    monkeypatch.setattr(reasons, "read_profiled_trim", lambda *_: made)
+
+    (offer,) = ask(make_program()).offers or ()
+
+    assert offer.name == "2 regions of conv"
+    assert offer.reasons == ("needed by m/a@any: threads-4",)
+    assert offer.size_bytes > 1064 + 500
