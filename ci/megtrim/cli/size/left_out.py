@@ -316,9 +316,8 @@ def _draw_additions(document: LeftOutDocument, top: int) -> str:
         whole="[all of these]",
         totals=cells,
     )
-    how = "add a scenario that runs it"
-    how = how if of_regions else f"add its name under trim.keep, or {how.removeprefix('add ')}"
-    return f"{head}\n{table}\nto keep one, {how}"
+    or_name = "" if of_regions else "its name under trim.keep, or "
+    return f"{head}\n{table}\nto keep one, add {or_name}a scenario that runs it"
 
 
 class _AdditionRow(NamedTuple):

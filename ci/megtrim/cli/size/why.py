@@ -128,7 +128,7 @@ def _explain(
         "kind": match.kind.value,
         "name": match.label,
         "size_bytes": why_there.size_bytes,
-        "parts": [_describe(number, graph) for number in _by_size(match.parts, graph)],
+        "parts": [_describe(number, graph) for number in graph.sort(match.parts)],
         "kept_by": _find_rule(name, match, found, trim),
         "chain": [search.describe(graph.parts[each]) for each in why_there.chain],
         "chain_to": search.describe(graph.parts[largest]),
@@ -139,10 +139,6 @@ def _explain(
         "exact": found.exact,
     }
     return facts
-
-
-def _by_size(parts: Sequence[int], graph: ReferenceGraph) -> list[int]:
-    return sorted(parts, key=lambda number: (-int(graph.sizes[number]), number))
 
 
 def _list_retained(why_there: Explanation, graph: ReferenceGraph) -> list[dict[str, Any]]:

@@ -56,6 +56,8 @@ class PricedArtifact:
     size_bytes: int
     program: PricedProgram
     keep: KeepSet
+    profile: ReferenceGraph | None
+    """The profile build's program; None where there is none."""
     untrimmed: UntrimmedProgram | None
     """What functions are left out of; None where they are not trimmed."""
 
@@ -96,6 +98,7 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
             continue
         untrimmed = shipped_links.read_program(name, session) if name in linked_again else None
         dropped = untrimmed.trim(keep).dropped if untrimmed else ()
+        profile, extents = read_profile(name, session)
         yield PricedArtifact(
             name=name,
             size_bytes=binary(session.results.done[REDUCED], name).stat().st_size,
@@ -103,9 +106,10 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
                 graph=references.read_program(name, folder).graph,
                 regions=frozenset(keep.regions()),
                 dropped=frozenset(dropped),
-                extents=read_extents(name, session),
+                extents=extents,
             ),
             keep=keep,
+            profile=profile,
             untrimmed=untrimmed,
         )
 
@@ -137,20 +141,17 @@ def group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[s
         yield PriceKind.SCENARIO, each.id, frozenset([each.id])
 
 
-def read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
-    """Return where regions are, by the profile build's link; nothing if there is none."""
-    found = read_profile(name, session)
-    return found[1] if found else {}
-
-
 def read_profile(
     name: str, session: Session
-) -> tuple[ReferenceGraph, Mapping[str, RegionExtents]] | None:
-    """Return the graph of the profile build's program, and where regions are in it."""
+) -> tuple[ReferenceGraph | None, Mapping[str, RegionExtents]]:
+    """Return the graph of the profile build's program, and where regions are in it.
+
+    None and nothing, if there is no such build.
+    """
     folder = session.results.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)
     if folder is None or place not in folder.files:
-        return None
+        return None, {}
     linked = references.read_program(name, folder)
     emitted = relocations.read_emitted(ElfLayout(read_linked(folder.file(place))))
     return linked.graph, find_extents(linked, emitted) if emitted is not None else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from megtrim.errors import InputError
 from megtrim.pipeline import references
-from megtrim.pipeline.pricing.attributed import read_profile
+from megtrim.pipeline.pricing.attributed import PricedArtifact, read_profile
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import (
     PROFILE,
@@ -36,6 +36,21 @@ def read_profiled_trim(name: str, session: Session) -> ProfiledTrim:
     return ProfiledTrim(trim=trim, profile=profile, shipped=shipped)
 
 
+def join_profiled_trim(
+    artifact: PricedArtifact, profile: ReferenceGraph, session: Session
+) -> ProfiledTrim:
+    """Return the same of an artifact whose programs were read already, all but the plain one."""
+    plain = _read_plain(artifact.name, session)
+    program = artifact.program
+    trim = RegionTrim(plain=plain, extents=program.extents, kept=program.regions)
+    return ProfiledTrim(trim=trim, profile=profile, shipped=program.graph)
+
+
+def _read_plain(name: str, session: Session) -> ReferenceGraph:
+    linked = session.results.expect(plain_references(session.request.config))
+    return references.read_program(name, linked).graph
+
+
 def _read(name: str, session: Session) -> tuple[RegionTrim, ReferenceGraph]:
     if trims_plain_build(session.request.config):
         msg = "trim.base: plain: found a trim by functions alone, expected one that trims regions"
@@ -43,11 +58,10 @@ def _read(name: str, session: Session) -> tuple[RegionTrim, ReferenceGraph]:
     if PROFILE not in session.results.done:
         raise InputError(_NO_PROFILE, hint="leave --committed out", command=("trim",))
     session.results.expect(PROFILE_REFERENCES)
-    linked = session.results.expect(plain_references(session.request.config))
-    profile = read_profile(name, session)
-    if profile is None or not profile[1]:
+    profile, extents = read_profile(name, session)
+    if profile is None or not extents:
         msg = f"{name}: its profile build shows no region: no reference to one was found"
         raise InputError(msg, hint="this linker leaves no relocations: use another toolchain")
-    plain = references.read_program(name, linked).graph
+    plain = _read_plain(name, session)
     kept = frozenset(references.read_keep(session).regions())
-    return RegionTrim(plain=plain, extents=profile[1], kept=kept), profile[0]
+    return RegionTrim(plain=plain, extents=extents, kept=kept), profile

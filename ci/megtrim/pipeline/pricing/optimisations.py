@@ -22,6 +22,7 @@ from megtrim.pipeline.results import OptimisationResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REDUCED, Stage, trims_plain_build
 from megtrim.size.prices.price_list import SizeOptimisation
+from megtrim.store import key_of
 
 _SWITCHES = {str(each): each for each in Switch}
 
@@ -36,17 +37,11 @@ def list_optimisations(session: Session) -> tuple[SizeOptimisation, ...]:
 def read_measured(artifact: str, session: Session) -> tuple[SizeOptimisation, ...]:
     """Return all that the trim uses, with what was measured of it; nothing if none was."""
     every = list_optimisations(session)
-    rests_on = _name_inputs(session)
-    found = (
-        session.services.store.previous(
-            Stage.REFERENCES,
-            OptimisationResult,
-            _name_result(artifact, each.name),
-            fits=lambda folder: folder.inputs == rests_on,
-        )
-        for each in every
-    )
-    folders = tuple(found)
+    rests_on, store = _name_inputs(session), session.services.store
+    folders = []
+    for each in every:
+        key = key_of(Stage.REFERENCES, _name_result(artifact, each.name), rests_on)
+        folders.append(store.find(Stage.REFERENCES, key, OptimisationResult))
     if not any(folders):
         return ()
     return tuple(

@@ -8,7 +8,7 @@ from megtrim.functions.keep_reasons import KeepReason, KeepRule
 from megtrim.midout.names import NameTable
 from megtrim.pipeline import references
 from megtrim.pipeline.pricing.attributed import PricedArtifact
-from megtrim.pipeline.pricing.left_out_regions import read_profiled_trim
+from megtrim.pipeline.pricing.left_out_regions import join_profiled_trim
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import BASE_REFERENCES
 from megtrim.size.prices.reasons import (
@@ -18,7 +18,11 @@ from megtrim.size.prices.reasons import (
     iter_reasons,
     iter_region_reasons,
 )
-from megtrim.size.prices.region_additions import RegionAddition, find_region_additions
+from megtrim.size.prices.region_additions import (
+    ProfiledTrim,
+    RegionAddition,
+    find_region_additions,
+)
 from megtrim.size.references import search
 from megtrim.size.references.additions import Addition, find_additions
 from megtrim.size.references.explanation import explain
@@ -55,8 +59,7 @@ def _describe(
     name: str, numbers: tuple[int, ...], graph: ReferenceGraph, find_rule: _FindRule
 ) -> LargeThing:
     why = explain(numbers, graph)
-    by_size = sorted(numbers, key=lambda number: (-int(graph.sizes[number]), number))
-    parts = [graph.parts[number] for number in by_size]
+    parts = [graph.parts[number] for number in graph.sort(numbers)]
     reason = find_rule(parts[:_MOST_RULES])
     return LargeThing(
         name=name,
@@ -97,7 +100,10 @@ def _make_rules(artifact: PricedArtifact, session: Session) -> _FindRule:
 def _find_offers(artifact: PricedArtifact, session: Session) -> tuple[Offer, ...] | None:
     """Return the functions or regions that could be kept; None: the links do not show any."""
     if artifact.untrimmed is None:
-        return tuple(_iter_regions(artifact, session)) if artifact.program.extents else None
+        if artifact.profile is None or not artifact.program.extents:
+            return None
+        found = join_profiled_trim(artifact, artifact.profile, session)
+        return tuple(_iter_regions(found, session))
     linked = session.results.expect(BASE_REFERENCES)
     base = references.read_program(artifact.name, linked).graph
     dropped = references.read_dropped(artifact.name, session)
@@ -106,9 +112,8 @@ def _find_offers(artifact: PricedArtifact, session: Session) -> tuple[Offer, ...
     return tuple(_offer(each, base) for each in find_additions(trimmed, WITHIN_BYTES, wishes))
 
 
-def _iter_regions(artifact: PricedArtifact, session: Session) -> Iterator[Offer]:
+def _iter_regions(found: ProfiledTrim, session: Session) -> Iterator[Offer]:
     """Yield the tags with regions that could be kept: dozens of a tag may cost next to nothing."""
-    found = read_profiled_trim(artifact.name, session)
     names = NameTable(session.services.engine.texts())
     tags: dict[str, list[RegionAddition]] = {}
     for each in find_region_additions(found, WITHIN_BYTES, references.read_needs(session)):

@@ -8,7 +8,7 @@ code that runs before ``main``. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from megtrim.elf.symbol_names import identifiers
 from megtrim.midout.keepset_parts import NeededParts
 from megtrim.midout.region import Region
 from megtrim.models.operators import strip_version
-from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_extents import RegionExtents, locate_extents
 from megtrim.size.references.graph import Mask, ReferenceGraph
 
 TRAP_BYTES = 16
@@ -39,29 +39,19 @@ class PricedProgram:
     extents: Mapping[str, RegionExtents]
     """By functions of the profile build; empty where there is none."""
     _reached: Mask = field(init=False, repr=False, compare=False)
-    _with_regions: tuple[tuple[int, RegionExtents], ...] = field(
-        init=False, repr=False, compare=False
-    )
+    _with_regions: Mapping[int, RegionExtents] = field(init=False, repr=False, compare=False)
     _registering: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Find what is there now, and where regions and operators are."""
         parts = self.graph.parts
-        known = (
-            (
-                number,
-                next((self.extents[name] for name in part.names if name in self.extents), None),
-            )
-            for number, part in enumerate(parts)
-        )
-        with_regions = tuple((number, extents) for number, extents in known if extents is not None)
         registering = tuple(
             number
             for number, part in enumerate(parts)
             if any(name.startswith(_REGISTERING) for name in part.names)
         )
         object.__setattr__(self, "_reached", self.graph.reach(self.graph.roots))
-        object.__setattr__(self, "_with_regions", with_regions)
+        object.__setattr__(self, "_with_regions", locate_extents(self.graph, self.extents))
         object.__setattr__(self, "_registering", registering)
 
     def price(self, gone: NeededParts) -> int:
@@ -94,11 +84,11 @@ class PricedProgram:
         """Return which references go, and which share of functions that stay."""
         cut = np.zeros(len(self.graph.targets), dtype=bool)
         shares: dict[int, float] = {}
-        for number, extents in self._with_regions:
+        for number, extents in self._with_regions.items():
             share = extents.find_share(gone.regions, self.regions)
             if share:
                 shares[number] = share
-                for at, target in self._iter_references(number):
+                for at, target in self.graph.iter_references(number):
                     # A trap refers to nothing, not even to what the profile build inlined.
                     cut[at] = share == 1 or any(
                         extents.goes_with(name, gone.regions, self.regions)
@@ -107,12 +97,7 @@ class PricedProgram:
         if gone.operators:
             spellings = {form.format(name) for name in gone.operators for form in _REGISTERED}
             for number in self._registering:
-                for at, target in self._iter_references(number):
+                for at, target in self.graph.iter_references(number):
                     words = identifiers(self.graph.parts[target].names)
                     cut[at] |= not spellings.isdisjoint(map(strip_version, words))
         return cut, shares
-
-    def _iter_references(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yield place among all references, and part, of what a part refers to."""
-        first, last = np.searchsorted(self.graph.origins, [number, number + 1]).tolist()
-        yield from zip(range(first, last), self.graph.targets[first:last].tolist(), strict=True)

@@ -82,11 +82,8 @@ def iter_region_reasons(wanted_by: Sequence[str], kept_in_tag: int) -> Iterator[
     """Yield the same of a region: ``kept_in_tag`` regions of its tag are kept."""
     yield from iter_reasons(wanted_by, ())
     if kept_in_tag:
-        yield f"{kept_in_tag} other{'s' * (kept_in_tag > 1)} of its tag {_are(kept_in_tag)} kept"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+        others = "other of its tag is" if kept_in_tag == 1 else "others of its tag are"
+        yield f"{kept_in_tag} {others} kept"
 
 
 def store_reasons(reasons: SizeReasons) -> SizeReasons:

@@ -17,8 +17,9 @@ import numpy as np
 
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES
-from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_extents import RegionExtents, locate_extents
 from megtrim.size.prices.region_trim import RegionTrim
+from megtrim.size.references.additions import Candidate, take_best
 from megtrim.size.references.graph import Mask, Numbers, ReferenceGraph
 from megtrim.size.references.reference_index import ReferenceIndex
 from megtrim.size.references.search import find_component_of
@@ -50,24 +51,15 @@ class ProfiledTrim:
     @cached_property
     def with_regions(self) -> Mapping[int, RegionExtents]:
         """The parts of the profile build that have regions."""
-        extents = self.trim.extents
-        return {
-            number: extents[name]
-            for number, part in enumerate(self.profile.parts)
-            for name in part.names[:1]
-            if name in extents
-        }
+        return locate_extents(self.profile, self.trim.extents)
 
     @cached_property
     def kept(self) -> Mask:
         """The parts of the profile build that the trimmed program has, or that nothing names."""
-        names = self.shipped.by_name
-        return np.fromiter(
-            (not part.names or any(name in names for name in part.names)
-             for part in self.profile.parts),
-            dtype=bool,
-            count=len(self.profile.parts),
-        )  # fmt: skip
+        there = self.shipped.by_name.keys()
+        names = (part.names for part in self.profile.parts)
+        stay = (not each or not there.isdisjoint(each) for each in names)
+        return np.fromiter(stay, dtype=bool, count=len(self.profile.parts))
 
     @cached_property
     def plain_sizes(self) -> Numbers:
@@ -88,9 +80,8 @@ class ProfiledTrim:
         """By the number of a reference from a function with regions: who has it."""
         graph, found = self.profile, {}
         for number, extents in self.with_regions.items():
-            first, last = np.searchsorted(graph.origins, [number, number + 1]).tolist()
-            for at in range(first, last):
-                names = graph.parts[int(graph.targets[at])].names
+            for at, target in graph.iter_references(number):
+                names = graph.parts[target].names
                 found[at] = frozenset(
                     region for name in names for region in extents.references.get(name, ())
                 )
@@ -98,7 +89,7 @@ class ProfiledTrim:
 
 
 @dataclass(slots=True)
-class _Candidate:
+class _LeftOutRegion:
     """A region that was left out of functions that stay."""
 
     own_bytes: int = 0
@@ -119,7 +110,7 @@ def find_region_additions(
     in_tag = Counter(each.tag for each in found.trim.kept)
     sizes = _measure_without_regions(found)
     index = ReferenceIndex(found.profile, chosen=_choose_references(found), sizes=sizes)
-    ranked = []
+    candidates = []
     for region, each in _find_candidates(found).items():
         if not 0 < each.own_bytes <= within_bytes:
             continue  # nothing of it is code of its own
@@ -128,28 +119,21 @@ def find_region_additions(
             by = tuple(dict.fromkeys(wishes.get(str(region), ())))
             size_bytes = each.own_bytes + int(sizes[needed].sum())
             rank = (-len(by), not in_tag[region.tag], size_bytes, str(region))
-            ranked.append((rank, region, each, needed, by))
-    taken: set[int] = set()
-    left_bytes = within_bytes
-    for _, region, each, needed, by in sorted(ranked, key=lambda entry: entry[0]):
-        fresh = tuple(number for number in needed if number not in taken)
-        size_bytes = each.own_bytes + int(sizes[list(fresh)].sum())
-        if size_bytes > left_bytes:
-            continue
-        taken.update(fresh)
-        left_bytes -= size_bytes
+            candidates.append(Candidate((region, each.function, by), rank, needed, each.own_bytes))
+    for chosen in take_best(candidates, sizes, within_bytes):
+        region, function, by = chosen.subject
         yield RegionAddition(
             region=region,
-            component=find_component_of(found.profile.parts[each.function]),
-            size_bytes=size_bytes,
+            component=find_component_of(found.profile.parts[function]),
+            size_bytes=chosen.size_bytes,
             kept_in_tag=in_tag[region.tag],
             wanted_by=by,
         )
 
 
-def _find_candidates(found: ProfiledTrim) -> dict[Region, _Candidate]:
+def _find_candidates(found: ProfiledTrim) -> dict[Region, _LeftOutRegion]:
     """Return the regions left out of functions that stay, with what each takes in them."""
-    candidates: dict[Region, _Candidate] = {}
+    candidates: dict[Region, _LeftOutRegion] = {}
     sizes = found.plain_sizes
     for number, extents in found.with_regions.items():
         whole = sum(extents.sizes.values())
@@ -160,7 +144,7 @@ def _find_candidates(found: ProfiledTrim) -> dict[Region, _Candidate]:
         for region, share in extents.sizes.items():
             if region is None or region in found.trim.kept:
                 continue
-            each = candidates.setdefault(region, _Candidate())
+            each = candidates.setdefault(region, _LeftOutRegion())
             each.own_bytes += round(int(sizes[number]) * (share + more) / whole)
             if each.function < 0 or sizes[number] > sizes[each.function]:
                 each.function = number

@@ -19,7 +19,7 @@ from megtrim.elf.references.relocations import References
 from megtrim.midout.demangle import PREFIX
 from megtrim.midout.region import Region
 from megtrim.midout.trace import find_regions
-from megtrim.size.references.graph import Numbers
+from megtrim.size.references.graph import Numbers, ReferenceGraph
 from megtrim.size.references.linked_file import LinkedFile, locate
 
 _MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
@@ -52,6 +52,17 @@ class RegionExtents:
         regions = self.references.get(name, frozenset())
         there = {each for each in regions if each is None or each in kept}
         return bool(there) and there <= gone
+
+
+def locate_extents(
+    graph: ReferenceGraph, extents: Mapping[str, RegionExtents]
+) -> dict[int, RegionExtents]:
+    """Return the parts of any program that have regions; ``extents`` are by linkage names."""
+    return {
+        number: found
+        for number, part in enumerate(graph.parts)
+        if (found := next((extents[name] for name in part.names if name in extents), None))
+    }
 
 
 def find_extents(linked: LinkedFile, references: References) -> dict[str, RegionExtents]:

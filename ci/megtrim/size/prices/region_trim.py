@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from megtrim.midout.region import Region
-from megtrim.size.prices.region_extents import RegionExtents
+from megtrim.size.prices.region_extents import RegionExtents, locate_extents
 from megtrim.size.references.graph import Mask, ReferenceGraph
 
 
@@ -27,15 +27,7 @@ class RegionTrim:
     @cached_property
     def with_regions(self) -> Mapping[int, RegionExtents]:
         """The parts that have regions."""
-        return {
-            number: found
-            for number, part in enumerate(self.plain.parts)
-            if (
-                found := next(
-                    (self.extents[each] for each in part.names if each in self.extents), None
-                )
-            )
-        }
+        return locate_extents(self.plain, self.extents)
 
     @cached_property
     def users(self) -> Mapping[int, frozenset[Region]]:
@@ -73,10 +65,7 @@ class RegionTrim:
         graph = self.plain
         for number, extents in self.with_regions.items():
             unknown = {None} if self.keeps_some(extents) else extents.sizes.keys() - {None}
-            first, last = np.searchsorted(graph.origins, [number, number + 1]).tolist()
-            for at, target in zip(
-                range(first, last), graph.targets[first:last].tolist(), strict=True
-            ):
+            for at, target in graph.iter_references(number):
                 names = graph.parts[target].names
                 known = [extents.references[each] for each in names if each in extents.references]
                 regions = {each for some in known or (unknown,) for each in some}

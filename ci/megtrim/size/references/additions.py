@@ -6,13 +6,17 @@ data. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from megtrim.size.references.graph import Numbers
 from megtrim.size.references.left_out import TrimmedGraph
 from megtrim.size.references.reference_index import ReferenceIndex
+
+Subject = TypeVar("Subject")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +64,53 @@ def find_additions(
         if needed is not None:
             size_bytes = int(trimmed.base.sizes[needed].sum())
             rank = (-len(by_part.get(number, ())), -len(callers), size_bytes, number)
-            candidates.append((rank, number, needed, callers))
-    taken: set[int] = set()
-    left_bytes = within_bytes
-    for _, number, needed, callers in sorted(candidates, key=lambda each: each[0]):
-        fresh = [each for each in needed if each not in taken]
-        size_bytes = int(trimmed.base.sizes[fresh].sum())
-        if number in taken or size_bytes > left_bytes:
-            continue
-        taken.update(fresh)
-        left_bytes -= size_bytes
+            candidates.append(Candidate((number, callers), rank, needed))
+    for chosen in take_best(candidates, trimmed.base.sizes, within_bytes):
+        number, callers = chosen.subject
         yield Addition(
             part=number,
-            size_bytes=size_bytes,
-            needed=tuple(fresh),
+            size_bytes=chosen.size_bytes,
+            needed=chosen.needed,
             callers=tuple(callers),
             wanted_by=tuple(dict.fromkeys(by_part.get(number, ()))),
         )
+
+
+class Candidate(NamedTuple, Generic[Subject]):
+    """Something that could stay."""
+
+    subject: Subject
+    rank: tuple[Any, ...]
+    """The least comes first."""
+    needed: Sequence[int]
+    """The parts that come with it."""
+    own_bytes: int = 0
+    """What it takes besides these."""
+
+
+class Choice(NamedTuple, Generic[Subject]):
+    """One that is chosen."""
+
+    subject: Subject
+    size_bytes: int
+    needed: tuple[int, ...]
+    """Without the parts that those before it brought."""
+
+
+def take_best(
+    candidates: Iterable[Candidate[Subject]], sizes: Numbers, within_bytes: int
+) -> Iterator[Choice[Subject]]:
+    """Yield the best candidates that take so many bytes altogether, each part being paid for once.
+
+    One that others have brought as a whole is left out.
+    """
+    taken: set[int] = set()
+    left_bytes = within_bytes
+    for each in sorted(candidates, key=lambda candidate: candidate.rank):
+        fresh = tuple(number for number in each.needed if number not in taken)
+        size_bytes = each.own_bytes + int(sizes[list(fresh)].sum())
+        if size_bytes > left_bytes or not (fresh or each.own_bytes):
+            continue
+        taken.update(fresh)
+        left_bytes -= size_bytes
+        yield Choice(each.subject, size_bytes, fresh)

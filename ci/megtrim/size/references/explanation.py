@@ -37,7 +37,7 @@ def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:
     What a linker keeps without any reference to it, such as all sections of an object where it
     collects no garbage, has no chain; its own bytes are all that would go.
     """
-    asked = sorted({*parts}, key=lambda number: (-int(graph.sizes[number]), number))
+    asked = graph.sort({*parts})
     own = graph.select(asked)
     chain = graph.chains(graph.roots).to(asked[0])
     gone = graph.without(asked, graph.roots) | own
@@ -46,11 +46,7 @@ def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:
         size_bytes=graph.count_bytes(own),
         root=graph.roots[chain[0]] if chain else UNREACHED,
         chain=chain,
-        referrers=_order(callers.tolist(), graph),
+        referrers=graph.sort(callers.tolist()),
         retained_bytes=graph.count_bytes(gone),
-        retained=_order(np.flatnonzero(gone & ~own).tolist(), graph),
+        retained=graph.sort(np.flatnonzero(gone & ~own).tolist()),
     )
-
-
-def _order(numbers: Iterable[int], graph: ReferenceGraph) -> tuple[int, ...]:
-    return tuple(sorted(numbers, key=lambda number: (-int(graph.sizes[number]), number)))

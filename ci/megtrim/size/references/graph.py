@@ -7,7 +7,7 @@ some hundred thousand functions takes seconds. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -82,8 +82,16 @@ class ReferenceGraph:
 
     def references(self, number: int) -> tuple[int, ...]:
         """Return the parts that this one refers to."""
-        first, last = np.searchsorted(self.origins, [number, number + 1])
-        return tuple(int(each) for each in self.targets[first:last])
+        return tuple(target for _, target in self.iter_references(number))
+
+    def iter_references(self, number: int) -> Iterator[tuple[int, int]]:
+        """Yield the place among all references, and the part, of what a part refers to."""
+        first, last = np.searchsorted(self.origins, [number, number + 1]).tolist()
+        yield from zip(range(first, last), self.targets[first:last].tolist(), strict=True)
+
+    def sort(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the parts, the largest first."""
+        return tuple(sorted(numbers, key=lambda number: (-int(self.sizes[number]), number)))
 
     def reach(
         self, starts: Iterable[int], *, emptied: Mask | None = None, cut: Mask | None = None

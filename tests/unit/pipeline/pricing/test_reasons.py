@@ -26,6 +26,7 @@ def ask(program: PricedProgram) -> SizeReasons:
         size_bytes=9_999,
         program=program,
         keep=cast(Any, SimpleNamespace(regions=lambda: USERS)),
+        profile=program.graph,
         untrimmed=None,
     )
     engine = SimpleNamespace(texts=lambda: ())
@@ -37,7 +38,7 @@ def ask(program: PricedProgram) -> SizeReasons:
 def left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first region was left out of the plain program, and a neighbour needs it."""
     made = make_profiled_trim(make_trim(SECOND))
-    monkeypatch.setattr(reasons, "read_profiled_trim", lambda *_: made)
+    monkeypatch.setattr(reasons, "join_profiled_trim", lambda *_: made)
     needs = {str(FIRST): ["m/a@any: threads-4"]}
     monkeypatch.setattr(references, "read_needs", lambda _: needs)
 
@@ -66,7 +67,7 @@ def test_a_few_bytes_more_buy_regions_back() -> None:
 def test_regions_of_a_tag_are_offered_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that they take; where one alone can be kept, it is named."""
     made = make_profiled_trim(make_trim())
-    monkeypatch.setattr(reasons, "read_profiled_trim", lambda *_: made)
+    monkeypatch.setattr(reasons, "join_profiled_trim", lambda *_: made)
 
     (offer,) = ask(make_program()).offers or ()
 
