@@ -80,6 +80,15 @@ def test_only_the_command_line_exits() -> None:
     assert found == {*begin, "engines/megengine/dump_driver.py", "virtual_phone/system/boot.py"}
 
 
+def test_no_group_of_a_pattern_is_possessive() -> None:
+    """Python 3.11.2, which Debian 12 has, matches those with alternatives wrongly."""
+    possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+")
+    assert possessive.search(r"(?:a|b)*+")
+    found = {_id(path) for path in MODULES if possessive.search(path.read_text(encoding="utf-8"))}
+
+    assert found == set()
+
+
 def test_only_the_command_line_reads_the_environment() -> None:
     """The environment is read once, at the edge, into a value."""
     reads = re.compile(r"\bos\.(?:environ|getenv)\b")

@@ -14,14 +14,19 @@ from pathlib import PurePath
 from megtrim.errors import InputError
 
 _PLAIN = re.compile(
-    r"""(?: \\. | '[^']*+' | "(?:\\.|[^"\\$`])*+" | (?<=\s)&&(?=\s) | [^\\'"$`;|&<>()*?\[\n] )*+""",
+    r"""(?: \\. | '[^']*+' | "[^"\\$`]*+(?:\\.[^"\\$`]*+)*" | (?<=\s)&&(?=\s)
+        | [^\\'"$`;|&<>()*?\[\n]++ )*""",
     re.VERBOSE | re.DOTALL,
 )
-"""What a shell reads as only words and ``&&`` between commands."""
+"""What a shell reads as only words and ``&&`` between commands.
 
-_QUOTED = re.compile(r"""\\.|'[^']*+'|"(?:\\.|[^"\\])*+\"""", re.DOTALL)
+Only repeats of one character are possessive: a group with alternatives that is, some Pythons match
+wrongly. 3.11.2 does, 3.11.7 does not.
+"""
+
+_QUOTED = re.compile(r"""\\.|'[^']*+'|"[^"\\]*+(?:\\.[^"\\]*+)*\"""", re.DOTALL)
 _ESCAPED = re.compile(r"\\([$`])|\\.", re.DOTALL)
-_SHOWN = re.compile(r'"((?:\\.|[^"\\])*+)"')
+_SHOWN = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"')
 
 _OURS = ("--dependency-file", "-dependency-file", "--Map", "-Map")
 """Options that name a further output, after ``=`` or as the next word."""
