@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_SIMPLE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[()]|(?:[^\s()#"\\]|\\.?)++', re.DOTALL)
+_SIMPLE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"?|[()]|(?:[^\s()#"\\]++|\\.?)+', re.DOTALL)
 _BRACKET = re.compile(r"\[(=*)\[")
 _SPACE = re.compile(r"\s++")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
