@@ -5,7 +5,6 @@ The two pages have the same two commands, so they are run once, in a folder as a
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,10 +15,14 @@ from typing import Any
 import pytest
 import yaml
 from junitparser import JUnitXml
+from pytest_httpserver import HTTPServer
 
 from integration.conftest import MakeProject
+from megtrim.engines.megengine.generations import LITE
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.size.baseline import dump_sizes
 from support.megtrim_cli import ROOT
+from support.source_forge import SourceForge
 
 pytestmark = pytest.mark.chain
 
@@ -34,12 +37,13 @@ def read_blocks(page: str, language: str) -> list[str]:
 
 JOB: dict[str, Any] = yaml.safe_load(read_blocks(GITLAB, "yaml")[0])["megtrim"]
 SCRIPT: list[str] = JOB["script"]
+*INSTALLS, FETCH, CLEAN, BASELINE = JOB["before_script"]
 
 
-def run(command: str, folder: Path) -> CompletedCommand:
+def run(command: str, folder: Path, **variables: str) -> CompletedCommand:
     """Run a line of a script as a job does."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    processes = ProcessRunner({**os.environ, "PATH": path})
+    processes = ProcessRunner({**os.environ, "PATH": path, **variables})
     return processes.run(Command(argv=("sh", "-e", "-c", command), cwd=folder, timeout_s=900))
 
 
@@ -56,16 +60,40 @@ def test_the_template_is_what_gitlab_reads(tmp_path: Path) -> None:
 
 
 def test_all_templates_have_the_same_commands() -> None:
-    """A reader may go from one host to another."""
+    """A reader may go from one host to another; what GitLab keeps for a job is its own."""
     installs, commands = read_blocks(ANY, "sh")
     [jenkins] = read_blocks(ANY, "groovy")
+    shared = [command.removesuffix(" --baseline baseline.json") for command in SCRIPT]
 
-    assert commands.splitlines() == SCRIPT
-    assert installs.splitlines() == JOB["before_script"]
-    assert re.findall(r"sh '(.*)'", jenkins) == [*JOB["before_script"], *SCRIPT]
+    assert commands.splitlines() == shared
+    assert installs.splitlines() == INSTALLS
+    assert re.findall(r"sh '(.*)'", jenkins) == [*INSTALLS, *shared]
 
 
-def test_the_commands_trim_and_judge(make_project: MakeProject, tmp_path: Path) -> None:
+def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> None:
+    """Those that a build needs; a second job on the same machine finds them there."""
+    forge = SourceForge(tmp_path / "forge")
+    link = ("../part.git", forge.commit("part", {"part.h": ""}))
+    needed = [path for path in LITE.submodule_paths if "redis" not in path]
+    engine = forge.commit(
+        "engine",
+        dict.fromkeys(LITE.signs, ""),
+        dict.fromkeys([*needed, "third_party/llvm-project"], link),
+    )
+    config = "version: 1\nengine: {kind: megengine, source: engine}\n"
+    app = forge.commit("app", {"megtrim.yaml": config}, {"engine": ("../engine.git", engine)})
+    checkout = forge.check_out("app", app, tmp_path / "checkout")
+
+    for _ in range(2):
+        ended = run(FETCH, checkout, CI_PROJECT_URL=forge.url("app").removesuffix(".git"))
+        assert ended.rc == 0, ended.stderr
+    parts = sorted(path.parent.as_posix() for path in checkout.rglob("part.h"))
+    assert parts == sorted(str(checkout / "engine" / path) for path in needed)
+
+
+def test_the_commands_trim_and_judge(
+    make_project: MakeProject, tmp_path: Path, httpserver: HTTPServer
+) -> None:
     """In a fresh checkout; a broken budget makes the second red, a mistake the first."""
     project = make_project("tiny-mobile")
     assert project.run("trim").rc == 0
@@ -78,13 +106,23 @@ def test_the_commands_trim_and_judge(make_project: MakeProject, tmp_path: Path) 
         assert ended.rc == 0, ended.stderr
     files = [*JOB["artifacts"]["paths"], *JOB["artifacts"]["reports"].values()]
     assert [name for name in files if not (checkout / name).exists()] == []
-    assert json.loads((final / "gitlab-code-quality.json").read_text("utf-8")) == []
+    assert JUnitXml.fromfile(str(final / "junit.xml")).failures == 0
 
-    config = project.read() | {"budgets": [{"artifact": "load_and_run", "max": "1 KiB"}]}
+    budgets = [{"artifact": "load_and_run", "growth": "1 B"}]
+    config = project.read() | {"budgets": budgets}
     (checkout / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    assert [run(command, checkout).rc for command in SCRIPT] == [0, 1]
-    [finding] = json.loads((final / "gitlab-code-quality.json").read_text("utf-8"))
-    assert (finding["severity"], finding["location"]["path"]) == ("critical", "megtrim.yaml")
+    (checkout / "baseline.json").write_text("of the change itself", encoding="utf-8")
+    httpserver.expect_request(
+        "/api/v4/projects/7/jobs/artifacts/main/raw/megtrim-out/final/sizes.json",
+        query_string={"job": "megtrim"},
+        headers={"JOB-TOKEN": "of-the-job"},
+    ).respond_with_data(dump_sizes({("load_and_run", "reduced"): 1}))
+    server = {"CI_API_V4_URL": httpserver.url_for("/api/v4"), "CI_PROJECT_ID": "7"}
+    for branch, statuses in (("none-yet", [0, 0]), ("main", [0, 1])):
+        job = {**server, "CI_JOB_TOKEN": "of-the-job", "CI_DEFAULT_BRANCH": branch}
+        assert [run(command, checkout, **job).rc for command in (CLEAN, BASELINE)] == [0, 0]
+        assert [run(command, checkout).rc for command in SCRIPT] == statuses
+    assert JUnitXml.fromfile(str(final / "junit.xml")).failures == 1
 
     (checkout / "megtrim.yaml").write_text("version: 3\n", encoding="utf-8")
     assert run(SCRIPT[0], checkout).rc == 2

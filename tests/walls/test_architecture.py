@@ -231,7 +231,7 @@ def test_folders_are_small() -> None:
     """What is in a folder can be seen at one glance."""
     folders = Counter(_id(path.parent) for path in MODULES)
 
-    assert {name: count for name, count in folders.items() if count > 16} == {}
+    assert {name: count for name, count in folders.items() if count > 25} == {}
 
 
 def _users(modules: Iterable[Path]) -> Counter[Path]:

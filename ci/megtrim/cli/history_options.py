@@ -29,17 +29,10 @@ class HistorySelector:
     remote: str
     repository: Path
 
-    def read(
-        self, kind: EntryKind[Entry], since: date | None = None, *, may_be_missing: bool = False
-    ) -> History[Entry]:
-        """Read its entries of a kind, with a warning for each file that could not be read.
-
-        ``may_be_missing``: a history that does not exist yet has no entries.
-        """
+    def read(self, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
+        """Read its entries of a kind, with a warning for each file that could not be read."""
         if self.branch:
-            found = self._open_branch().read(kind, since, may_be_missing=may_be_missing)
-        elif may_be_missing and not self.folder.exists():
-            found = History(entries=())
+            found = self._open_branch().read(kind, since)
         else:
             found = read_folder(self.folder, kind, since)
         warn_unreadable(found)

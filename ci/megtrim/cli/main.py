@@ -73,7 +73,7 @@ _VERBS = {
     ),
     "report": Member(
         "megtrim.cli.stage.commands:report",
-        "Write the verdict as JUnit, Markdown, HTML and SARIF, and as GitLab reads it.",
+        "Write the verdict as JUnit, Markdown and HTML.",
     ),
     "export": Member(
         "megtrim.cli.release.export:export",

@@ -21,8 +21,8 @@ from megtrim.input_files import read_bytes
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""
 MOST_NUMBER = 2**53
-DEFAULT_API = "https://api.github.com"
-REPOSITORY = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
+_DEFAULT_API = "https://api.github.com"
+_REPOSITORY = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
 # What git allows in the name of a branch; callers must quote it in a URL.
 _BRANCH = (
     r"(?![-/.])(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)|@\{))[^\x00-\x20\x7f~^:?*\[\\]{1,244}(?<![/.])"
@@ -101,7 +101,7 @@ def read_event(env: Mapping[str, str]) -> Event:
     ref = _variable(env, "GITHUB_REF", re.compile(r"[^\x00-\x20\x7f]{1,1024}"), "a ref")
     return Event(
         name=name,
-        repository=_variable(env, "GITHUB_REPOSITORY", REPOSITORY, "OWNER/NAME"),
+        repository=_variable(env, "GITHUB_REPOSITORY", _REPOSITORY, "OWNER/NAME"),
         repository_id=_repository_id(document, env),
         default_branch=_default_branch(document, name, ref),
         sha=_variable(env, "GITHUB_SHA", COMMIT_DIGEST, "a commit"),
@@ -109,7 +109,7 @@ def read_event(env: Mapping[str, str]) -> Event:
         run_id=_number(env, "GITHUB_RUN_ID"),
         run_attempt=_number(env, "GITHUB_RUN_ATTEMPT", absent=1),
         server_url=_url(env, "GITHUB_SERVER_URL", "https://github.com"),
-        api_url=_url(env, "GITHUB_API_URL", DEFAULT_API),
+        api_url=_url(env, "GITHUB_API_URL", _DEFAULT_API),
         pull_request=pull_request,
         before=_before(document) if name == "push" else "",
         **(_merge_group(document.node("merge_group")) if name == "merge_group" else {}),

@@ -91,16 +91,12 @@ class DataBranch:
         msg = f"{self._ref} moved during each of {_MOST_TRIES} pushes"
         raise InfrastructureFailure(msg, hint="run it again; nothing was written")
 
-    def read(
-        self, kind: EntryKind[Entry], since: date | None = None, *, may_be_missing: bool = False
-    ) -> History[Entry]:
+    def read(self, kind: EntryKind[Entry], since: date | None = None) -> History[Entry]:
         """Read the entries of ``since`` and later; a broken file costs itself alone.
 
-        Raises InputError if there is no such branch, unless it ``may_be_missing``.
+        Raises InputError if there is no such branch.
         """
         tip = self._fetch()
-        if not tip and may_be_missing:
-            return History(entries=())
         if not tip:
             msg = f"{self._remote} has no branch {self._ref.removeprefix('refs/heads/')}"
             raise InputError(msg, hint="the first append makes it")

@@ -45,7 +45,7 @@ _DEEPEST = 2
 """Parts of a component's name: ``kernels/aarch64/conv_bias`` counts for ``kernels/aarch64``."""
 _MOST_FILES = 1_000
 _MOST_ROWS = 1_000
-_HINT = "expected sizes as `megtrim size append` writes them, unchanged"
+_HINT = "expected sizes as the workflow `size history` adds them, unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +190,18 @@ def make_commit_sizes(stored: Baseline, *, shown: str, run: int = 0) -> CommitSi
     except ValueError as error:
         msg = f"{shown}: {error}"
         raise InputError(msg, hint="expected the sizes.json that the size stage wrote") from None
+
+
+def expect_sizes_of(entry: CommitSizes, *, commit: str, config: str) -> CommitSizes:
+    """Return sizes if they are of a run's commit and configuration. Raises InputError."""
+    for key, found, expected in (
+        ("commit", entry.commit, commit),
+        ("config", entry.config, config),
+    ):
+        if found != expected:
+            msg = f"sizes.json: {key}: found {found[:80]!r}, expected {expected!r} of the run"
+            raise InputError(msg, hint="name the artifact of this configuration's runs")
+    return entry
 
 
 def _coarsen(table: ByteTable) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Stage `report`: the verdict as JUnit, Markdown, HTML, SARIF, and as GitLab reads it."""
+"""Stage `report`: the verdict as JUnit, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from megtrim.pipeline.results import ReportResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import VERDICT, Task
 from megtrim.report import comment, html, junit
-from megtrim.report.exchange import gitlab_code_quality, gitlab_metrics, sarif
 from megtrim.verdict.model import parse_verdict
 
 _WRITERS = (
     ("junit.xml", junit.render),
     ("report.md", partial(comment.render, measured=True)),
     ("index.html", html.render),
-    ("megtrim.sarif", sarif.render),
-    ("gitlab-code-quality.json", gitlab_code_quality.render),
-    ("gitlab-metrics.txt", gitlab_metrics.render),
 )
 
 

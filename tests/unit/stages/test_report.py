@@ -27,10 +27,8 @@ def test_every_form_is_of_the_same_verdict(tmp_path: Path) -> None:
     left.mkdir()
 
     assert report.work(TASK, session, left) == ReportResult()
-    assert sorted(path.name for path in left.iterdir()) == [
-        *("gitlab-code-quality.json", "gitlab-metrics.txt", "index.html", "junit.xml"),
-        *("megtrim.sarif", "report.md"),
-    ]
+    forms = ["index.html", "junit.xml", "report.md"]
+    assert sorted(path.name for path in left.iterdir()) == forms
     assert int(ET.parse(left / "junit.xml").getroot().attrib["failures"]) > 0
     for name in ("index.html", "report.md"):
         assert "run0-var178 by up to 0.0125" in (left / name).read_text(encoding="utf-8")

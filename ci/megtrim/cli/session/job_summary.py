@@ -17,8 +17,8 @@ from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.input_files import read_bytes
 from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.report.annotations import Annotation, Level, annotate
 from megtrim.report.comment import Links, close, render
-from megtrim.report.exchange.annotations import Annotation, Level, annotate
 from megtrim.report.formatting import VERDICT_SIGNS
 from megtrim.report.markup import block, code, prose
 from megtrim.report.text import one_line

@@ -31,14 +31,6 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.history:history",
             "Print the size of each artifact at each commit, and what changed it most.",
         ),
-        "backfill": Member(
-            "megtrim.cli.size.backfill:backfill",
-            "Add to the history the sizes that former runs of the size check stored as artifacts.",
-        ),
-        "append": Member(
-            "megtrim.cli.size.append:append",
-            "Add the sizes of commits to the history, each as a file of its own.",
-        ),
         "why": Member(
             "megtrim.cli.size.why:why",
             "Show why THING is in the trimmed program, what it costs, and what would go with it.",

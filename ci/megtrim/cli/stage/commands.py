@@ -25,9 +25,6 @@ FORMS = {
     "junit": "junit.xml",
     "markdown": "report.md",
     "html": "index.html",
-    "sarif": "megtrim.sarif",
-    "gitlab-code-quality": "gitlab-code-quality.json",
-    "gitlab-metrics": "gitlab-metrics.txt",
 }
 """Files of the stage `report`, by the name of their form."""
 
@@ -86,8 +83,8 @@ verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verd
 
 @click.command(
     "report",
-    help="Write the verdict as JUnit, Markdown, HTML and SARIF, and as GitLab reads it.",
-    epilog=EXAMPLE.format(verb="report") + "  megtrim report --format sarif > megtrim.sarif\n",
+    help="Write the verdict as JUnit, Markdown and HTML.",
+    epilog=EXAMPLE.format(verb="report") + "  megtrim report --format junit > junit.xml\n",
 )
 @each_toolchain()
 @trimming

@@ -1,1 +1,1 @@
-"""The baselines that runs stored: of one change, and for the history."""
+"""The baselines that runs stored, and which one a change is compared with."""

@@ -96,7 +96,7 @@ def find(
         return _give_up(failure, None)
     search = _Search(api, event, config=config, quick=quick)
     try:
-        stored = search.list_artifacts(artifact)
+        stored = search.baselines.list_artifacts(artifact)
     except InfrastructureFailure as failure:
         return _give_up(failure, base)
     matching = [each for each in stored if (each.sha, each.branch) == (base.sha, base.branch)]
@@ -153,13 +153,8 @@ class _Search:
             repository_id=event.repository_id,
             default_branch=event.default_branch,
         )
-        self._baselines = StoredBaselines(api, home)
+        self.baselines = StoredBaselines(api, home)
         self.warnings: list[str] = []
-
-    def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
-        """Return the artifacts of that name that can be read, newest first."""
-        found = self._baselines.list_artifacts(name)
-        return tuple(each for each in found if not each.expired)
 
     def open_trusted(
         self, stored: list[StoredBaseline]
@@ -167,7 +162,7 @@ class _Search:
         """Yield those that are trusted and readable, with their contents."""
         for each in stored[:_MOST_TRIES]:
             try:
-                if not self._baselines.is_trusted(each):
+                if not self.baselines.is_trusted(each):
                     continue
                 with tempfile.TemporaryDirectory() as scratch:
                     content = self._content(each, Path(scratch))
@@ -178,7 +173,7 @@ class _Search:
 
     def _content(self, stored: StoredBaseline, scratch: Path) -> tuple[Baseline, EvidenceSet]:
         folder = scratch / "baseline"
-        self._baselines.unpack(stored, folder)
+        self.baselines.unpack(stored, folder)
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
         sizes = expect_same_kind(
             stored_sizes, quick=self._quick, shown=SIZES_FILE, config=self._in_repository

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.errors import InputError
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
 from megtrim.github.responses import text_at
@@ -48,24 +48,11 @@ class StoredBaseline:
     created_s: float
     digest: str
     """sha256 of the archive, or empty."""
-    expired: bool
-    """Only its description is left."""
 
     def age(self, now_s: float) -> str:
         """Return how long ago it was stored, in days."""
         days = max(0, int((now_s - self.created_s) // _DAY_S))
         return "today" if days == 0 else f"{days} day{'s' if days > 1 else ''} ago"
-
-
-def fetch_home(api: Api, repository: str) -> Home:
-    """Return a repository by its name. Raises InfrastructureFailure."""
-    answer = api.get(f"/repos/{repository}")
-    number = answer.get("id") if isinstance(answer, dict) else None
-    if type(number) is not int:
-        msg = f"{repository}: the answer is no repository"
-        raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
-    branch = text_at(answer, "default_branch")
-    return Home(repository=repository, repository_id=number, default_branch=branch)
 
 
 class StoredBaselines:
@@ -77,14 +64,15 @@ class StoredBaselines:
         self._root = f"/repos/{home.repository}"
 
     def list_artifacts(self, name: str) -> tuple[StoredBaseline, ...]:
-        """Return the artifacts of that name from this repository's own runs, newest first."""
+        """Return this repository's own artifacts of that name that can be read, newest first."""
         path = f"{self._root}/actions/artifacts"
         own = self._home.repository_id
         found: list[StoredBaseline] = []
         pages = self._api.pages(path, key="artifacts", params={"name": name}, most=_MOST_ARTIFACTS)
         for artifact in pages:
             run = artifact.get("workflow_run")
-            if artifact.get("name") != name or not isinstance(run, dict):
+            expired = artifact.get("expired") is not False
+            if artifact.get("name") != name or expired or not isinstance(run, dict):
                 continue
             if run.get("repository_id") == run.get("head_repository_id") == own:
                 found += _parse_artifact(artifact, run)
@@ -149,5 +137,4 @@ def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[S
         branch=branch,
         created_s=(when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(),
         digest=digest.removeprefix("sha256:") if isinstance(digest, str) else "",
-        expired=artifact.get("expired") is not False,
     )

@@ -9,8 +9,8 @@ from megtrim.build_spec import Origin
 from megtrim.cli.session.job_summary import SummaryPage, read_page
 from megtrim.errors import InputError
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
+from megtrim.report.annotations import Level
 from megtrim.report.comment import Links, render
-from megtrim.report.exchange.annotations import Level
 from megtrim.verdict.model import to_json
 from unit.verdict.examples import failing
 

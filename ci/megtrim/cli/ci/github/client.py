@@ -19,13 +19,8 @@ def open_event(env: Mapping[str, str]) -> Event:
 
 def open_api(env: Mapping[str, str], event: Event) -> Api:
     """Return the API of the event's server, asked with the token in GITHUB_TOKEN."""
-    return open_api_at(env, event.api_url)
-
-
-def open_api_at(env: Mapping[str, str], url: str) -> Api:
-    """Return the API at ``url``, asked with the token in GITHUB_TOKEN."""
     token = env.get("GITHUB_TOKEN", "").strip()
-    return Api(url, token, user_agent=f"megtrim/{version('megtrim')}")
+    return Api(event.api_url, token, user_agent=f"megtrim/{version('megtrim')}")
 
 
 def read_tag(event: Event) -> str:

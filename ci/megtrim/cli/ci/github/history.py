@@ -21,7 +21,6 @@ from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.github.baselines.backfill import expect_sizes_of
 from megtrim.github.commits import fetch_commit, fetch_start
 from megtrim.github.event import Event
 from megtrim.history.branch import DataBranch
@@ -30,7 +29,7 @@ from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
 from megtrim.process import ProcessRunner
 from megtrim.size.baseline import load_sizes
-from megtrim.size.commit_sizes import make_commit_sizes
+from megtrim.size.commit_sizes import expect_sizes_of, make_commit_sizes
 from megtrim.store import write_atomically
 from megtrim.verdict.model import to_json
 

@@ -25,8 +25,8 @@ from megtrim.github.api import Api, Forbidden
 from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
 from megtrim.github.event import Event, PullRequest, pull_request_of
 from megtrim.github.log_text import one_line
+from megtrim.report.annotations import Annotation
 from megtrim.report.comment import Links
-from megtrim.report.exchange.annotations import Annotation
 from megtrim.report.markup import block
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from megtrim.report.exchange.annotations import MOST_OF_A_LEVEL, Annotation, Level, annotate
+from megtrim.report.annotations import MOST_OF_A_LEVEL, Annotation, Level, annotate
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.statuses import CheckStatus

@@ -1,1 +1,0 @@
-"""The verdict in the formats of other tools, which follow findings and figures from run to run."""
