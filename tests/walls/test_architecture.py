@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -150,83 +149,6 @@ def test_a_key_of_devices_is_named_in_few_places(key: str) -> None:
     assert {name.partition("/")[0] for name in found} == {"config", "devices"}
 
 
-_KERNEL = "system calls in namespaces: tests/integration/devices/test_virtual_phone.py"
-_LINK = "needs a build: tests/integration/test_relink.py and test_chain.py"
-_TRIM = "needs a trim: tests/integration/test_functions.py"
-_PRICES = "needs a trim: tests/integration/test_prices.py and test_functions.py"
-UNTESTED = {
-    "cli/size/prices.py": _PRICES,
-    "cli/size/trim_results.py": _TRIM,
-    "engines/builder.py": _LINK,
-    "engines/link/relink.py": _LINK,
-    "pipeline/pricing/attributed.py": _PRICES,
-    "pipeline/pricing/built.py": _PRICES,
-    "pipeline/pricing/checked.py": _PRICES,
-    "pipeline/pricing/left_out_regions.py": _PRICES,
-    "pipeline/references.py": _TRIM,
-    "virtual_phone/phone.py": _KERNEL,
-    "virtual_phone/supervisor.py": _KERNEL,
-    "virtual_phone/system/boot.py": _KERNEL,
-    "virtual_phone/system/kernel.py": _KERNEL,
-    "virtual_phone/system/mounts.py": _KERNEL,
-}
-"""Modules that cannot be tried without what the unit lane does not need: why, and where."""
-
-
-def _holds_logic(path: Path) -> bool:
-    """Return whether a function of the module does something: a protocol's do not."""
-    return any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and not all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
-                    for each in node.body)
-        for node in ast.walk(_tree(path))
-    )  # fmt: skip
-
-
-def _mirrored(path: Path) -> Path:
-    """Return a module's test file, below the unit tests; a package is tested under its name."""
-    name = Path(_id(path))
-    if name.name == "__init__.py":
-        return name.parent / f"test_{path.parent.name}.py"
-    return name.parent / f"test_{name.name}"
-
-
-def _untested(paths: Iterable[Path], tests: Path) -> set[str]:
-    """Return the modules with logic that have no test file at their mirrored path."""
-    return {
-        _id(path)
-        for path in paths
-        if _holds_logic(path) and not (tests / _mirrored(path)).is_file()
-    }
-
-
-def test_a_module_with_logic_has_its_own_test_file() -> None:
-    """Whoever changes a module finds its tests by its path.
-
-    An exception has a reason, and goes with the last that needs it.
-    """
-    found = _untested(MODULES, ROOT / "tests" / "unit")
-
-    assert found == UNTESTED.keys()
-    assert all(UNTESTED.values())
-
-
-def test_a_module_without_its_test_file_is_seen(tmp_path: Path) -> None:
-    """This wall can fall: a test under another name does not count."""
-    module, package = PACKAGE / "midout" / "grammar.py", PACKAGE / "toolchains" / "__init__.py"
-    declared = PACKAGE / "pipeline" / "filenames.py"
-    (tmp_path / "midout").mkdir()
-    (tmp_path / "toolchains").mkdir()
-    (tmp_path / "midout" / "test_names.py").touch()
-
-    planted = _untested([module, package, declared], tmp_path)
-    assert planted == {"midout/grammar.py", "toolchains/__init__.py"}
-
-    (tmp_path / "midout" / "test_grammar.py").touch()
-    (tmp_path / "toolchains" / "test_toolchains.py").touch()
-    assert _untested([module, package, declared], tmp_path) == set()
-
-
 def test_folders_are_small() -> None:
     """What is in a folder can be seen at one glance."""
     folders = Counter(_id(path.parent) for path in MODULES)
@@ -293,21 +215,6 @@ def test_files_that_the_architecture_names_are_there() -> None:
 
     assert len(named) > 20
     assert {name for name in named if not (PACKAGE / name).exists()} == set()
-
-
-def test_most_modules_and_functions_are_smaller_still() -> None:
-    """Median module 120 lines, nine of ten within 300; nine of ten functions within 40."""
-    modules = [path.read_text(encoding="utf-8").count("\n") for path in MODULES]
-    functions = [
-        (node.end_lineno or 0) - node.lineno + 1
-        for path in MODULES
-        for node in ast.walk(_tree(path))
-        if isinstance(node, ast.FunctionDef)
-    ]
-
-    assert statistics.median(modules) <= 120
-    assert statistics.quantiles(modules, n=10)[-1] <= 300
-    assert statistics.quantiles(functions, n=10)[-1] <= 40
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_id)
