@@ -14,13 +14,13 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.options import DEFAULT_OUT
 from megtrim.cli.session.environment import is_in_job, open_processes, read_git_ceilings
-from megtrim.cli.session.keepset_conversion import convert_keep_set
-from megtrim.cli.session.new_files import find_missing
+from megtrim.cli.session.new_files import Content, find_missing, write_files
 from megtrim.cli.session.setup import Options, open_session
-from megtrim.cli.session.starter import add_models, write_sharing, write_starter
+from megtrim.cli.session.starter import StarterFiles, plan_models, plan_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
+from megtrim.config.templates.configuration import name_keep_set
 from megtrim.config.templates.workflows import (
     CALLED,
     RELEASE,
@@ -37,9 +37,10 @@ from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
 from megtrim.plan.estimate import Estimate, estimate_first_trim
 from megtrim.plan.graph import Stage, tasks, tasks_up_to
+from megtrim.process import ProcessRunner
+from megtrim.sources.default_branch import find_default_branch
 from megtrim.sources.kit_versions import expect_version, list_versions
 from megtrim.stages import runner
-from megtrim.store import write_atomically
 
 _SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
@@ -60,8 +61,6 @@ Examples:
   megtrim init --github --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
   megtrim init --github --release --kit OWNER/REPO --kit-sha SHA --kit-version v1.2.3
   megtrim init --add models/mobilenet.mge
-  megtrim init --config linux/megtrim.yaml --share android/megtrim.yaml
-  megtrim init --convert --config trim/megtrim.yaml
 """
 )
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path))
@@ -89,22 +88,9 @@ Examples:
 @click.option("--kit", help="With --github: the kit's repository, OWNER/REPO.")
 @click.option("--kit-sha", help="With --github: the kit's commit, 40 hex digits.")
 @click.option("--kit-version", help="With --github: its tag, such as v1.2.3.")
-@click.option(
-    "--branch", default="main", show_default=True, help="Default branch of your repository."
-)
+@click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
 @click.option(
     "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
-)
-@click.option(
-    "--share",
-    type=click.Path(path_type=Path),
-    metavar="CONFIG",
-    help="Take engine and models of another configuration, whose files both use then.",
-)
-@click.option(
-    "--convert",
-    is_flag=True,
-    help="Make a folder of a keep set that is one file, and do nothing else.",
 )
 def init(
     models: tuple[Path, ...],
@@ -115,65 +101,58 @@ def init(
     kit: str | None,
     kit_sha: str | None,
     kit_version: str | None,
-    branch: str,
+    branch: str | None,
     add: bool,
-    share: Path | None,
-    convert: bool,
 ) -> int:
     """Write a commented starter configuration for MODELS, and inputs next to them.
 
     The inputs have the names, types and shapes that a model's file states, and numbers that differ:
     replace them by real ones when you have some. The engine is the one that runs such models.
+    Nothing is written unless everything can be.
     """
-    if convert:
-        if models or github or share:
-            msg = "--convert does nothing else: leave out MODELS, --github and --share"
-            raise InputError(msg)
-        show(convert_keep_set(config))
-        return EXIT_PASS
     if release and not github:
         msg = "--release writes a workflow: it needs --github"
         raise InputError(msg)
     reviewed = _require_kit(kit, kit_sha, kit_version) if github else None
-    if reviewed is not None:
-        _expect_version(reviewed)
-    if models or share or reviewed is None:
-        for line in _write_configuration(models, config, engine, share, add=add):
-            show(line)
+    new = StarterFiles(files={}, lines=())
+    if models or reviewed is None:
+        new = _plan_models(models, config, engine, add=add)
     if reviewed is None:
+        write_files(new.files)
+        for line in new.lines:
+            show(line)
         return _go_on(config)
-    callers, top = _make_callers(config, reviewed, branch)
+    processes = open_processes()
+    top = _top(config.absolute().parent)
+    _expect_version(reviewed, processes)
+    branch = branch or find_default_branch(top, processes)
+    callers = _make_callers(config, new.toolchain, reviewed, branch, top)
     callers = replace(callers, releases=release)
     if release and callers.toolchains:
         msg = f"--release: {config} has several toolchains, and a release is of one"
         raise InputError(msg, hint="choose one: --config FILE#NAME")
     checked = _find_checked(callers, top)
-    for written in _write_callers(callers, top, checked):
-        show(f"wrote {written}")
+    workflow_files = _plan_callers(callers, top, checked)
+    write_files({**new.files, **workflow_files})
+    for line in (*new.lines, *(f"wrote {path}" for path in workflow_files)):
+        show(line)
+    show(f"the default branch is {branch}: --branch names another")
     given = "" if str(config) == DEFAULT_CONFIG else f" --config {config}"
     required = name_check(checked)
     show(f'next: megtrim trim{given}, commit, and require the check "{required}"')
     return EXIT_PASS
 
 
-def _write_configuration(
-    models: Sequence[Path], config: Path, engine: Path | None, share: Path | None, *, add: bool
-) -> tuple[str, ...]:
-    """Write it, for models or for those of another one; return a line for each thing.
-
-    ``add``: it is there, and gets more models.
-    """
-    if add:
-        if share or engine:
-            msg = "--add leaves the configuration as it is: leave out --share and --engine"
-            raise InputError(msg)
-        return add_models(models, config)
-    if share is None:
-        return write_starter(models, config, engine)
-    if models or engine:
-        msg = "--share takes engine and models of another file: leave out MODELS and --engine"
+def _plan_models(
+    models: Sequence[Path], config: Path, engine: Path | None, *, add: bool
+) -> StarterFiles:
+    """Return a new configuration for models, or what a configuration gets for further ones."""
+    if not add:
+        return plan_starter(models, config, engine)
+    if engine:
+        msg = "--add leaves the configuration as it is: leave out --engine"
         raise InputError(msg)
-    return write_sharing(share, config)
+    return plan_models(models, config)
 
 
 def _go_on(config: Path) -> int:
@@ -207,37 +186,42 @@ def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:
     raise InputError(msg, hint="name a release of the kit that you have reviewed")
 
 
-def _expect_version(kit: Kit) -> None:
+def _expect_version(kit: Kit, processes: ProcessRunner) -> None:
     """Ask the kit's repository whether it has that version, at that commit."""
     check_kit(kit)
-    processes = open_processes()
     server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
     known = list_versions(f"{server}/{kit.repository}", processes)
     expect_version(kit.repository, kit.version, kit.sha, known)
 
 
-def _make_callers(config: Path, kit: Kit, branch: str) -> tuple[Callers, Path]:
-    """Return what the callers of a configuration name, and the top folder of its repository.
+def _make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path) -> Callers:
+    """Return what the callers of a configuration name.
 
-    Those of a file with several toolchains, of which none is chosen, are for all of them.
+    ``toolchain``: its kind, if the configuration is yet to be written. Those of a file with several
+    toolchains, of which none is chosen, are for all of them.
     """
-    names = list_toolchains(config)
-    loaded = {name: load_config(Path(choose(str(config), name))) for name in names}
-    one = next(iter(loaded.values())) if loaded else load_config(config)
-    top = _top(one.folder)
-    path, (_, chosen) = _inside(one.path.absolute(), top), split(str(config))
-    keep_set = one.resolve(one.config.keep_set)
-    own = Provision() if names else _provide(one.config.toolchain)
-    callers = Callers(
+    file, chosen = split(str(config))
+    path = _inside(Path(file).absolute(), top)
+    legs: dict[str, Provision] = {}
+    if toolchain:
+        keep_set = config.absolute().parent / name_keep_set(config)
+        own = Provision(packages=_PACKAGES.get(toolchain, ""))
+    else:
+        names = list_toolchains(config)
+        loaded = {name: load_config(Path(choose(str(config), name))) for name in names}
+        one = next(iter(loaded.values())) if loaded else load_config(config)
+        legs = {name: _provide(leg.config.toolchain) for name, leg in loaded.items()}
+        own = Provision() if legs else _provide(one.config.toolchain)
+        keep_set = one.resolve(one.config.keep_set)
+    return Callers(
         kit=kit,
         branch=branch,
         config=choose(path, chosen) if chosen else path,
-        keep_set=_inside(keep_set.parent if names else keep_set, top),
+        keep_set=_inside(keep_set.parent if legs else keep_set, top),
         packages=own.packages,
         recipe=own.recipe,
-        toolchains={name: _provide(each.config.toolchain) for name, each in loaded.items()},
+        toolchains=legs,
     )
-    return callers, top
 
 
 def _provide(wanted: ToolchainConfig) -> Provision:
@@ -259,8 +243,8 @@ def _find_checked(callers: Callers, top: Path) -> str:
     return callers.config
 
 
-def _write_callers(callers: Callers, top: Path, checked: str) -> Iterator[Path]:
-    """Write the files that the repository needs, and yield their paths; nothing is overwritten."""
+def _plan_callers(callers: Callers, top: Path, checked: str) -> dict[Path, Content]:
+    """Return the files that the repository misses."""
     texts = {top / path: text for path, text in workflows(callers).items()}
     if checked == callers.config:
         _expect_only_callers(callers.config, (top / RELEASE).parent, [*texts])
@@ -268,10 +252,7 @@ def _write_callers(callers: Callers, top: Path, checked: str) -> Iterator[Path]:
     else:
         own = Path(RELEASE).stem
         texts = {path: text for path, text in texts.items() if path.name.startswith(own)}
-    hint = "edit it, or remove it and run this again"
-    for path, text in find_missing(texts, hint=hint).items():
-        write_atomically(path, text)
-        yield path
+    return find_missing(texts, hint="edit it, or remove it and run this again")
 
 
 def _expect_only_callers(config: str, folder: Path, own: Sequence[Path]) -> None:

@@ -21,6 +21,7 @@ from megtrim.cli.options import expect_writable
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
+from megtrim.cli.session.new_files import write_files
 from megtrim.cli.session.setup import (
     Options,
     json_option,
@@ -28,7 +29,7 @@ from megtrim.cli.session.setup import (
     traces_option,
     trimming,
 )
-from megtrim.cli.session.starter import write_starter
+from megtrim.cli.session.starter import plan_starter
 from megtrim.cli.stage.chain import clear_final, run_chain
 from megtrim.cli.stage.commands import accept_option
 from megtrim.config.load import load_config
@@ -124,7 +125,9 @@ def _prepare(models: tuple[Path, ...], chosen: Options) -> None:
     file, _ = split(str(chosen.config))
     if not Path(file).exists():
         console = Console(sys.stderr, quiet=chosen.quiet)
-        for line in write_starter(models, Path(file), chosen.engine):
+        new = plan_starter(models, Path(file), chosen.engine)
+        write_files(new.files)
+        for line in new.lines:
             console.say(line)
         return
     loaded = load_config(chosen.config, engine_source=chosen.engine)

@@ -26,8 +26,6 @@ from megtrim.midout.keepset_parts import model_of
 from megtrim.models.operators import select_needs, unite_needs
 
 MOST_FILES = 10_000
-CONVERT = ("init", "--convert")
-"""The command that makes such a folder of a keep set in one file."""
 _SUFFIX = ".json"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _FILE = re.compile(rf"{_NAME}/{_NAME}@{_NAME}\.json")
@@ -106,7 +104,7 @@ def find_files(path: Path, *, shown: str = "") -> tuple[str, ...]:
 
 def _refuse_whole(shown: str) -> InputError:
     msg = f"{shown}: found a keep set in one file, expected a folder with a file for each scenario"
-    return InputError(msg, hint="convert it", command=CONVERT)
+    return InputError(msg, hint="remove it, and trace again", command=ACCEPT)
 
 
 def _select(keep: KeepSet, record: ScenarioRecord) -> KeepSet:

@@ -96,6 +96,15 @@ def test_without_a_compiler_the_engine_says_how_long_a_trim_takes(
     assert re.search(r"^time: about \d+ minutes, by the size of the engine$", answer.out, re.M)
 
 
+@pytest.mark.parametrize("blocked", ["megtrim", "resnet18-s.h2d-0.npy"])
+def test_what_cannot_be_written_leaves_nothing(team: Shell, blocked: str) -> None:
+    """A second try would stumble over the files of the first."""
+    team.model("resnet18-s.mge")
+    (team.folder / blocked).symlink_to("gone/nowhere")
+
+    assert "cannot be written" in refused(team, "resnet18-s.mge")
+
+
 def test_inputs_are_not_constant(team: Shell) -> None:
     """Equal outputs of a constant image prove little."""
     team.model("resnet18-s.mge")
@@ -148,14 +157,20 @@ def test_two_configurations_can_share_the_models(team: Shell) -> None:
     assert model.read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("config", ["megtrim.yaml", "linux/megtrim.yaml"])
+LINUX = "linux/megtrim.yaml"
+
+
+@pytest.mark.parametrize("config", ["megtrim.yaml", LINUX])
 def test_a_model_is_added_by_files_of_its_own(team: Shell, config: str) -> None:
     """Those that two people add touch nothing in common; shared models get them where they are."""
     for name in ("resnet18-s.mge", "mobilenet-s.mge"):
         team.model(name)
     assert team("init", "resnet18-s.mge").status == 0
     if config != "megtrim.yaml":
-        assert share(team, "megtrim.yaml") == (0, "")
+        text = (team.folder / "megtrim.yaml").read_text("utf-8")
+        text = text.replace("models: megtrim", "models: ../megtrim").replace("../Meg", "../../Meg")
+        (team.folder / "linux").mkdir()
+        (team.folder / LINUX).write_text(text, "utf-8")
     before = {path: path.read_bytes() for path in team.folder.rglob("*") if path.is_file()}
 
     answer = team("init", "--add", "-c", config, "mobilenet-s.mge")
@@ -184,75 +199,10 @@ def test_a_model_that_cannot_be_added_is_refused(team: Shell) -> None:
     for arguments, words in (
         (("--add",), "found no model, expected at least one"),
         (("--add", "tiny-vgg.sample"), "is a model for the engine sample, expected one for megeng"),
-        (("--add", "--engine", "x", "resnet18-s.mge"), "leave out --share and --engine"),
+        (("--add", "--engine", "x", "resnet18-s.mge"), "leave out --engine"),
         (("--add", "-c", "gone.yaml", "resnet18-s.mge"), "gone.yaml"),
     ):
         assert words in refused(team, *arguments)
-
-
-def share(team: Shell, *arguments: str) -> tuple[int, str]:
-    """Let linux/megtrim.yaml share what another configuration has."""
-    answer = team("init", "-c", "linux/megtrim.yaml", "--share", *arguments)
-    return answer.status, answer.err
-
-
-@pytest.mark.parametrize("other", ["megtrim.yaml", "android/megtrim.yaml"])
-def test_configurations_in_several_folders_can_share_the_models(team: Shell, other: str) -> None:
-    """Engine, models and inputs are those of the first; the keep set is its own."""
-    team.model("resnet18-s.mge")
-    assert team("init", "resnet18-s.mge").status == 0
-    if other != "megtrim.yaml":
-        assert team("init", "-c", other, "--share", "megtrim.yaml").status == 0
-
-    assert share(team, other) == (0, "")
-
-    first, second = (load_config(team.folder / name) for name in (other, "linux/megtrim.yaml"))
-    (ours,), (theirs,) = first.config.models, second.config.models
-    for path, again in (
-        (ours.file, theirs.file),
-        (ours.scenarios[0].inputs["h2d[0]"], theirs.scenarios[0].inputs["h2d[0]"]),
-        (first.config.engine.source or Path(), second.config.engine.source or Path()),
-    ):
-        assert first.resolve(path).resolve(strict=True) == second.resolve(again).resolve()
-    assert second.resolve(second.config.keep_set) == team.folder / "linux/megtrim/keepset"
-    assert second.is_shared("models", 0)
-
-
-def test_a_configuration_of_several_toolchains_can_be_shared(team: Shell) -> None:
-    """Its models are those of all of them."""
-    team.model("resnet18-s.mge")
-    assert team("init", "resnet18-s.mge").status == 0
-    file = team.folder / "megtrim.yaml"
-    text = file.read_text("utf-8")
-    one = "toolchain:\n  kind: clang-linux-arm64\n"
-    several = "toolchains: [{name: a, kind: host}, {name: b, kind: host}]\n"
-    assert one in text
-    file.write_text(text.replace(one, several), "utf-8")
-
-    assert share(team, "megtrim.yaml") == (0, "")
-
-
-def test_models_that_cannot_be_shared_are_refused(team: Shell) -> None:
-    """With what to change."""
-    team.model("resnet18-s.mge")
-    assert team("init", "-c", "android/megtrim.yaml", "resnet18-s.mge").status == 0
-    file = team.folder / "android/megtrim.yaml"
-    begin, wanted = team.folder / "android", team.folder
-
-    status, err = share(team, "android/megtrim.yaml")
-    assert (status, f"begin at {begin}, expected {wanted}" in err) == (2, True)
-    assert f"move these files to {wanted}/megtrim/models" in err
-
-    text = file.read_text("utf-8").replace(
-        "models: megtrim/models/*.yaml",
-        "models: [{name: a, file: ../resnet18-s.mge, scenarios: [{name: s}]}]",
-    )
-    file.write_text(text, "utf-8")
-    status, err = share(team, "android/megtrim.yaml")
-    assert (status, "found a list of models, expected a pattern of files" in err) == (2, True)
-
-    both = team("init", "-c", "x.yaml", "--share", "android/megtrim.yaml", "resnet18-s.mge")
-    assert (both.status, "leave out MODELS and --engine" in both.err) == (2, True)
 
 
 def refused(shell: Shell, *arguments: str) -> str:
@@ -277,9 +227,16 @@ def test_without_an_engine_nothing_is_written(
     err = refused(inner, "resnet18-s.mge")
     assert err.startswith(f"megtrim: found no checkout of MegEngine in, next to or above {project}")
     assert "name it with --engine PATH" in err
+    inner.sample("tiny-vgg.sample")
     (project / "engine").mkdir()
-    err = refused(inner, "resnet18-s.mge", "--engine", "engine")
-    assert "--engine engine: found a folder, expected a checkout of MegEngine" in err
+    for model, engine, words in (
+        ("resnet18-s.mge", "engine", "found a folder, expected a checkout of MegEngine"),
+        ("resnet18-s.mge", "gone", "found no such file, expected a checkout of MegEngine"),
+        ("tiny-vgg.sample", "engine", "found a folder, expected a copy of the sample engine"),
+        ("tiny-vgg.sample", "gone", "found no such file, expected a copy of the sample engine"),
+    ):
+        err = refused(inner, model, "--engine", engine)
+        assert f"--engine {engine}: {words}" in err
 
 
 def test_of_two_checkouts_one_is_to_be_named(team: Shell) -> None:

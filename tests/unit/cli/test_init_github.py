@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> str:
 def team(shell: Shell, server: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A person in a repository with a model."""
     monkeypatch.setenv("GITHUB_SERVER_URL", server)
-    (shell.folder / ".git").mkdir()
+    for folder in ("objects", "refs"):
+        (shell.folder / ".git" / folder).mkdir(parents=True)
+    set_branch(shell.folder, "HEAD", "refs/heads/main")
     shell.sample("tiny-vgg.sample")
     return shell
+
+
+def set_branch(folder: Path, reference: str, target: str) -> None:
+    """Let a symbolic reference of the repository lead to a branch."""
+    file = folder / ".git" / reference
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"ref: {target}\n", encoding="utf-8")
 
 
 def given(folder: Path, name: str) -> dict[str, str]:
@@ -57,6 +67,7 @@ def test_everything_at_once(team: Shell) -> None:
         "wrote tiny-vgg.data.npy, for the input data Float32 (1, 3, 32, 32) of tiny-vgg.sample",
         "wrote megtrim.yaml and megtrim/models, for the sample engine",
         *(f"wrote {path}" for path in paths),
+        "the default branch is main: --branch names another",
         last,
     ]
     assert (team.folder / "megtrim.yaml").is_file()
@@ -186,7 +197,7 @@ def test_a_caller_that_was_edited_stays(team: Shell) -> None:
     assert answer.err.startswith(f"megtrim: {path} exists and differs\n")
     assert path.read_text(encoding="utf-8") == "mine"
     assert not (team.folder / WRITTEN[0]).exists()
-    assert not (team.folder / ".gitattributes").exists()
+    assert not (team.folder / "megtrim.yaml").exists()
 
 
 @pytest.mark.parametrize("left_out", ["--kit", "--kit-sha", "--kit-version"])
@@ -203,12 +214,51 @@ def test_which_kit_must_be_said(team: Shell, left_out: str) -> None:
 
 def test_a_repository_is_needed(team: Shell) -> None:
     """Workflows elsewhere would never run."""
-    (team.folder / ".git").rmdir()
+    shutil.rmtree(team.folder / ".git")
+    before = sorted(team.folder.rglob("*"))
 
     answer = team("init", "tiny-vgg.sample", *KIT)
 
     assert answer.status == 2
     assert "is in no git repository" in answer.err
+    assert sorted(team.folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("references", "option", "branch"),
+    [
+        ({"HEAD": "refs/heads/master"}, (), "master"),
+        ({"HEAD": "refs/heads/master"}, ("--branch", "trunk"), "trunk"),
+        (
+            {"HEAD": "refs/heads/wip", "refs/remotes/origin/HEAD": "refs/remotes/origin/release/2"},
+            (),
+            "release/2",
+        ),
+    ],
+)
+def test_the_default_branch_comes_from_git(
+    team: Shell, references: dict[str, str], option: tuple[str, ...], branch: str
+) -> None:
+    """With another one there would never be a baseline."""
+    for reference, target in references.items():
+        set_branch(team.folder, reference, target)
+
+    answer = team("init", "tiny-vgg.sample", *KIT, *option)
+
+    assert answer.status == 0, answer.err
+    assert f"the default branch is {branch}: " in answer.out
+    check = (team.folder / WRITTEN[0]).read_text(encoding="utf-8")
+    assert f'branches: ["{branch}"]' in check
+
+
+def test_without_a_branch_one_is_asked_for(team: Shell) -> None:
+    """A job's checkout is of a commit alone; nothing is written."""
+    (team.folder / ".git/HEAD").write_text("0" * 40, encoding="utf-8")
+
+    answer = team("init", "tiny-vgg.sample", *KIT)
+
+    assert (answer.status, "name it: --branch NAME" in answer.err) == (2, True)
+    assert not (team.folder / "megtrim.yaml").exists()
 
 
 def test_a_repository_is_looked_for_as_high_as_git_may(

@@ -166,7 +166,7 @@ def test_a_strange_file_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
-    """A keep set in one file has a command of its own; nothing at all is none."""
+    """A keep set in one file is refused; nothing at all is none."""
     (tmp_path / "whole").write_text(dump_keep_set(WHOLE), encoding="utf-8")
     (tmp_path / "named.json").write_text(dump_keep_set(WHOLE), encoding="utf-8")
     (tmp_path / "circle").symlink_to("circle")
@@ -175,7 +175,7 @@ def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
     for name in ("whole", "named"):
         with pytest.raises(InputError, match="found a keep set in one file") as caught:
             find_files(tmp_path / name)
-        assert caught.value.hint == "convert it: megtrim init --convert"
+        assert caught.value.hint == "remove it, and trace again: megtrim trim --accept"
     with pytest.raises(InputError, match="leads nowhere"):
         find_files(tmp_path / "circle")
     with pytest.raises(InputError, match="found no file of a keep set"):

@@ -91,7 +91,7 @@ def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
 
 @pytest.mark.parametrize("name", ["keepset", "keepset.json"])
 @pytest.mark.parametrize("accept", [True, False])
-def test_a_keep_set_in_one_file_is_to_be_converted(now: Session, name: str, accept: bool) -> None:
+def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool) -> None:
     """Whether it is named or only lies there: what it says must not be lost."""
     path = now.request.path(now.request.config.keep_set).with_name(name)
     path.parent.mkdir()
@@ -106,7 +106,7 @@ def test_a_keep_set_in_one_file_is_to_be_converted(now: Session, name: str, acce
         f"megtrim/{name}: found a keep set in one file, "
         "expected a folder with a file for each scenario"
     )
-    assert caught.value.hint == "convert it: megtrim init --convert"
+    assert caught.value.hint == "remove it, and trace again: megtrim trim --accept"
 
 
 def test_an_empty_folder_is_no_keep_set(now: Session) -> None:

@@ -1,18 +1,21 @@
-"""From model files to a configuration that can be trimmed as it is, and the inputs for it."""
+"""From model files to a configuration that can be trimmed as it is, and the inputs for it.
+
+Plans alone: nothing is written before all that a command adds is known to be right.
+"""
 
 from __future__ import annotations
 
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from megtrim.cli.session.new_files import find_missing
+from megtrim.cli.session.new_files import Content, find_missing
 from megtrim.config.lists.item_files import climb
-from megtrim.config.load import LoadedConfig, list_toolchains, load_config
+from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.templates.configuration import (
     MODELS,
     StarterModel,
@@ -21,15 +24,15 @@ from megtrim.config.templates.configuration import (
     starter,
 )
 from megtrim.config_id import DEFAULT_CONFIG, choose
+from megtrim.engines import sample
 from megtrim.engines.megengine.search import find_checkouts, is_checkout
-from megtrim.errors import NO_ROOM, InputError
+from megtrim.errors import InputError
 from megtrim.input_files import kind_at, open_plain_file
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.models.facts import ModelFacts, Variable
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe_variable
-from megtrim.store import cannot_write, write_atomically
 
 _SAMPLE = "sample"
 _CLONE = "git clone https://github.com/MegEngine/MegEngine"
@@ -46,13 +49,22 @@ class _Input:
     """What is to be written; None: the file is there."""
 
 
-def write_starter(
-    models: Sequence[Path], config: Path, engine: Path | None = None
-) -> tuple[str, ...]:
-    """Write a configuration, its models' files, and inputs; return a line for each thing.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarterFiles:
+    """What is to be written, and a line for each thing."""
 
-    ``engine``: the checkout; None: the one near the configuration. Nothing is overwritten, and
-    nothing is written unless all models can be used.
+    files: Mapping[Path, Content]
+    """In the order in which they are written: the configuration last, after all that it names."""
+    lines: tuple[str, ...]
+    toolchain: str = ""
+    """Kind of the toolchain of a new configuration."""
+
+
+def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = None) -> StarterFiles:
+    """Return a new configuration, its models' files, and inputs.
+
+    ``engine``: the checkout; None: the one near the configuration. Raises InputError where a model
+    cannot be used, or a file is there and differs.
     """
     if config.exists():
         msg = f"{config} already exists"
@@ -66,32 +78,37 @@ def write_starter(
     inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
     described = model_files([_describe_model(path, config, inputs[path]) for path in models])
     texts = {config.parent / name: text for name, text in described.items()}
+    # The toolchain that MegEngine is known to build with; auto would take zig.
+    toolchain = "auto" if kind == _SAMPLE else "clang-linux-arm64"
     missing = find_missing(texts, hint="name another folder with --config, or remove it")
-    # The configuration comes last: once it is there, so is all that it names.
     missing[config] = starter(
         kind,
         source=_relative(source, config) if source else "",
-        # The toolchain that MegEngine is known to build with; auto would take zig.
-        toolchain="auto" if kind == _SAMPLE else "clang-linux-arm64",
+        toolchain=toolchain,
         keep_set=name_keep_set(config),
     )
-    lines = [line for path, each in facts.items() for line in _write_inputs(path, each, inputs)]
-    for path, text in missing.items():
-        write_atomically(path, text)
     shown = f"the engine in {source}" if source else "the sample engine"
-    return (*lines, f"wrote {config} and {config.parent / MODELS}, for {shown}")
+    lines = (
+        *_describe_inputs(facts, inputs),
+        f"wrote {config} and {config.parent / MODELS}, for {shown}",
+    )
+    return StarterFiles(files=_new_inputs(inputs) | missing, lines=lines, toolchain=toolchain)
 
 
-def add_models(models: Sequence[Path], config: Path) -> tuple[str, ...]:
-    """Write the files of further models of a configuration, and inputs; return what was done.
+def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
+    """Return the files of further models of a configuration, and inputs.
 
     Raises InputError where the models are a list, or one of these is there already.
     """
     if not models:
         msg = "--add: found no model, expected at least one"
         raise InputError(msg, hint="`megtrim init --add MODEL...`")
-    loaded = _load_any(config)
-    pattern = _expect_pattern(loaded)
+    names = list_toolchains(config)
+    loaded = load_config(Path(choose(str(config), names[0])) if names else config)
+    if not (pattern := loaded.models_pattern):
+        msg = f"{loaded.where('models')}: found a list of models, expected a pattern of files"
+        hint = f"move each entry into a file, and write `models: {MODELS}/*.yaml` in their place"
+        raise InputError(msg, hint=hint)
     facts = {path: read_model(path) for path in models}
     kind = loaded.config.engine.kind
     if (found := _kind_of(facts)) != kind:
@@ -107,61 +124,9 @@ def add_models(models: Sequence[Path], config: Path) -> tuple[str, ...]:
     )
     texts = {base / name: text for name, text in described.items()}
     missing = find_missing(texts, hint="rename the model's file, or remove what is there")
-    lines = [line for path, each in facts.items() for line in _write_inputs(path, each, inputs)]
-    for path, text in missing.items():
-        write_atomically(path, text)
     wrote = (f"wrote {os.path.relpath(path)}" for path in missing)
-    return (*lines, *wrote)
-
-
-def _load_any(config: Path) -> LoadedConfig:
-    """Load a configuration; of a file with several toolchains, that of the first."""
-    names = list_toolchains(config)
-    return load_config(Path(choose(str(config), names[0])) if names else config)
-
-
-def _expect_pattern(loaded: LoadedConfig) -> str:
-    """Return the pattern of the models' files. Raises InputError if they are a list."""
-    if loaded.models_pattern:
-        return loaded.models_pattern
-    msg = f"{loaded.where('models')}: found a list of models, expected a pattern of files"
-    hint = f"move each entry into a file, and write `models: {MODELS}/*.yaml` in their place"
-    raise InputError(msg, hint=hint)
-
-
-def write_sharing(other: Path, config: Path) -> tuple[str, ...]:
-    """Write a configuration with the engine and the models of another one; return what was done.
-
-    Both use the files of the models from then on. Raises InputError where these cannot be shared:
-    they are no files, or their paths would not mean the same.
-    """
-    if config.exists():
-        msg = f"{config} already exists"
-        raise InputError(msg, hint="edit it, or name another file with --config")
-    loaded = _load_any(other)
-    pattern = _expect_pattern(loaded)
-    shared = _relative(loaded.folder / pattern, config)
-    begin, wanted = (
-        os.path.normpath(folder.absolute() / climb(each))
-        for folder, each in ((loaded.folder, pattern), (config.parent, shared))
-    )
-    if begin != wanted:
-        msg = f"paths in {loaded.folder / pattern} begin at {begin}, expected {wanted}"
-        hint = (
-            f"move these files to {Path(wanted) / MODELS}, with paths from {wanted}, and name "
-            f"them in {loaded.path} by a pattern that begins with ../"
-        )
-        raise InputError(msg, hint=hint)
-    engine = loaded.config.engine
-    text = starter(
-        engine.kind,
-        source=_relative(loaded.resolve(engine.source), config) if engine.source else "",
-        toolchain="auto" if engine.kind == _SAMPLE else "clang-linux-arm64",
-        models=shared,
-        keep_set=name_keep_set(config),
-    )
-    write_atomically(config, text)
-    return (f"wrote {config}, with the models of {loaded.path}",)
+    lines = (*_describe_inputs(facts, inputs), *wrote)
+    return StarterFiles(files=_new_inputs(inputs) | missing, lines=lines)
 
 
 def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
@@ -176,13 +141,17 @@ def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
 
 def _find_source(kind: str, config: Path, engine: Path | None) -> Path | None:
     """Return the engine's folder; None for the sample engine that comes with megtrim."""
-    if kind == _SAMPLE:
-        return engine
     if engine is not None:
-        if not is_checkout(engine):
-            msg = f"--engine {engine}: found {kind_at(engine)}, expected a checkout of MegEngine"
+        kind_there = kind_at(engine) or "a file"
+        if kind == _SAMPLE and not (engine / sample.FORCED_HEADER).is_file():
+            msg = f"--engine {engine}: found {kind_there}, expected a copy of the sample engine"
+            raise InputError(msg, hint="leave it out: the engine comes with megtrim")
+        if kind != _SAMPLE and not is_checkout(engine):
+            msg = f"--engine {engine}: found {kind_there}, expected a checkout of MegEngine"
             raise InputError(msg, hint=f"get one: {_CLONE}")
         return engine
+    if kind == _SAMPLE:
+        return None
     folder = config.absolute().parent
     found = find_checkouts(folder)
     if len(found) == 1:
@@ -222,31 +191,26 @@ def _expect_fitting(file: Path, variable: Variable) -> None:
         raise InputError(msg, hint="remove it, and one that fits is written")
 
 
-def _write_inputs(
-    model: Path, facts: ModelFacts, inputs: dict[Path, tuple[_Input, ...]]
+def _describe_inputs(
+    facts: Mapping[Path, ModelFacts], inputs: Mapping[Path, Sequence[_Input]]
 ) -> Iterator[str]:
-    """Write what is missing; yield a line for each input."""
-    given = {each.variable.name: each for each in inputs[model]}
-    for variable in facts.inputs:
-        shown = f"the input {describe_variable(variable)} of {model}"
-        each = given.get(variable.name)
-        if each is None:
-            yield f"warning: {shown} cannot be generated: add its file to inputs yourself"
-        elif each.content is None:
-            yield f"found {each.file}, for {shown}"
-        else:
-            _write(each.file, each.content)
-            yield f"wrote {each.file}, for {shown}"
+    """Yield a line for each input of the models."""
+    for model, read in facts.items():
+        by_name = {planned.variable.name: planned for planned in inputs[model]}
+        for variable in read.inputs:
+            shown = f"the input {describe_variable(variable)} of {model}"
+            planned = by_name.get(variable.name)
+            if planned is None:
+                yield f"warning: {shown} cannot be generated: add its file to inputs yourself"
+            else:
+                verb = "found" if planned.content is None else "wrote"
+                yield f"{verb} {planned.file}, for {shown}"
 
 
-def _write(file: Path, content: bytes) -> None:
-    try:
-        file.write_bytes(content)
-    except OSError as error:
-        if error.errno in NO_ROOM:
-            raise cannot_write(file, error) from None
-        msg = f"{file} cannot be written: {error.strerror}"
-        raise InputError(msg, hint="copy the model to a folder of your own") from None
+def _new_inputs(inputs: Mapping[Path, Sequence[_Input]]) -> dict[Path, Content]:
+    """Return the tensors that are to be written."""
+    planned = (each for group in inputs.values() for each in group)
+    return {each.file: each.content for each in planned if each.content is not None}
 
 
 def _describe_model(path: Path, config: Path, inputs: Sequence[_Input]) -> StarterModel:

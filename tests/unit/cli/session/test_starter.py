@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from megtrim.cli.session import starter
-from megtrim.cli.session.starter import write_starter
+from megtrim.cli.session.new_files import write_files
+from megtrim.cli.session.starter import plan_starter
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, Parameters, Variable
-from unit.cli.support import SAMPLE_MODELS
 
 
 def facts(*inputs: Variable) -> ModelFacts:
@@ -42,11 +41,12 @@ def test_an_input_without_a_shape_is_left_to_the_person(
     monkeypatch.setattr(starter, "read_model", lambda _: facts(*takes))
     (tmp_path / "m.sample").touch()
 
-    lines = write_starter([tmp_path / "m.sample"], tmp_path / "megtrim.yaml")
+    new = plan_starter([tmp_path / "m.sample"], tmp_path / "megtrim.yaml")
+    write_files(new.files)
 
     model = f"of {tmp_path}/m.sample"
     free = f"the input free Float32 {model} cannot be generated"
-    assert lines == (
+    assert new.lines == (
         f"wrote {tmp_path}/m.a-0.npy, for the input a[0] Float32 (2, 3) {model}",
         f"wrote {tmp_path}/m.a-0-2.npy, for the input a(0) Uint8 (4) {model}",
         f"warning: {free}: add its file to inputs yourself",
@@ -57,26 +57,7 @@ def test_an_input_without_a_shape_is_left_to_the_person(
     assert np.load(tmp_path / "m.a-0-2.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_a_model_where_nothing_can_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The person is asked to copy it; no configuration names what is not there."""
-
-    def refuse(path: Path, data: bytes) -> int:
-        raise PermissionError(13, "Permission denied")
-
-    shutil.copy(SAMPLE_MODELS / "tiny-vgg.sample", tmp_path)
-    monkeypatch.setattr(Path, "write_bytes", refuse)
-
-    with pytest.raises(InputError) as caught:
-        write_starter([tmp_path / "tiny-vgg.sample"], tmp_path / "megtrim.yaml")
-
-    assert caught.value.message.endswith("tiny-vgg.data.npy cannot be written: Permission denied")
-    assert caught.value.hint == "copy the model to a folder of your own"
-    assert not (tmp_path / "megtrim.yaml").exists()
-
-
 def test_a_configuration_needs_a_model(tmp_path: Path) -> None:
     """There is nothing to trim for without one."""
     with pytest.raises(InputError, match="found no model, expected at least one"):
-        write_starter([], tmp_path / "megtrim.yaml")
+        plan_starter([], tmp_path / "megtrim.yaml")
