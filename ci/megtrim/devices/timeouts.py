@@ -27,6 +27,8 @@ class Timeouts:
     """How long a machine may take to boot."""
     poll_s: float = 1.0
     """Pause between two checks of a machine that is recovering or cooling down."""
+    wait_s: float = 1200.0
+    """How long to wait for a machine that another job holds."""
     say_every_s: float = 15.0
     """Pause between two messages about a wait."""
     slowest_bytes_per_s: float = 1_000_000.0

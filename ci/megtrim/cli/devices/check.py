@@ -13,9 +13,8 @@ from pathlib import Path
 from megtrim.cli.devices.inventory import Inventory, InventoryRow, sought
 from megtrim.cli.echo import show
 from megtrim.devices import Lease
-from megtrim.devices.pool.device_pool import MachineBusy
 from megtrim.devices.pool.host_state import PoolState, quarantine_machine
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
 from megtrim.devices.pool.status import MachineState

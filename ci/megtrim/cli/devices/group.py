@@ -95,8 +95,8 @@ def _row(listed: InventoryRow, stock: Inventory) -> dict[str, Any]:
         "state": str(standing.state),
         "text": standing.text(now),
         "attached": str(standing.presence),
-        "waiting": standing.waiting,
-        "holder": holder and {"pid": holder.pid, "since": holder.since.isoformat()},
+        "holder": holder
+        and {"name": holder.name, "pid": holder.pid, "since": holder.since.isoformat()},
         "quarantine": put
         and {
             "reason": put.reason,

@@ -1,19 +1,19 @@
-"""What the pools of one host share: the queue, the records of machines, and the recovery policy.
+"""What the pools of one host share: leases, the records of machines, and the recovery policy.
 
-A machine's status is combined here from its connection, its record and the queue.
+A machine's status is combined here from its connection, its record and its lease.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from megtrim.devices.device import DeviceSpec
-from megtrim.devices.pool.machine import ConnectionState, Find, Machine
+from megtrim.devices.pool.leases import Holder, Leases, name_holder
+from megtrim.devices.pool.machine import ConnectionState, Find, Machine, MachineBusy
 from megtrim.devices.pool.quarantine import Author, Records
-from megtrim.devices.pool.queue import Queue, QueuePosition
 from megtrim.devices.pool.recovery import RecoveryPolicy
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.devices.pool.status import MachineStatus, age
@@ -35,7 +35,7 @@ class PoolState:
     """What all pools of this host share."""
 
     records: Records
-    queue: Queue
+    leases: Leases
     recovery: RecoveryPolicy
     timeouts: Timeouts
     now: Callable[[], datetime]
@@ -43,31 +43,27 @@ class PoolState:
 
 
 class WaitReporter:
-    """Reports a wait: at once, when the queue moves, and at intervals."""
+    """Reports a wait, at once and at intervals, until it has taken too long."""
 
     def __init__(self, what: str, shared: PoolState) -> None:
         self._what = what
         self._shared = shared
+        self._began_s: float | None = None
         self._said_s = float("-inf")
-        self._ahead = -1
 
-    def __call__(self, wait: QueuePosition) -> None:
-        now_s = time.monotonic()
-        due = now_s - self._said_s >= self._shared.timeouts.say_every_s
-        if due or wait.ahead != self._ahead:
-            self._said_s, self._ahead = now_s, wait.ahead
-            self._shared.say(
-                f"waiting for {self._what}: {wait.ahead} before you{self._describe_holders(wait)}"
-            )
-
-    def _describe_holders(self, wait: QueuePosition) -> str:
-        now = self._shared.now()
-        held = [
-            f"pid {each.pid} for {age(now - each.since)}{', being brought back' * each.recovering}"
-            for each in wait.holders
-            if each.pid
-        ]
-        return f" (held by {'; '.join(held)})" if held else ""
+    def __call__(self, holders: Sequence[Holder]) -> None:
+        """Report who holds the machines. Raises MachineBusy once the wait has taken too long."""
+        now, now_s, timeouts = self._shared.now(), time.monotonic(), self._shared.timeouts
+        held = "; ".join(f"{who} for {age(now - who.since)}" for who in holders) or "another job"
+        if self._began_s is None:
+            self._began_s = now_s
+        if now_s - self._began_s >= timeouts.wait_s:
+            waited = age(timedelta(seconds=timeouts.wait_s))
+            msg = f"{self._what}: waited {waited} for a device that is held by {held}"
+            raise MachineBusy(msg, hint="`megtrim devices list` shows who holds which")
+        if now_s - self._said_s >= timeouts.say_every_s:
+            self._said_s = now_s
+            self._shared.say(f"waiting for {self._what}: held by {held}")
 
 
 def open_pool_state(spec: DeviceSpec) -> PoolState:
@@ -79,7 +75,7 @@ def open_pool_state(spec: DeviceSpec) -> PoolState:
     )
     return PoolState(
         records=records,
-        queue=Queue(state, spec.now),
+        leases=Leases(state, name_holder(spec.processes.env), spec.now),
         recovery=recovery,
         timeouts=spec.timeouts,
         now=spec.now,
@@ -124,8 +120,7 @@ def _read_status(
         key=machine.key,
         machine=machine,
         presence=presence,
-        holder=shared.queue.holder(machine.key),
-        waiting=sum(machine.key in ticket.wants for ticket in shared.queue.tickets()),
+        holder=shared.leases.holder(machine.key),
     )
     try:
         return replace(status, quarantine=shared.records.read(machine.key).quarantine)

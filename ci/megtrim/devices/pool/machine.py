@@ -1,6 +1,6 @@
 """One machine of a pool: the protocol that a kind of device implements for its pool.
 
-The pool gives machines out as leases. Queueing, recovery and quarantine are the pool's job; how a
+The pool gives machines out as leases. Waiting, recovery and quarantine are the pool's job; how a
 machine is reached is the kind's.
 """
 
@@ -28,6 +28,10 @@ class ConnectionState(StrEnum):
 
 class NoUsableMachine(InfrastructureFailure):
     """No machine of a pool can be used now, so an immediate retry is pointless."""
+
+
+class MachineBusy(NoUsableMachine):
+    """Another process holds the machine, for longer than we wait."""
 
 
 class Machine(Protocol):

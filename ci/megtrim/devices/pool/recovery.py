@@ -7,12 +7,9 @@ screen.
 
 from __future__ import annotations
 
-import atexit
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 
 from megtrim.devices.pool.machine import ConnectionState, HasFailureDetail, Machine
 from megtrim.devices.pool.quarantine import MOST_REBOOTS, Records
@@ -23,8 +20,6 @@ from megtrim.process import ProcessRunner
 UNAUTHORIZED = "unauthorized: someone must allow this host on the screen of the phone"
 _POWER_OFF_S = 5
 _RECONNECTS_PER_WAIT = 4
-_LAST_WORD_S = 2.0
-"""How long the end of the process waits for a line that is being printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,73 +135,6 @@ class RecoveryPolicy:
         argv = ("uhubctl", "-l", power.hub, "-p", str(power.port), "-a", "cycle")
         delay = ("-d", str(_POWER_OFF_S))
         self.processes.capture(*argv, *delay, timeout_s=self.timeouts.call_s + 2 * _POWER_OFF_S)
-
-
-class BackgroundRecovery:
-    """Recovers machines in threads of their own, while the job works on others.
-
-    The threads end with the process, at whatever step they are; no one waits for them. The
-    kernel frees the locks that they hold.
-    """
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._saying = threading.Lock()
-        self._ended = False
-        self._keys: set[str] = set()
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """Keys of the machines that are being recovered."""
-        return frozenset(self._keys.copy())
-
-    def start(self, key: str, recover: Callable[[], None]) -> None:
-        """Run ``recover`` for a machine in a thread."""
-
-        def run_recovery() -> None:
-            try:
-                recover()
-            finally:
-                self._keys.discard(key)
-
-        # A thread that dies inside a write would keep the stream's own lock, on which the
-        # interpreter then fails to end.
-        atexit.register(self._end)
-        self._keys.add(key)
-        threading.Thread(target=run_recovery, name=f"recover {key}", daemon=True).start()
-
-    def say(self, text: str) -> None:
-        """Print a line, unless the process is ending."""
-        with self._saying:
-            if not self._ended:
-                self._say(text)
-
-    def _end(self) -> None:
-        if self._saying.acquire(timeout=_LAST_WORD_S):
-            self._ended = True
-            self._saying.release()
-
-
-def answers(machine: Machine, within_s: float) -> Callable[[], None] | None:
-    """Return None if the machine answers within ``within_s`` seconds.
-
-    Otherwise return a function that waits until the check has ended: two checks at once would
-    disturb each other.
-    """
-    replies: SimpleQueue[bool] = SimpleQueue()
-
-    def ask() -> None:
-        try:
-            replies.put(machine.alive())
-        except (InfrastructureFailure, InputError):
-            replies.put(False)
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    try:
-        return None if replies.get(timeout=within_s) else asking.join
-    except Empty:
-        return asking.join
 
 
 def trouble(machine: Machine) -> str:

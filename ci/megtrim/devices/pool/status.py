@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from megtrim.devices.pool.leases import Holder
 from megtrim.devices.pool.machine import ConnectionState, Machine
 from megtrim.devices.pool.quarantine import Quarantine
-from megtrim.devices.pool.tickets import LockOwner
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
@@ -41,8 +41,7 @@ class MachineStatus:
     detail: str = ""
     """What is wrong with the record, or why the machine could not be looked up."""
     quarantine: Quarantine | None = None
-    holder: LockOwner | None = None
-    waiting: int = 0
+    holder: Holder | None = None
 
     @property
     def state(self) -> MachineState:
@@ -69,11 +68,7 @@ class MachineStatus:
             since = f"{put.since:%Y-%m-%d %H:%M} UTC ({age(now - put.since)})"
             parts.append(f"since {since} by {_by(put)} because {put.reason}")
         if self.holder is not None:
-            who = f"by pid {self.holder.pid}" if self.holder.pid else "by an unknown process"
-            why = ", being brought back" if self.holder.recovering else ""
-            parts.append(f"held {who} since {self.holder.since:%H:%M:%S} UTC{why}")
-        if self.waiting:
-            parts.append(f"{self.waiting} waiting")
+            parts.append(f"held by {self.holder} since {self.holder.since:%H:%M:%S} UTC")
         if self.state is MachineState.HELD:
             parts[0] = parts[0].removeprefix("held ")
         return f"{self.state}: {', '.join(parts)}" if parts else str(self.state)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from megtrim.devices.device import utc_now
+from megtrim.devices.pool.leases import Leases
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.pool.queue import Queue
 from unit.cli.devices.bench import Bench
 
 
@@ -24,8 +24,8 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
 
 def test_a_phone_that_a_job_holds_is_not_cleaned(bench: Bench) -> None:
     """The job needs its files; the host has a phone that works all the same."""
-    queue = Queue(bench.shell.folder / "state", utc_now)
-    with queue.acquire("job", lambda: ("adb:1A2B",)):
+    leases = Leases(bench.shell.folder / "state", "another job", utc_now)
+    with leases.acquire(lambda: ("adb:1A2B",)):
         answer = bench("clean", "--attached", "--json")
 
     assert answer.status == 0

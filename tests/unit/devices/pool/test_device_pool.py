@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import pytest
 
 from megtrim.devices.device import Lease
 from megtrim.devices.local import Local
-from megtrim.devices.pool.device_pool import MachineBusy, Pool, make_pool, merge_devices
-from megtrim.devices.pool.machine import ConnectionState, Machine, NoUsableMachine
+from megtrim.devices.pool.device_pool import Pool, make_pool, merge_devices
+from megtrim.devices.pool.machine import ConnectionState, Machine, MachineBusy, NoUsableMachine
 from megtrim.devices.pool.quarantine import Author
-from megtrim.devices.pool.recovery import UNAUTHORIZED, BackgroundRecovery
+from megtrim.devices.pool.recovery import UNAUTHORIZED
 from megtrim.devices.pool.state_dir import slug
 from megtrim.devices.pool.status import MachineState
 from megtrim.devices.retry import run_with_retries
@@ -76,7 +75,7 @@ def test_two_jobs_get_two_machines(lab: Lab) -> None:
 
 
 def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
-    """With how many come first, who has it and for how long."""
+    """With who has it and for how long."""
     lab.attached = [lab.one]
     said: list[str] = []
     got: list[Lease] = []
@@ -91,13 +90,26 @@ def test_a_wait_is_reported_and_ends(lab: Lab) -> None:
         waiting.start()
         until(lambda: said, "a word about the wait")
         standing = lab.pool().read_statuses()[0]
-        assert standing.waiting == 1
     waiting.join(10)
 
     assert got == [lab.one]
-    pid = standing.holder.pid if standing.holder else 0
-    assert said[0] == f"waiting for pixel-6: 1 before you (held by pid {pid} for 4 min)"
-    assert standing.text(lab.clock()) == f"held: by pid {pid} since 12:00:00 UTC, 1 waiting"
+    assert said[0] == f"waiting for pixel-6: held by {standing.holder} for 4 min"
+    assert standing.text(lab.clock()) == f"held: by {standing.holder} since 12:00:00 UTC"
+
+
+def test_a_wait_that_is_too_long_ends_with_the_holder(lab: Lab) -> None:
+    """No retry would help, so there is none: what the holder does is not known."""
+    asked = make_spec(lab.tmp_path, timeouts=replace(QUICK, wait_s=0.3))
+    pool = make_pool(asked, kind="fake", find=lab.find)
+    with (
+        lab.pool().reserve(),
+        lab.pool().reserve(),
+        pytest.raises(
+            InfrastructureFailure, match=r"phones: waited 0 s .* held by .* \(pid \d+\) for 0 s"
+        ),
+    ):
+        run_with_retries(pool, lambda lease: lease.name, say=lab.said.append)
+    assert lab.said == []
 
 
 def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> None:
@@ -106,7 +118,6 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
     with lab.pool().reserve() as lease:
         assert lease is lab.two
 
-    until(lambda: lab.states()["one"] is MachineState.QUARANTINED, "a quarantine")
     put = lab.pool().shared.records.read(lab.one.key).quarantine
     assert put is not None
     assert (put.by, put.since) == (Author.MACHINE, NOON)
@@ -142,8 +153,7 @@ def test_a_job_that_fails_is_tried_on_another_machine(lab: Lab) -> None:
 
     assert run_with_retries(lab.pool(), work, say=lab.said.append) == "two"
     assert seen == ["one", "two"]
-    both_free = {"one": MachineState.FREE, "two": MachineState.FREE}
-    until(lambda: lab.states() == both_free, "the end of the care")
+    assert lab.states() == {"one": MachineState.FREE, "two": MachineState.FREE}
     assert "  again one failed (link lost); attempt 2" in lab.said
 
 
@@ -183,7 +193,6 @@ def test_a_machine_that_failed_is_asked_again_whether_it_lives(lab: Lab) -> None
     pool = lab.pool()
     with pytest.raises(InfrastructureFailure), pool.reserve() as lease:
         failing(lease)
-    until(lambda: not pool.background.keys, "the end of the care")
     with pool.reserve() as lease:
         assert lease is lab.two
     with pool.reserve() as lease:
@@ -301,33 +310,6 @@ def test_a_quarantine_that_cannot_be_noted_ends_nothing(lab: Lab) -> None:
     assert sum("cannot be noted" in line for line in lab.said) == 2
 
 
-def test_what_was_given_up_while_it_was_waited_for_is_not_tried_again(lab: Lab) -> None:
-    """Also where no quarantine could be noted that would say so."""
-    lab.one.answers = lab.two.answers = False
-    (lab.tmp_path / "state" / "machines").mkdir(parents=True)
-    (lab.tmp_path / "state" / "machines" / f"{slug(lab.one.key)}.lock").mkdir()
-
-    def reconnect() -> None:
-        until(lambda: any("before you" in line for line in lab.said), "the job waits for it")
-
-    class Lingering(BackgroundRecovery):
-        def start(self, key: str, care: Callable[[], None]) -> None:
-            def lingering() -> None:
-                care()
-                time.sleep(0.5)
-
-            super().start(key, lingering)
-
-    lab.one.reconnect = reconnect  # type: ignore[method-assign]
-    rarely = replace(QUICK, say_every_s=60.0)
-    asked = make_spec(lab.tmp_path, timeouts=rarely, said=lab.said)
-    pool = make_pool(asked, kind="fake", find=lab.find)
-    pool.background = Lingering(lab.said.append)
-    with pytest.raises(NoUsableMachine), pool.reserve():
-        pass
-    assert sum("cannot be noted" in line for line in lab.said) == 1
-
-
 def test_a_damaged_record_costs_its_machine_alone(lab: Lab) -> None:
     """And is named."""
     record = lab.tmp_path / "state" / "machines" / f"{slug(lab.one.key)}.json"
@@ -357,7 +339,7 @@ def test_those_who_wait_learn_that_the_machine_was_put_aside(lab: Lab) -> None:
     with lab.pool().reserve():
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
-        until(lambda: lab.pool().read_statuses()[0].waiting, "someone who waits")
+        until(lambda: lab.said, "someone who waits")
         lab.pool().shared.records.quarantine(lab.one.key, "one", "it burns", Author.PERSON)
         until(lambda: failures, "the news")
     waiting.join(10)
@@ -372,7 +354,7 @@ def test_a_machine_can_be_held_for_care_in_quarantine(lab: Lab) -> None:
     standing = pool.read_statuses()[0]
     with pool.hold(standing) as machine:
         assert machine is lab.one
-        with pytest.raises(MachineBusy, match="held by pid"), pool.hold(standing, wait=False):
+        with pytest.raises(MachineBusy, match=r"held by .* \(pid"), pool.hold(standing, wait=False):
             pass
     with pool.hold(standing, wait=False):
         pass

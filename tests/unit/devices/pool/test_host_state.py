@@ -15,11 +15,10 @@ from megtrim.devices.pool.host_state import (
     quarantine_machine,
     read_statuses,
 )
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.pool.leases import Holder
+from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.quarantine import Author
-from megtrim.devices.pool.queue import QueuePosition
 from megtrim.devices.pool.status import MachineState
-from megtrim.devices.pool.tickets import LockOwner
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from unit.devices.machines import NOON, FakeMachine, make_spec
@@ -39,42 +38,36 @@ def entry(*machines: FakeMachine) -> PoolEntry:
     return PoolEntry(name="phones", kind="fake", find=lambda: machines)
 
 
-def wait(ahead: int, *holders: LockOwner) -> QueuePosition:
-    return QueuePosition(ahead=ahead, holders=holders)
-
-
-def test_a_wait_is_reported_when_the_queue_moves(shared: PoolState, said: list[str]) -> None:
-    """And not at each look at the queue."""
-    reporter = WaitReporter("phones", shared)
-    for ahead in (2, 2, 1, 1):
-        reporter(wait(ahead))
-
-    assert said == ["waiting for phones: 2 before you", "waiting for phones: 1 before you"]
-
-
-def test_a_wait_names_who_holds_the_machines(shared: PoolState, said: list[str]) -> None:
-    """Those that are known, and since when."""
+def test_a_wait_names_who_holds_the_machines(
+    shared: PoolState, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once and then at intervals; after the longest wait it ends with the holders' names."""
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
     since = NOON - timedelta(minutes=3)
-    holders = (
-        LockOwner(pid=7, since=since, key="A", recovering=True),
-        LockOwner(pid=0, since=since, key="B"),
-        LockOwner(pid=8, since=since, key="C"),
-    )
-    WaitReporter("phones", shared)(wait(0, *holders))
-
-    assert said == [
-        (
-            "waiting for phones: 0 before you "
-            "(held by pid 7 for 3 min, being brought back; pid 8 for 3 min)"
-        )
+    holders = [
+        Holder(pid=7, since=since, name="o/r run 5", key="A"),
+        Holder(pid=0, since=since, name="an unknown process", key="B"),
     ]
+    held = "held by o/r run 5 (pid 7) for 3 min; an unknown process for 3 min"
+    reporter = WaitReporter("phones", shared)
+    for passed_s in (0.0, 1.0, shared.timeouts.say_every_s):
+        clock[0] = 100.0 + passed_s
+        reporter(holders)
+    assert said == [f"waiting for phones: {held}"] * 2
+
+    clock[0] = 100.0 + shared.timeouts.wait_s
+    with pytest.raises(MachineBusy) as busy:
+        reporter(holders)
+    assert busy.value.message == f"phones: waited 20 min for a device that is {held}"
+    assert busy.value.exit_code == 3
 
 
-def test_a_status_combines_presence_record_and_queue(shared: PoolState, tmp_path: Path) -> None:
+def test_a_status_combines_presence_record_and_lease(shared: PoolState, tmp_path: Path) -> None:
     """Each machine of an entry has its own."""
     free, held, put = (FakeMachine(name, tmp_path) for name in ("free", "held", "put"))
     shared.records.quarantine(put.key, put.name, "broken", Author.PERSON)
-    with shared.queue.acquire("job", lambda: (held.key,)):
+    with shared.leases.acquire(lambda: (held.key,)):
         states = {each.name: each for each in read_statuses(entry(free, held, put), shared)}
 
     assert {name: each.state for name, each in states.items()} == {

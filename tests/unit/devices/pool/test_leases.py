@@ -1,0 +1,133 @@
+"""Leases: who holds which machine. Real processes are in the integration tests."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from megtrim.devices.pool.leases import Holder, Leases, name_holder
+from megtrim.devices.pool.state_dir import lock_file, slug
+from megtrim.errors import InfrastructureFailure
+from unit.devices.machines import NOON, Clock
+
+
+@pytest.fixture
+def leases(tmp_path: Path) -> Leases:
+    return Leases(tmp_path, "tester", Clock())
+
+
+def wanting(*keys: str) -> Callable[[], Sequence[str]]:
+    return lambda: keys
+
+
+def test_the_first_machine_that_is_free_is_held_until_the_block_is_left(leases: Leases) -> None:
+    """Everyone can see by whom, and since when."""
+    with leases.acquire(wanting("A", "B")) as first, leases.acquire(wanting("A", "B")) as second:
+        assert (first, second) == ("A", "B")
+        holder = leases.holder("A")
+        assert holder == Holder(pid=os.getpid(), since=NOON, name="tester", key="A")
+        assert str(holder) == f"tester (pid {os.getpid()})"
+
+    assert (leases.holder("A"), leases.holder("B"), leases.holder("C")) == (None, None, None)
+
+
+def test_a_machine_is_free_although_a_child_has_its_file(leases: Leases, tmp_path: Path) -> None:
+    """A program that was started at that moment holds every open file until it runs."""
+    path = (tmp_path / "leases" / f"{slug('A')}.lock").resolve()
+    with leases.acquire(wanting("A")):
+        open_files = {int(link.name): link.resolve() for link in Path("/proc/self/fd").iterdir()}
+        child = os.dup(next(number for number, target in open_files.items() if target == path))
+    try:
+        assert leases.holder("A") is None
+    finally:
+        os.close(child)
+
+
+def test_who_waits_sees_the_holders_and_may_give_up(leases: Leases) -> None:
+    """What either callback raises ends the wait; the machine stays its holder's."""
+    seen: list[str] = []
+
+    def give_up(holders: Sequence[Holder]) -> None:
+        seen.extend(holder.key for holder in holders)
+        if len(seen) > 2:
+            raise ZeroDivisionError
+
+    def nothing() -> Sequence[str]:
+        msg = "all of them are gone"
+        raise InfrastructureFailure(msg)
+
+    with leases.acquire(wanting("A")), leases.acquire(wanting("B")):
+        with pytest.raises(ZeroDivisionError), leases.acquire(wanting("A", "B"), give_up):
+            pass
+        with pytest.raises(InfrastructureFailure, match="all of them"), leases.acquire(nothing):
+            pass
+        assert seen == ["A", "B", "A", "B"]
+        assert leases.holder("A") is not None
+
+
+def test_a_failing_job_frees_its_machine(leases: Leases) -> None:
+    """And the error goes its way."""
+    with pytest.raises(ZeroDivisionError), leases.acquire(wanting("A")):
+        raise ZeroDivisionError
+
+    assert leases.holder("A") is None
+
+
+def test_a_lock_whose_text_is_damaged_is_still_a_lock(leases: Leases, tmp_path: Path) -> None:
+    """The text is for people; whose it is cannot be shown then."""
+    lock = tmp_path / "leases" / f"{slug('A')}.lock"
+    with leases.acquire(wanting("A")):
+        assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()
+        lock.write_text("rubbish", encoding="utf-8")
+        assert str(leases.holder("A")) == "an unknown process"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_plain_file_is_no_lock(leases: Leases, tmp_path: Path, kind: str) -> None:
+    """Nothing waits on a pipe, nothing is written through a link."""
+    guard = tmp_path / "leases" / "guard.lock"
+    guard.parent.mkdir()
+    match kind:
+        case "pipe":
+            os.mkfifo(guard)
+        case "link":
+            guard.symlink_to(tmp_path / "elsewhere")
+        case _:
+            guard.mkdir()
+
+    with pytest.raises(InfrastructureFailure, match=r"guard\.lock cannot be used"):
+        leases.holder("A")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_that_stays_locked_is_named(
+    leases: Leases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of a wait without an end."""
+    monkeypatch.setattr("megtrim.devices.pool.state_dir._LONGEST_LOCK_S", 0.05)
+    with (
+        lock_file(tmp_path / "leases" / "guard.lock"),
+        pytest.raises(InfrastructureFailure, match=r"guard\.lock has been"),
+    ):
+        leases.holder("A")
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({"GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ID": "7", "USER": "ci"}, "o/r run 7"),
+        ({"GITHUB_REPOSITORY": "o/r", "USER": "ci"}, "ci"),
+        ({"USER": "a\x1b[31m" + "b" * 300}, None),
+        ({}, f"user {os.getuid()}"),
+    ],
+)
+def test_a_holder_has_a_name_that_can_be_printed(env: dict[str, str], name: str | None) -> None:
+    """A workflow's run, else the user."""
+    given = name_holder(env)
+    assert given.isprintable()
+    assert len(given) <= 200
+    assert name in (None, given)
