@@ -1,7 +1,7 @@
 """Lanes: groups of tests that need the same things around them.
 
 A lane that this machine cannot run is listed and skipped; where ``MEGTRIM_LANES=required`` is
-set, it fails instead. Minutes per lane stand above the runner's summary line.
+set, it fails instead. Minutes and starts per lane stand above the runner's summary line.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.process import ProcessRunner
+from support.starts import begin_counting, count_for, describe, fail_above_held, read_starts
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 pytest_plugins = ("support.checkout",)
@@ -73,6 +74,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    begin_counting(config)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hold how often each lane starts what costs it its time."""
+    fail_above_held(session)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -132,6 +139,7 @@ def _lacking(lane: str) -> list[str]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, or fail where the lane is required, when something it needs is not there."""
     lane = _lane(item)
+    count_for(lane)
     lacking = _lacking(lane)
     if not lacking:
         return
@@ -163,11 +171,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 seconds[lane] += report.duration
                 counts[lane] += report.when == "call"
                 skipped[lane] += report.skipped
+    starts = read_starts()
     terminalreporter.section("lanes")
     for lane in LANES:
         lacking = ", ".join(_lacking(lane))
         missing = f"  (not run: needs {lacking})" if lacking else ""
-        line = f"{lane:<14}{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min{missing}"
+        figures = f"{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min"
+        line = f"{lane:<14}{figures}{describe(starts.get(lane, {}))}{missing}"
         terminalreporter.write_line(line)
 
 

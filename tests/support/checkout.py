@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.process import Command, ProcessRunner
+from support.run_failure import report_failure
 
 _CHECKOUT = Path(__file__).parents[2]
 _BEFORE = pytest.StashKey[frozenset[str] | None]()
@@ -40,14 +41,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     before = session.config.stash.get(_BEFORE, None)
     if before is None or not (changed := sorted((_state() or before) ^ before)):
         return
-    report = pytest.TestReport(
-        nodeid="the checkout",
-        location=("", None, "the checkout"),
-        keywords={},
-        outcome="failed",
-        longrepr="changed while the tests ran:\n" + "\n".join(changed),
-        when="teardown",
-    )
-    session.config.hook.pytest_runtest_logreport(report=report)
-    if session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    report_failure(session, "the checkout", "changed while the tests ran:\n" + "\n".join(changed))

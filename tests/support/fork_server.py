@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from megtrim import cli
 from megtrim.process import CompletedCommand
+from support.tally.sitecustomize import note
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
@@ -38,6 +39,7 @@ def run_megtrim(
     timeout_s: float = 600,
 ) -> CompletedCommand:
     """Run megtrim to its end; ``env`` is added to the environment of the tests."""
+    note("megtrim")
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         streams = (Path(folder, "stdout"), Path(folder, "stderr"))

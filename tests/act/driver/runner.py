@@ -10,6 +10,7 @@ from pathlib import Path
 
 from act.driver.journal import Job, Journal
 from megtrim.process import Command, ProcessRunner
+from support.starts import counting
 
 DEADLINE_S = 1200.0
 """The first run with zig compiles its C and C++ libraries, which a slow machine does in minutes."""
@@ -88,6 +89,7 @@ class Act:
             f"--secret=GITHUB_TOKEN={token}",
             *(f"--secret={name}={value}" for name, value in sorted((secrets or {}).items())),
             *(f"--env={name}={value}" for name, value in sorted(env.items())),
+            *(f"--env={name}={value}" for name, value in counting().items()),
             *options,
         )
         log = scratch / "act.jsonl"
