@@ -139,6 +139,13 @@ _MOST_LINES = 2000
 _LONGEST_VALUE = 1000
 _NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
 _CPU_ZONE = re.compile(r"cpu|tsens|soc|x86_pkg|core|\b(?:apc|big|mid|little)\b", re.IGNORECASE)
+_OTHER_ZONE = re.compile(
+    # Charge in percent (soc, socd), volts and amperes, limits of the regulator, other processors.
+    r"^socd?$|(?:^|[^a-z])(?:[iv]bat|bcl|(?:soft_)?ocp|vdroop|bat|batt|battery|mdm|modem|gpu|npu)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
+_THOUSANDTHS = 1000
 _CPU_COOLING = re.compile(r"cpu|^processor$", re.IGNORECASE)
 _SENSOR = re.compile(r"mValue=(-?\d{1,4}(?:\.\d{1,6})?)\b.{0,40}?\bmType=(\d{1,3})\b", re.ASCII)
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,8})", re.ASCII)
@@ -165,7 +172,7 @@ _FACT_NAMES = frozenset(
 
 def parse_reading(text: str) -> Reading:
     """Parse the output of :data:`READING_SCRIPT` inside ``text``; without it, all is unknown."""
-    zones: list[float] = []
+    zones: list[int] = []
     sensors: list[tuple[int, float]] = []
     policies: dict[str, Policy] = {}
     cooling: set[str] = set()
@@ -184,7 +191,8 @@ def parse_reading(text: str) -> Reading:
                 cooling |= _firmware(value)
             case _:
                 rest.setdefault(key, value)
-    cpu = [degrees for kind, degrees in sensors if kind == _SENSOR_OF_CPU] or zones
+    cpu = [degrees for kind, degrees in sensors if kind == _SENSOR_OF_CPU]
+    cpu = cpu or _convert_zones(zones)
     battery = [degrees for kind, degrees in sensors if kind == _SENSOR_OF_BATTERY]
     battery = _tenths(rest.get("battery_temperature", "")) or battery
     return Reading(
@@ -221,18 +229,22 @@ def _entries(text: str, marker: str) -> Iterator[tuple[str, str]]:
             yield key, value
 
 
-def _zone(value: str) -> list[float]:
+def _zone(value: str) -> list[int]:
     number, _, kind = value.partition(" ")
-    if not _NUMBER.fullmatch(number) or not _CPU_ZONE.search(kind[:60]):
-        return []
-    return _plausible(_as_degrees(int(number)))
+    is_cpu = _CPU_ZONE.search(kind[:60]) and not _OTHER_ZONE.search(kind[:60])
+    return [int(number)] if is_cpu and _NUMBER.fullmatch(number) else []
 
 
-def _as_degrees(number: int) -> float:
-    """Return °C: kernels count thousandths, some with Android 7 tenths or whole degrees."""
-    if abs(number) >= 1000:
-        return number / 1000
-    return number / 10 if abs(number) > HOTTEST_C else float(number)
+def _convert_zones(numbers: list[int]) -> list[float]:
+    """Return °C: kernels count thousandths, some with Android 7 tenths or whole degrees.
+
+    A kernel counts all CPUs alike: next to thousandths, a small number is no temperature.
+    """
+    if any(abs(number) >= _THOUSANDTHS for number in numbers):
+        found = [number / 1000 for number in numbers if abs(number) >= _THOUSANDTHS]
+    else:
+        found = [number / 10 if abs(number) > HOTTEST_C else float(number) for number in numbers]
+    return [degrees for number in found for degrees in _plausible(number)]
 
 
 def _plausible(degrees: float) -> list[float]:

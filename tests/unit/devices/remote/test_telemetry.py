@@ -185,6 +185,32 @@ def test_temperatures_come_in_several_units(text: str, degrees: float | None) ->
 
 
 @pytest.mark.parametrize(
+    ("zones", "degrees"),
+    [
+        ("41200 cpu-0-0-usr|43100 cpu-1-3-usr|3900 pm660l-vbat-lvl0|87 soc", 43.1),
+        ("40600 cpuss-0-usr|52000 mdm-core-usr|13 socd|2100 pm8150b-ibat-lvl0", 40.6),
+        ("46000 BIG|44000 MID|41000 LITTLE|7000 ocp_cpu1|62000 soft_ocp_cpu2", 46.0),
+        ("39 tsens_tz_sensor0|41 tsens_tz_sensor4|87 soc|38500 pm8941_tz", 41.0),
+        ("398 tsens_tz_sensor0|412 tsens_tz_sensor4|37000 pm8994_tz", 41.2),
+        ("44000 mtktscpu|99 mtktscpu_percent|28000 mtktsbattery", 44.0),
+        ("51000 soc_max|48000 cpu-big-core1-1|60000 gpu-core1", 51.0),
+        ("47800 soc-thermal|45000 gpu-thermal", 47.8),
+        ("47800 soc0-thermal|100000 PMIC-Die", 47.8),
+        ("43000 bigcore0-thermal|42000 littlecore-thermal", 43.0),
+        ("42000 soc_thermal", 42.0),
+        ("87 soc|35000 battery", None),
+        ("87 SOC|3900 vbat-core", None),
+    ],
+)
+def test_what_only_sounds_like_a_cpu_is_not_its_temperature(
+    zones: str, degrees: float | None
+) -> None:
+    """Charge, volts and limits of real phones (Qualcomm, Tensor, MediaTek) beside temperatures."""
+    lines = "".join(f"zone={zone}\n" for zone in zones.split("|"))
+    assert parse_reading(f"megtrim reading\n{lines}megtrim end\n").cpu_c == degrees
+
+
+@pytest.mark.parametrize(
     ("lines", "percent"),
     [
         ("battery_level=50\nbattery_scale=200", 25),
