@@ -38,13 +38,6 @@ def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
     return tuple(each for each in Switch if said[each] is True)
 
 
-def turn_on(trim: TrimConfig, switch: Switch) -> TrimConfig:
-    """Return the configuration with one switch on, and all others as they are."""
-    off = dict.fromkeys(map(str, switched_off(trim)), False)
-    switches = trim.switches.model_copy(update=off | {str(switch): True})
-    return trim.model_copy(update={"minimum_size": False, "switches": switches})
-
-
 def switch_problems(document: Document) -> Iterator[Problem]:
     """Yield switches that contradict minimum_size, and options that are set in two places."""
     trim = document.data.get("trim")

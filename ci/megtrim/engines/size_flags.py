@@ -148,16 +148,6 @@ def apply_choices(
     )
 
 
-def leave_out(trim: TrimConfig, means: SizeFlag) -> TrimConfig:
-    """Return the configuration without one size optimisation, and all others as they are."""
-    if means is SizeFlag.RELOCATIONS:
-        return trim.model_copy(update={"relocations": Relocations.NONE})
-    is_flag = OF_SIZE[means] == ("false",)
-    value: bool | str = True if is_flag else "none"
-    changed = trim.means.model_copy(update={str(means): value})
-    return trim.model_copy(update={"means": changed})
-
-
 def of_links(chosen: Sequence[SizeFlagChoice]) -> tuple[str, ...]:
     """Return the flags of the choices that only change the link."""
     used = [(each.means, each.value) for each in chosen if not each.why_not]

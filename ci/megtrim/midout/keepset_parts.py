@@ -52,15 +52,6 @@ def select_scenarios(keep: KeepSet, ids: Collection[str]) -> KeepSet:
     )
 
 
-def leave_out_regions(keep: KeepSet, gone: Collection[Region]) -> KeepSet:
-    """Return the keep set without some regions; what needs them would trap."""
-    scenarios = tuple(
-        replace(each, regions=tuple(region for region in each.regions if region not in gone))
-        for each in keep.scenarios
-    )
-    return replace(keep, scenarios=scenarios)
-
-
 def list_needs(keep: KeepSet) -> NeededParts:
     """Return all that a keep set names."""
     operators = keep.operators.operators if keep.operators else ()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from megtrim.build_spec import Link
-from megtrim.config.scenarios import all_scenarios
-from megtrim.elf.symbol_names import readable
 from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.keep_reasons import KeptFunctions
 from megtrim.functions.link_map import read_map
@@ -14,11 +10,8 @@ from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import shipped_links
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.results import NeighboursResult
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import REDUCED, Stage, keep_task
-from megtrim.size.references.additions import Wish
-from megtrim.size.references.graph import ReferenceGraph
+from megtrim.plan.graph import REDUCED, keep_task
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.store import StageFolder
 
@@ -39,32 +32,6 @@ def read_keep(session: Session) -> KeepSet:
 def read_dropped(name: str, session: Session) -> tuple[str, ...]:
     """Read which functions of a program were left out, by their linkage names."""
     return linking.read_dropped(session.results.done[REDUCED], name) or ()
-
-
-def read_needs(session: Session) -> dict[str, list[str]]:
-    """Read what the newest neighbours of each scenario ended without, and which needs it.
-
-    Functions by the names that traps have, regions by their own.
-    """
-    wanted: dict[str, list[str]] = defaultdict(list)
-    for scenario in all_scenarios(session.request.config):
-        found = session.services.store.previous(Stage.NEIGHBOURS, NeighboursResult, scenario.id)
-        for each in found.result_as(NeighboursResult).neighbours if found else ():
-            for need in each.levels[-1].needs if each.levels and not each.works else ():
-                wanted[need].append(f"{each.scenario}: {each.name}")
-    return wanted
-
-
-def read_wishes(session: Session, base: ReferenceGraph) -> tuple[Wish, ...]:
-    """Read which functions the newest neighbours of each scenario ended without."""
-    wanted = read_needs(session)
-    names = (name for part in base.parts for name in part.names) if wanted else ()
-    return tuple(
-        Wish(name=name, by=by)
-        for name in names
-        for text in {name, readable(name)} & wanted.keys()
-        for by in wanted[text]
-    )
 
 
 def read_kept_functions(name: str, session: Session) -> KeptFunctions:

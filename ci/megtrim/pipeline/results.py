@@ -21,8 +21,7 @@ from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.growth.shares import GrowthShare
 from megtrim.size.maps.byte_map import ByteMap
-from megtrim.size.prices.price_list import PriceChange, PriceList, SizeOptimisation
-from megtrim.size.prices.reasons import SizeReasons
+from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
 from megtrim.verdict.join import exit_code
@@ -248,8 +247,6 @@ class SizeResult(StageResult):
     """More about each of them."""
     prices: tuple[PriceList, ...] = ()
     """What models, scenarios and the like cost in what ships; empty: that was not asked for."""
-    reasons: tuple[SizeReasons, ...] = ()
-    """Why the largest things in what ships stay; empty: that was not asked for."""
     maps: tuple[ByteMap, ...] = ()
     """Where the bytes of what ships are, as far as it has symbols."""
 
@@ -325,13 +322,6 @@ class ReferencesResult(StageResult):
     """Of the stage `references`: programs linked with their relocations, and their maps."""
 
     programs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptimisationResult(StageResult):
-    """Of one size optimisation: what a program is without it."""
-
-    optimisation: SizeOptimisation
 
 
 def find_rebuild(result: StageResult) -> RebuildRecord | None:

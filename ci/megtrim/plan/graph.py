@@ -91,8 +91,6 @@ SHIPPED_REFERENCES = f"{Stage.REFERENCES}/shipped"
 """The program that ships, linked with its relocations."""
 BASE_REFERENCES = f"{Stage.REFERENCES}/base"
 """What it was trimmed from, linked likewise."""
-PLAIN_REFERENCES = f"{Stage.REFERENCES}/{Variant.PLAIN}"
-"""The plain program, linked likewise, where the base is another one: regions are left out of it."""
 PROFILE_REFERENCES = f"{Stage.REFERENCES}/{Variant.PROFILE}"
 """The profile build, linked likewise: its code names regions."""
 
@@ -234,16 +232,8 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     return (
         *named,
         *(Task(stage=Stage.REFERENCES, name=task_name(each), needs=needs) for each in links),
-        *(
-            Task(stage=Stage.REFERENCES, name=task_name(each), needs=(build,))
-            for each, build in ((PLAIN_REFERENCES, PLAIN), (PROFILE_REFERENCES, PROFILE))
-        ),
+        Task(stage=Stage.REFERENCES, name=task_name(PROFILE_REFERENCES), needs=(PROFILE,)),
     )
-
-
-def plain_references(config: Config) -> str:
-    """Return the id of the task that links the plain program with its relocations."""
-    return PLAIN_REFERENCES if trims_functions(config) else BASE_REFERENCES
 
 
 def switch_task(build: SwitchBuild, config: Config) -> str:

@@ -15,7 +15,6 @@ from megtrim.config.units import format_growth
 from megtrim.verdict.statuses import BudgetStatus, CheckStatus, ScenarioStatus, VerdictKind
 
 if TYPE_CHECKING:
-    from megtrim.size.prices.reasons import LargeThing
     from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict
 
 TO_LOOK_AT = (
@@ -186,17 +185,3 @@ def _pad(cell: str, width: int, *, left: bool) -> str:
 def _measure(cell: str) -> int:
     """Return how many columns a terminal needs: two for a Chinese character."""
     return len(cell) + sum(east_asian_width(character) in "WF" for character in cell)
-
-
-def describe_reason(thing: LargeThing, scenarios: Collection[str]) -> str:
-    """Return the rule that keeps it or, without one, what refers to it.
-
-    ``scenarios`` are the ids of all.
-    """
-    if thing.rule:
-        everywhere = len(scenarios) > 1 and {*thing.by} == {*scenarios}
-        by = f"all {len(scenarios)} scenarios" if everywhere else ", ".join(thing.by)
-        return f"{thing.rule}: {by}" if by else thing.rule
-    if len(thing.chain) > 1:
-        return f"{thing.chain[-2]} refers to it"
-    return thing.root

@@ -23,7 +23,6 @@ from megtrim.report.formatting import (
     MEANINGS,
     SCENARIO_STATUSES,
     describe_origin,
-    describe_reason,
     describe_rebuild,
     group_digits,
     kept_of_held,
@@ -34,7 +33,6 @@ from megtrim.report.formatting import (
 )
 from megtrim.report.performance import experiments, history, size_speed, tables
 from megtrim.report.performance.numbers import milliseconds
-from megtrim.report.pictures import trim_steps
 from megtrim.report.pictures.byte_map import draw_map
 from megtrim.report.pictures.trend import draw_trends
 from megtrim.report.text import clean, path_in_repository
@@ -83,18 +81,13 @@ def render(verdict: Verdict) -> str:
 
 def _sizes(verdict: Verdict) -> dict[str, Any]:
     return {
-        "pictures": [
-            (size_picture(artifact), trim_steps.draw_steps(artifact, verdict.trim))
-            for artifact in verdict.artifacts
-        ],
-        "means": trim_steps.describe_means(verdict.trim),
+        "pictures": tuple(map(size_picture, verdict.artifacts)),
         "byte_maps": [
-            (artifact.name, artifact.byte_map and draw_map(artifact.byte_map))
+            (artifact.name, artifact.byte_map, artifact.byte_map and draw_map(artifact.byte_map))
             for artifact in verdict.artifacts
         ],
         "prices": any(artifact.prices for artifact in verdict.artifacts),
         "price_kinds": tuple(PriceKind),
-        "reasons": [artifact.reasons for artifact in verdict.artifacts if artifact.reasons],
         "trends": draw_trends(verdict),
     }
 
@@ -144,7 +137,6 @@ def _environment() -> Environment:
         "seconds": seconds,
     }
     environment.globals |= {
-        "describe_reason": describe_reason,
         "draw_budget": draw_budget,
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,

@@ -2,7 +2,7 @@
 
 They are made when something asks for them. ``shipped`` is the program that ships, linked once more
 by the same command; ``base`` is what it was trimmed from: the unfolded link where functions are
-trimmed, otherwise the plain program. ``plain`` and ``profile`` are those builds.
+trimmed, otherwise the plain program. ``profile`` is that build.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import (
     LINKED,
     PLAIN,
-    PLAIN_REFERENCES,
     PROFILE,
     PROFILE_REFERENCES,
     REDUCED,
@@ -38,12 +37,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 def _find_linked(task: Task, session: Session) -> str:
     base = LINKED if trims_functions(session.request.config) else PLAIN
-    linked = {
-        SHIPPED_REFERENCES: REDUCED,
-        PROFILE_REFERENCES: PROFILE,
-        PLAIN_REFERENCES: PLAIN,
-    }
-    return linked.get(task.id, base)
+    return {SHIPPED_REFERENCES: REDUCED, PROFILE_REFERENCES: PROFILE}.get(task.id, base)
 
 
 def result_type(_task: Task) -> type[ReferencesResult]:
@@ -71,8 +65,8 @@ def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
 def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, ...]]:
     """Return the build whose objects are linked, and the links as they are without relocations."""
     shipped = task.id == SHIPPED_REFERENCES
-    built = {PLAIN_REFERENCES: Variant.PLAIN, PROFILE_REFERENCES: Variant.PROFILE}.get(task.id)
-    if trims_functions(session.request.config) and built is None:
+    profile = task.id == PROFILE_REFERENCES
+    if trims_functions(session.request.config) and not profile:
         spec = linking.make_base_spec(session)
         if shipped:
             trimmed = shipped_links.find_programs(session)
@@ -82,7 +76,8 @@ def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, .
             LinkSpec(target=each, label=Link.UNFOLDED, unfolded=True, flags=flags)
             for each in programs.linked_again(session.request)
         )
-    variant = built or (Variant.REDUCED if shipped else Variant.PLAIN)
+    unprofiled = Variant.REDUCED if shipped else Variant.PLAIN
+    variant = Variant.PROFILE if profile else unprofiled
     header = variants.header_files(session.results) if shipped else {}
     spec = variants.make_spec(session, variant, header)
     holders = programs.holders(session)

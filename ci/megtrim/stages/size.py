@@ -18,8 +18,7 @@ from megtrim.pipeline.building.build_inputs import (
 )
 from megtrim.pipeline.building.links import locate_named, locate_unstripped
 from megtrim.pipeline.filenames import BYTE_TABLES_FILE, SIZES_FILE
-from megtrim.pipeline.pricing.account import make_account
-from megtrim.pipeline.pricing.optimisations import read_measured
+from megtrim.pipeline.pricing import find_prices
 from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session, TrimRequest, binary, binary_digest
 from megtrim.pipeline.summary import full_trim
@@ -47,9 +46,8 @@ from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.size.maps.byte_map import ByteMap, make_map
 from megtrim.size.measures import Measures, find_measure, list_measures
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
-from megtrim.size.prices.reasons import store_reasons
 from megtrim.store import StageFolder, sha256_file
-from megtrim.strict_json import dump, encode
+from megtrim.strict_json import dump
 
 _File = tuple[str, str]
 """Artifact and variant."""
@@ -80,8 +78,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     named["origin"] = dump(session.request.origin)
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
-        measured = {name: encode(read_measured(name, session)) for name in config.artifacts}
-        named["optimisations"] = dump(measured)
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
@@ -110,8 +106,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         for variant, build in builds
     }
     sizes = {key: elf.size_bytes for key, elf in facts.items()}
-    account = make_account(session)
-    prices = tuple(shorten(each, _MOST_PRICES) for each in account.prices)
+    all_prices = find_prices(session) if config.trim.prices else ()
+    prices = tuple(shorten(each, _MOST_PRICES) for each in all_prices)
     parts, measured = _measure(builds, session, prices)
     plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
@@ -133,7 +129,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         baseline=compared,
         changes=changes,
         evidence=gather_evidence(changes, session),
-        prices={each.artifact: each for each in account.prices},
+        prices={each.artifact: each for each in all_prices},
     )
     return SizeResult(
         artifacts=tuple(compare.weigh(key, elf, parts.get(key)) for key, elf in facts.items()),
@@ -154,7 +150,6 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         causes=changes.causes,
         notes=describe_causes(changes),
         prices=prices,
-        reasons=tuple(map(store_reasons, account.reasons)),
         maps=tuple(_map_bytes(parts, plain)),
     )
 

@@ -24,7 +24,6 @@ from megtrim.size.growth.shares import GrowthShare
 from megtrim.size.history import SizeTrend
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
-from megtrim.size.prices.reasons import SizeReasons
 from megtrim.strict_json import SignedInt, dump, load
 from megtrim.verdict.agreement import (
     expect_budget_checks,
@@ -97,7 +96,7 @@ __all__ = [
     "to_json",
 ]
 
-VERSION = 2
+VERSION = 3
 MACHINE_FACTS = ("serial", "host")
 """Facts of a device that tell one machine from all others."""
 
@@ -184,8 +183,6 @@ class ArtifactSizes:
     sizes: tuple[VariantSize, ...]
     prices: PriceList | None = None
     """What models, scenarios and the like cost in it; None: not known."""
-    reasons: SizeReasons | None = None
-    """Why its largest things stay, and what a little more would buy back; None: not known."""
     byte_map: ByteMap | None = None
     """Where its bytes are, and those that were left out; None: not known."""
 

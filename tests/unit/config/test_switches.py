@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.build_spec import Switch
-from megtrim.config.switches import switched_off, turn_on
+from megtrim.config.switches import switched_off
 from megtrim.config.yaml.problems import ConfigError
 from unit.config.support import MODEL, load
 
@@ -120,13 +120,3 @@ def test_wrong_shapes_are_one_clear_message(tmp_path: Path, trim: str) -> None:
 
     assert len(caught.value.problems) == 1
     assert caught.value.problems[0].line == 4
-
-
-@pytest.mark.parametrize("trim", ["  level: region\n", "  switches: {flatbuffers: false}\n"])
-def test_one_switch_is_turned_on(tmp_path: Path, trim: str) -> None:
-    """All others stay as they are, whether the minimum size has them off or a key."""
-    before = load(tmp_path, text(trim)).config.trim
-
-    after = turn_on(before, LOGGING)
-
-    assert {*switched_off(after)} == {*switched_off(before)} - {LOGGING}

@@ -209,20 +209,3 @@ def test_what_a_link_alone_can_do() -> None:
     made = size_flags.choices(trim, ndk(23), off=MINIMUM_SIZE, alone=True)
 
     assert size_flags.of_links(made) == ("-Wl,--icf=all", "-Wl,--pack-dyn-relocs=android")
-
-
-@pytest.mark.parametrize("means", SizeFlag)
-@pytest.mark.parametrize("named", [{}, {"lto": "full", "fold": "all", "unwind_tables": False}])
-def test_one_is_left_out(means: SizeFlag, named: dict[str, Any]) -> None:
-    """The others stay, but for what needs it; whether it is named or part of the whole."""
-    trim = TrimConfig.model_validate({"optimize": "size", "means": named})
-
-    def list_used(trim: TrimConfig) -> set[str]:
-        made = size_flags.choices(trim, ndk(30), off=MINIMUM_SIZE, alone=True)
-        return {str(each.means) for each in made if not each.why_not}
-
-    before, after = list_used(trim), list_used(size_flags.leave_out(trim, means))
-
-    needs_it = {"virtual_functions"} if means is SizeFlag.LTO else set()
-    assert after == before - {str(means)} - needs_it
-    assert before == {*map(str, SizeFlag)}

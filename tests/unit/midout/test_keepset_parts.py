@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.keepset_parts import (
-    leave_out_regions,
     list_models,
     list_needs,
     model_of,
@@ -70,13 +67,3 @@ def test_a_keep_set_of_no_scenario_is_refused() -> None:
     """It would keep everything."""
     with pytest.raises(InputError, match="would keep everything"):
         select_scenarios(make_keep_set(), ())
-
-
-def test_regions_are_left_out_of_every_scenario() -> None:
-    """What needs them would trap; the rest is as it was."""
-    keep = make_keep_set()
-
-    without = leave_out_regions(keep, {CONV})
-
-    assert list_needs(without).regions == {POOL, QUANT}
-    assert replace(without, scenarios=keep.scenarios) == keep

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from megtrim.report.formatting import (
-    describe_reason,
     describe_rebuild,
     group_digits,
     growth_of,
@@ -17,7 +14,6 @@ from megtrim.report.formatting import (
     regions_of,
     seconds,
 )
-from megtrim.size.prices.reasons import LargeThing
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Rebuild, RegionsUse
 from unit.verdict.examples import compared, facts, failing, passing, unverified
@@ -101,34 +97,3 @@ def test_kept_and_growth_in_words() -> None:
 def test_what_was_compiled(rebuild: Rebuild, words: str) -> None:
     """Next to the prediction, which an interrupted earlier build makes wrong."""
     assert describe_rebuild(rebuild) == words
-
-
-THING = LargeThing(
-    name="mul",
-    component="",
-    size_bytes=40,
-    retained_bytes=120,
-    rule="ran in a scenario",
-    by=("m/a@any", "m/b@any"),
-    root="the entry point",
-    chain=("start", "run", "mul"),
-)
-ALL = ("m/a@any", "m/b@any")
-
-
-def test_the_rule_comes_first() -> None:
-    """With the scenarios; all of them are a number."""
-    assert describe_reason(THING, (*ALL, "m/c@any")) == "ran in a scenario: m/a@any, m/b@any"
-    assert describe_reason(THING, ALL) == "ran in a scenario: all 2 scenarios"
-    assert describe_reason(replace(THING, by=ALL[:1]), ALL[:1]) == "ran in a scenario: m/a@any"
-    assert describe_reason(replace(THING, rule="it reports errors", by=()), ALL) == (
-        "it reports errors"
-    )
-
-
-def test_without_a_rule_references_say_why() -> None:
-    """What refers to it, or why nothing must."""
-    bare = replace(THING, rule="", by=())
-    assert describe_reason(bare, ALL) == "run refers to it"
-    assert describe_reason(replace(bare, chain=("mul",)), ALL) == "the entry point"
-    assert describe_reason(replace(bare, chain=(), root="for the loader"), ALL) == "for the loader"

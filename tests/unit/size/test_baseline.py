@@ -245,7 +245,7 @@ def test_prices_of_models_are_kept() -> None:
         size_bytes=2,
         prices=(
             Price(kind=PriceKind.MODEL, name="vgg", margin_bytes=-1, alone_bytes=2),
-            Price(kind=PriceKind.TAG, name="conv", margin_bytes=1),
+            Price(kind=PriceKind.OPERATOR, name="Conv", margin_bytes=1),
         ),
     )
 

@@ -22,7 +22,6 @@ from megtrim.pipeline.results import (
     HeaderResult,
     NeighbourRunResult,
     NeighboursResult,
-    OptimisationResult,
     PerfResult,
     RebuildRecord,
     RecordResult,
@@ -42,7 +41,6 @@ from megtrim.pipeline.results import (
 )
 from megtrim.plan.graph import Stage, Task
 from megtrim.size.budgets import BudgetLimit, BudgetResult, LimitKind, LimitStatus
-from megtrim.size.prices.price_list import SizeOptimisation
 from megtrim.stage_result import Result, StageResult
 from megtrim.stages import runner
 from megtrim.verdict.model import (
@@ -162,11 +160,6 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
                     saved_bytes=100,
                     saved_share=0.1,
                 ),
-            )
-        ),
-        OptimisationResult(
-            optimisation=SizeOptimisation(
-                name="lto", value="full", without_bytes=900, won_bytes=90, won_share=0.1
             )
         ),
         PerfResult(

@@ -15,7 +15,8 @@ from megtrim.plan.graph import (
     BASE_REFERENCES,
     HEADER,
     PLAIN,
-    PLAIN_REFERENCES,
+    PROFILE,
+    PROFILE_REFERENCES,
     REDUCED,
     SHIPPED_REFERENCES,
     Stage,
@@ -50,7 +51,7 @@ def now(tmp_path: Path, processes: ProcessRunner, linker: Linker) -> Session:
     made, _ = open_session(tmp_path)
     engine = SampleEngine(find_embedded_source(), processes)
     session = changed(made, engine=engine, toolchain=TOOLCHAIN, builder=cast(Any, linker))
-    for task in (PLAIN, REDUCED):
+    for task in (PLAIN, PROFILE, REDUCED):
         finish(session, task, {"bin/load_and_run": task})
     finish(session, HEADER, {"include/bin_reduce.h": "forced"}, named={})
     return session
@@ -65,7 +66,7 @@ def _task(task_id: str) -> Task:
     [
         (SHIPPED_REFERENCES, Variant.REDUCED),
         (BASE_REFERENCES, Variant.PLAIN),
-        (PLAIN_REFERENCES, Variant.PLAIN),
+        (PROFILE_REFERENCES, Variant.PROFILE),
     ],
 )
 def test_a_program_is_linked_as_it_was_with_its_relocations(

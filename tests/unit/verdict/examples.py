@@ -13,8 +13,7 @@ from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
-from megtrim.size.prices.price_list import Price, PriceKind, PriceList, SizeOptimisation
-from megtrim.size.prices.reasons import LargeThing, Offer, SizeReasons
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
@@ -484,49 +483,8 @@ def mapped() -> Verdict:
                 own_bytes=1_000,
             ),
         ),
-        optimisations=(
-            SizeOptimisation(
-                name="lto",
-                value="full",
-                without_bytes=2_900_000,
-                won_bytes=258_080,
-                won_share=258_080 / 2_900_000,
-            ),
-            SizeOptimisation(name="fold", value="all"),
-        ),
     )
-    reasons = SizeReasons(
-        artifact="load_and_run",
-        largest=(
-            LargeThing(
-                name="megdnn::arm_common::im2col(…)",
-                component="kernels/arm_common/conv_bias",
-                size_bytes=21_000,
-                retained_bytes=24_500,
-                rule="ran in a scenario",
-                by=("resnet18-s/plain@any",),
-                root="the entry point",
-                chain=("_start", "main", "megdnn::arm_common::im2col(float const*)"),
-            ),
-            LargeThing(
-                name="[unnamed in .got]",
-                component="",
-                size_bytes=9_000,
-                retained_bytes=9_000,
-                root="for the loader",
-            ),
-        ),
-        within_bytes=10_240,
-        offers=(
-            Offer(
-                name="mgb::Relayout::run()",
-                component="runtime",
-                size_bytes=1_072,
-                reasons=("needed by resnet18-s/plain@any: threads-4", "main refers to it"),
-            ),
-        ),
-    )
-    artifact = replace(sizes(), byte_map=byte_map(), prices=prices, reasons=reasons)
+    artifact = replace(sizes(), byte_map=byte_map(), prices=prices)
     budgets = (budget(warn_bytes=2_600_000), budget(measure="section .text", max_bytes=9_999_999))
     return replace(
         join(facts(artifacts=(artifact,), budgets=budgets)), trends=(trend(), trend("plain"))

@@ -46,7 +46,7 @@ def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
     assert parse_verdict(text, source="verdict.json") == make()
     assert text == to_json(make())
     assert text.isascii()
-    assert text.startswith('{\n "version": 2,\n "verdict": "')
+    assert text.startswith('{\n "version": 3,\n "verdict": "')
     assert text.endswith("]\n}\n")
 
 
@@ -85,7 +85,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written["regions"]) == ["held", "kept", "by_tag"]
     assert list(written["regions"]["by_tag"][0]) == ["tag", "kept", "held", "regions"]
     assert list(written["operators"]) == ["kept", "dtypes", "elemwise_modes"]
-    assert written["version"] == 2
+    assert written["version"] == 3
     assert written["verdict"] == "fail"
     assert written["devices"][0]["facts"] == {"cpu": "max", "version": "7.2.22"}
     assert written["artifacts"][0]["sizes"][0]["sections"][0] == ["text", 27_588_611]
@@ -186,8 +186,8 @@ def changed(path: str, value: object) -> str:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("version", 1, "version: found 1, expected 2"),
-        ("version", True, "version: found True, expected 2"),
+        ("version", 1, "version: found 1, expected 3"),
+        ("version", True, "version: found True, expected 3"),
         ("verdict", "good", "verdict: found 'good', expected one of pass, fail, inconclusive"),
         ("verdict", "fail", "verdict: found fail, expected what its checks add up to: pass"),
         ("headline", 5, "headline: found 5, expected text"),

@@ -41,7 +41,7 @@ from megtrim.cli.lazy_group import LazyGroup, Member
         ),
         "prices": Member(
             "megtrim.cli.size.prices:prices",
-            "Show what each model, scenario, tag, region, operator and function costs.",
+            "Show what each model, scenario, operator and function costs.",
         ),
     },
     epilog="""\b

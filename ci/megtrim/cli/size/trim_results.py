@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from megtrim.cli.session.setup import Options, open_session
 from megtrim.errors import InputError
 from megtrim.pipeline import references
-from megtrim.pipeline.pricing import attributed
-from megtrim.pipeline.pricing.attributed import PricedArtifact
+from megtrim.pipeline.pricing import PricedArtifact, open_artifacts
 from megtrim.pipeline.results import ReferencesResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import (
@@ -55,7 +54,7 @@ class TrimResults:
         if PROFILE in results.done:
             results.obtain(PROFILE_REFERENCES)
         names: list[str] = []
-        for each in attributed.open_artifacts(self.session):  # each is a graph of its own
+        for each in open_artifacts(self.session):  # each is a graph of its own
             if not program or each.name == program:
                 return each
             names.append(each.name)

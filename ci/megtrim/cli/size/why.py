@@ -85,7 +85,7 @@ def why(
         kept = explain_kept(thing, program, trim)
         if kept is not None:
             lines = "\n".join(map(_make_line, iter_kept_lines(kept, top)))
-            show(json.dumps({"version": 1} | kept, indent=1) if as_json else lines)
+            show(json.dumps({"version": 2} | kept, indent=1) if as_json else lines)
             return EXIT_PASS
         name, found = trim.read(SHIPPED_REFERENCES, program)
     matches = search.find_matches(thing, found.graph)
@@ -95,7 +95,7 @@ def why(
         facts = _list_matches(thing, matches, found.graph)
     else:
         facts = _explain(name, matches[0], found, trim)
-    show(json.dumps({"version": 1} | facts, indent=1) if as_json else _draw(facts, top))
+    show(json.dumps({"version": 2} | facts, indent=1) if as_json else _draw(facts, top))
     return EXIT_PASS
 
 

@@ -12,7 +12,7 @@ from megtrim.stage_result import StageResult, dump_result
 from megtrim.stages.runner import MODULES
 from megtrim.strict_json import make_schemas
 
-VERSION = 1
+VERSION = 2
 
 
 def render(results: TaskResults) -> str:

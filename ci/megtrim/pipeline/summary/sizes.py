@@ -36,7 +36,6 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
         return ()
     measured = session.results.done[SIZE].result_as(SizeResult)
     rows, prices = measured.artifacts, {each.artifact: each for each in measured.prices}
-    reasons = {each.artifact: each for each in measured.reasons}
     maps = {each.artifact: each for each in measured.maps}
     plain = {row.artifact: row.size_bytes for row in rows if row.variant == Variant.PLAIN}
     return tuple(
@@ -59,7 +58,6 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
                 if row.artifact == name
             ),
             prices=prices.get(name),
-            reasons=reasons.get(name),
             byte_map=maps.get(name),
         )
         for name in session.request.config.artifacts

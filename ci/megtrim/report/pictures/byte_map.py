@@ -1,4 +1,4 @@
-"""Where the bytes are, as rectangles whose areas are bytes: kept next to left out, and kept alone.
+"""Where the bytes of what ships are, as rectangles whose areas are bytes.
 
 Widths are percentages and heights are pixels, so that a picture fills its place and its text is
 not stretched. Each picture is laid out twice, for wide screens and for phones. Pure.
@@ -62,9 +62,7 @@ class ByteCell:
     """As much of its name as fits; empty: nothing does."""
     detail: str
     """A second line, or empty."""
-    filled: str = ""
-    """How much of its width is kept; empty: it is not divided."""
-    colour: int = 0
+    colour: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,58 +74,19 @@ class BytePicture:
     cells: tuple[ByteCell, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ByteMapPictures:
-    """All pictures of one artifact."""
-
-    found: ByteMap
-    left_out: tuple[BytePicture, ...]
-    """Components, kept and left out; empty if that is not known."""
-    kept: tuple[BytePicture, ...]
-
-
-def draw_map(found: ByteMap) -> ByteMapPictures:
-    """Return the pictures of one artifact."""
-    return ByteMapPictures(found=found, left_out=draw_left_out(found), kept=draw_kept(found))
-
-
-def draw_left_out(found: ByteMap) -> tuple[BytePicture, ...]:
-    """Return the map of components, kept and left out; nothing if that is not known."""
-    if found.plain_bytes is None:
-        return ()
-    return tuple(_draw(screen, _iter_components(found, screen)) for screen in SCREENS)
-
-
-def draw_kept(found: ByteMap) -> tuple[BytePicture, ...]:
+def draw_map(found: ByteMap) -> tuple[BytePicture, ...]:
     """Return the map of what ships: each component, and in it its largest symbols."""
-    return tuple(_draw(screen, _iter_kept(found, screen)) for screen in SCREENS)
-
-
-def _draw(screen: Screen, cells: Iterator[ByteCell]) -> BytePicture:
-    return BytePicture(screen=screen.name, height=f"{screen.height:.0f}", cells=tuple(cells))
+    return tuple(
+        BytePicture(
+            screen=screen.name,
+            height=f"{screen.height:.0f}",
+            cells=tuple(_iter_components(found, screen)),
+        )
+        for screen in SCREENS
+    )
 
 
 def _iter_components(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
-    for parts, _, tile in _place_components(
-        [(each, max(each.plain_bytes or 0, each.kept_bytes)) for each in found.components], screen
-    ):
-        plain_bytes = sum(each.plain_bytes or 0 for each in parts)
-        kept_bytes = sum(each.kept_bytes for each in parts)
-        name = _name([each.name for each in parts])
-        of = f"{format_bytes(kept_bytes)} of {format_bytes(plain_bytes)}"
-        share = f" ({percent(kept_bytes / plain_bytes)})" if plain_bytes else ""
-        filled = min(1.0, kept_bytes / plain_bytes) if plain_bytes else 1.0
-        yield _cell(
-            tile,
-            screen,
-            name=name,
-            detail=of,
-            title=f"{name}: {of} kept{share}",
-            filled=f"{100 * filled:.2f}%",
-        )
-
-
-def _iter_kept(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
     colours = _choose_colours(found.components)
     sizes = [(each, each.kept_bytes) for each in found.components]
     for parts, kept_bytes, tile in _place_components(sizes, screen):
@@ -143,11 +102,17 @@ def _iter_kept(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
             name=name,
             head=text if divided else "",
             detail="" if divided else text,
-            title=f"{name}: {text} ({percent(kept_bytes / found.kept_bytes)})",
+            title=f"{name}: {_describe(parts, kept_bytes, found)}",
             colour=colour,
         )
         if divided:
             yield from _iter_symbols(parts[0], inside, screen, colour)
+
+
+def _describe(parts: Sequence[MappedComponent], kept_bytes: int, found: ByteMap) -> str:
+    plain_bytes = sum(part.plain_bytes or 0 for part in parts)
+    of = f" of {format_bytes(plain_bytes)}" if plain_bytes else ""
+    return f"{format_bytes(kept_bytes)}{of} ({percent(kept_bytes / found.kept_bytes)} of the file)"
 
 
 def _iter_symbols(
@@ -229,8 +194,7 @@ def _cell(
     title: str,
     detail: str = "",
     head: str = "",
-    filled: str = "",
-    colour: int = 0,
+    colour: int,
 ) -> ByteCell:
     """Return a cell; ``head`` follows its name on one line, ``detail`` is the line below."""
     lines = int((tile.height - _MARGIN) / _LINE_HEIGHT)
@@ -250,7 +214,6 @@ def _cell(
         title=title,
         label=label,
         detail=detail if fits else "",
-        filled=filled,
         colour=colour,
     )
 

@@ -33,7 +33,7 @@ class PriceBasis(StrEnum):
     ATTRIBUTED = "attributed"
     """By the references of one build."""
     LEAST = "at least"
-    """The same, where the regions that it needs have no price."""
+    """The same, where the code of the regions that it needs is in no price."""
     UNKNOWN = "unknown"
 
 
@@ -52,7 +52,7 @@ class NewUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPart:
-    """What is kept and was not; regions without a price are one of each tag."""
+    """What is kept and was not; the regions of a tag are one."""
 
     kind: str
     """``region``, ``function``, ``operator`` and so on."""
@@ -114,7 +114,7 @@ class _Prices:
 
     def __init__(self, prices: PriceList | None) -> None:
         self._found = {(each.kind, each.name): each for each in prices.prices} if prices else {}
-        self.has_regions = any(kind is PriceKind.REGION for kind, _ in self._found)
+        self.counts_regions = prices is not None and prices.counts_regions
 
     def find(self, kind: str, name: str) -> Price | None:
         """Return a price, if it is known."""
@@ -153,7 +153,7 @@ def _price_use(
         kind_of(part) == "region" and any(name in (each, model_of(each)) for each in users)
         for part, users in changes.came.items()
     )
-    least = needs_regions and not known.has_regions
+    least = needs_regions and not known.counts_regions
     return NewUse(
         kind=kind,
         name=name,
@@ -181,7 +181,7 @@ def _list_parts(
             size_bytes = grown[name] if grown[name] > 0 else None
         else:
             size_bytes = price.margin_bytes if price else None
-        if kind == "region" and price is None:
+        if kind == "region":
             name = name.partition("<")[0]
         rows[kind, name].append(users)
         sizes[kind, name] = size_bytes

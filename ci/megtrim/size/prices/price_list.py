@@ -1,4 +1,4 @@
-"""Prices as values: of a model, a scenario, a region, a tag, an operator or a function.
+"""Prices as values: of a model, a scenario, an operator or a function.
 
 A price at the margin is what would go if the thing left, and all others stayed; alone it is the
 size of a program that is trimmed for it only. What several need is in the price of none at the
@@ -7,13 +7,13 @@ margin, so prices do not add up to the file. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold
 from megtrim.size.byte_table import tidy
-from megtrim.strict_json import SignedFloat, SignedInt
+from megtrim.strict_json import SignedInt
 
 
 class PriceKind(StrEnum):
@@ -21,8 +21,6 @@ class PriceKind(StrEnum):
 
     MODEL = "model"
     SCENARIO = "scenario"
-    TAG = "tag"
-    REGION = "region"
     OPERATOR = "operator"
     FUNCTION = "function"
 
@@ -37,55 +35,11 @@ class Price:
     kind: PriceKind
     name: str
     margin_bytes: SignedInt
-    """Attributed: what would go with it."""
+    """What would go with it."""
     alone_bytes: int | None = None
-    """Attributed: the size of a program for it only; None: it is no model or scenario."""
-    built_margin_bytes: SignedInt | None = None
-    """The same as it was really built without it; None: it was not."""
-    built_alone_bytes: int | None = None
+    """The size of a program for it only; None: it is no model or scenario."""
     own_bytes: int | None = None
     """Of a function: without what only it refers to."""
-
-    @property
-    def error_bytes(self) -> int | None:
-        """By how much the attributed price at the margin is too high; None: it was not built."""
-        if self.built_margin_bytes is None:
-            return None
-        return self.margin_bytes - self.built_margin_bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrimStep:
-    """One level of trimming, or one switch, and what it won."""
-
-    name: str
-    size_bytes: int
-    """Of the stripped file with it."""
-    won_bytes: SignedInt
-    """Less than without it."""
-
-    @property
-    def won_share(self) -> float | None:
-        """Return what it won as a share of the file without it; None: it won and lost nothing."""
-        before_bytes = self.size_bytes + self.won_bytes
-        return self.won_bytes / before_bytes if before_bytes and self.won_bytes else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeOptimisation:
-    """A size optimisation, or a switch of the engine that is off, and what it won in one file."""
-
-    name: str
-    """Its key: ``lto``, ``rtti``."""
-    value: str
-    """What it is set to: ``full``, ``false``."""
-    without_bytes: int | None = None
-    """Of the stripped file as it was really built without it; None: it was not."""
-    won_bytes: SignedInt | None = None
-    won_share: SignedFloat | None = None
-    """Of the file without it: 0.05 is 5%; negative if the file is larger with it."""
-    note: str = ""
-    """What went with it, or why it could not be built without it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,40 +51,12 @@ class PriceList:
     """Stripped."""
     prices: tuple[Price, ...]
     """By kind, the highest first."""
-    levels: tuple[TrimStep, ...] = ()
-    """From the plain program to what ships, each against the one before."""
-    switches: tuple[TrimStep, ...] = ()
-    """Each against a build with all switches on."""
-    optimisations: tuple[SizeOptimisation, ...] = ()
-    """All that are used, each against a build without it alone."""
+    counts_regions: bool = False
+    """Whether the code in regions counts: only a profile build shows where they are."""
 
     def of_kind(self, kind: PriceKind) -> tuple[Price, ...]:
         """Return the prices of one kind, the highest first."""
         return tuple(each for each in self.prices if each.kind is kind)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """A random sample of attributed prices, each next to the real one."""
-
-    seed: int
-    prices: tuple[Price, ...]
-
-    @property
-    def attributed_bytes(self) -> int:
-        """Return the sum of the attributed prices."""
-        return sum(each.margin_bytes for each in self.prices)
-
-    @property
-    def built_bytes(self) -> int:
-        """Return the sum of the real prices."""
-        return sum(each.built_margin_bytes or 0 for each in self.prices)
-
-    @property
-    def mean_error_bytes(self) -> float:
-        """Return by how much one price is wrong, on average."""
-        errors = [abs(each.error_bytes or 0) for each in self.prices]
-        return sum(errors) / len(errors) if errors else 0.0
 
 
 def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
@@ -145,15 +71,6 @@ def sort_prices(prices: Iterable[Price]) -> tuple[Price, ...]:
         return order.index(price.kind), -own, price.name
 
     return tuple(sorted(prices, key=rank))
-
-
-def list_steps(sizes: Sequence[tuple[str, int]]) -> Iterator[TrimStep]:
-    """Yield every size as a step, with what it won against the one before."""
-    before = None
-    for name, size_bytes in sizes:
-        won = 0 if before is None else before - size_bytes
-        yield TrimStep(name=name, size_bytes=size_bytes, won_bytes=won)
-        before = size_bytes
 
 
 def shorten(prices: PriceList, most: int) -> PriceList:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.report.pictures.byte_map import SCREENS, ByteCell, draw_kept, draw_left_out, draw_map
+from megtrim.report.pictures.byte_map import SCREENS, ByteCell, draw_map
 from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
 
 
@@ -37,42 +37,22 @@ def area(cell: ByteCell) -> float:
 
 @pytest.mark.parametrize("screen", [0, 1])
 def test_areas_are_bytes(screen: int) -> None:
-    """Of the plain build where that is drawn, of what ships otherwise."""
-    left_out = draw_left_out(FOUND)[screen]
+    """Of what ships; titles have those of the plain build, too."""
     whole = 100 * SCREENS[screen].height
 
-    assert [round(100 * area(cell) / whole) for cell in left_out.cells] == [60, 30, 10]
-    kept = {cell.title: cell for cell in draw_kept(FOUND)[screen].cells}
+    kept = {cell.title: cell for cell in draw_map(FOUND)[screen].cells}
     shares = [round(100 * area(cell) / whole) for title, cell in kept.items() if "%" in title]
     assert shares == [50, 25, 25]
-
-
-def test_what_was_kept_is_the_filled_part() -> None:
-    """In the words as well."""
-    first, *_ = draw_left_out(FOUND)[0].cells
-
-    assert first.filled == "3.33%"
-    assert first.title == "kernels/arm_common/conv_bias: 2.0 KiB of 58.6 KiB kept (3.3%)"
-    assert (first.label, first.detail) == ("kernels/arm_common/conv_bias", "2.0 KiB of 58.6 KiB")
-
-
-def test_what_grew_is_filled_and_not_more_than_that() -> None:
-    """A component that the plain build does not have is kept altogether."""
-    grown = ByteMap(
-        artifact="a",
-        variant="reduced",
-        components=(component("x", 200, 100), component("notes", 20, 0)),
-    )
-
-    assert [cell.filled for cell in draw_left_out(grown)[0].cells] == ["100.00%", "100.00%"]
+    title = "kernels/arm_common/conv_bias: 2.0 KiB of 58.6 KiB (50.0% of the file)"
+    assert next(iter(kept)) == title
 
 
 def test_symbols_are_inside_of_their_component() -> None:
     """Below its name, and all others of it after them."""
-    cells = draw_kept(FOUND)[0].cells
+    cells = draw_map(FOUND)[0].cells
     titles = [cell.title for cell in cells]
 
-    at = titles.index("runtime: 1.0 KiB (25.0%)")
+    at = titles.index("runtime: 1.0 KiB of 29.3 KiB (25.0% of the file)")
     assert titles[at + 1 : at + 3] == [
         "runtime: mgb::Graph::run(…): 600 B",
         "runtime: others: 400 B",
@@ -83,14 +63,13 @@ def test_symbols_are_inside_of_their_component() -> None:
     assert 0.8 * outer < inner < outer
 
 
-def test_where_the_plain_build_is_not_known_only_what_ships_is_drawn() -> None:
-    """No area is made up."""
+def test_where_the_plain_build_is_not_known_only_what_ships_is_named() -> None:
+    """No size is made up."""
     found = ByteMap(artifact="a", variant="reduced", components=(component("x", 200),))
 
-    drawn = draw_map(found)
-
-    assert drawn.left_out == ()
-    assert [len(picture.cells) for picture in drawn.kept] == [1, 1]
+    assert [[cell.title for cell in each.cells] for each in draw_map(found)] == [
+        ["x: 200 B (100.0% of the file)"]
+    ] * 2
 
 
 def test_small_ones_share_a_cell() -> None:
@@ -98,7 +77,7 @@ def test_small_ones_share_a_cell() -> None:
     many = tuple(component(f"c{number}", 10_000 - 33 * number) for number in range(300))
     found = ByteMap(artifact="a", variant="reduced", components=many)
 
-    broad, narrow = draw_kept(found)
+    broad, narrow = draw_map(found)
 
     assert len(narrow.cells) < len(broad.cells) < 300
     assert broad.cells[-1].title.startswith("smaller ones: ")
@@ -107,10 +86,14 @@ def test_small_ones_share_a_cell() -> None:
 def test_names_are_shortened_to_what_says_most() -> None:
     """The last part of a path or scope; its beginning, where not even that fits."""
     names = ("kernels/naive/elemwise_multi_type", "a" * 90)
-    for width, expected in ((400, names[0]), (200, "elemwise_multi_type"), (100, "elemwise_m…")):
+    for width, expected in (
+        (400, f"{names[0]} 400 B"),
+        (200, "elemwise_multi_type"),
+        (100, "elemwise_m…"),
+    ):
         components = (component(names[0], width, width), component(names[1], 956 - width, 0))
         found = ByteMap(artifact="a", variant="reduced", components=components)
-        cells = {cell.title[:7]: cell for cell in draw_left_out(found)[0].cells}
+        cells = {cell.title[:7]: cell for cell in draw_map(found)[0].cells}
         assert cells["kernels"].label == expected
 
 
@@ -128,12 +111,11 @@ def test_a_symbol_has_no_arguments(label: str, shown: str) -> None:
     part = component("runtime", 1000, None, symbol(label, 600))
     found = ByteMap(artifact="a", variant="reduced", components=(part,))
 
-    assert [cell.label for cell in draw_kept(found)[0].cells][1] == shown
+    assert [cell.label for cell in draw_map(found)[0].cells][1] == shown
 
 
 def test_nothing_is_drawn_of_an_empty_file() -> None:
     """No division by nothing."""
     found = ByteMap(artifact="a", variant="reduced", components=(component("x", 0, 0),))
 
-    assert draw_left_out(found)[0].cells == ()
-    assert draw_kept(found)[0].cells == ()
+    assert draw_map(found)[0].cells == ()

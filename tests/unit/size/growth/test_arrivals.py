@@ -23,9 +23,11 @@ def changes(**more: object) -> InputChanges:
     return InputChanges(**(known | more))
 
 
-def price_list(*prices: Price) -> PriceList:
+def price_list(*prices: Price, regions: bool = True) -> PriceList:
     """Return the prices of a file."""
-    return PriceList(artifact="load_and_run", size_bytes=90_000, prices=prices)
+    return PriceList(
+        artifact="load_and_run", size_bytes=90_000, prices=prices, counts_regions=regions
+    )
 
 
 def price(kind: PriceKind, name: str, margin: int, alone: int | None = None) -> Price:
@@ -69,7 +71,6 @@ def test_growth_is_no_price_if_anything_else_differs(more: dict[str, object]) ->
     (unknown,) = find_arrivals(changes(**more), 12_288).uses
     listed = price_list(
         price(PriceKind.MODEL, "tiny-quant", 11_000, alone=80_000),
-        price(PriceKind.REGION, "conv<int, 1>", 3_000),
     )
     (attributed,) = find_arrivals(changes(**more), 12_288, (), listed).uses
 
@@ -78,9 +79,9 @@ def test_growth_is_no_price_if_anything_else_differs(more: dict[str, object]) ->
     assert (attributed.margin_bytes, attributed.alone_bytes) == (11_000, 80_000)
 
 
-def test_a_price_without_those_of_its_regions_is_a_least_one() -> None:
+def test_a_price_without_the_code_of_regions_is_a_least_one() -> None:
     """As where no profile build was made; a program for it alone is not known then."""
-    listed = price_list(price(PriceKind.MODEL, "tiny-quant", 500, alone=80_000))
+    listed = price_list(price(PriceKind.MODEL, "tiny-quant", 500, alone=80_000), regions=False)
     (use,) = find_arrivals(changes(causes=(Cause.SOURCE, Cause.MODELS)), 12_288, (), listed).uses
 
     assert (use.basis, use.margin_bytes, use.alone_bytes) == (PriceBasis.LEAST, 500, None)
@@ -117,23 +118,17 @@ def test_without_a_baseline_nothing_is_known_to_cost_anything() -> None:
     assert find_arrivals(InputChanges(), None).uses == ()
 
 
-def test_regions_without_a_price_are_counted_by_tag() -> None:
-    """Those with one have a row each, the largest first."""
+def test_regions_are_counted_by_tag() -> None:
+    """An operator has its price, if that is known."""
     unknown = find_arrivals(ONE, 1).parts
-    listed = price_list(
-        price(PriceKind.REGION, "conv<int, 1>", 3), price(PriceKind.REGION, "conv<int, 2>", 5)
-    )
+    listed = price_list(price(PriceKind.OPERATOR, "Convert", 3))
     known = find_arrivals(ONE, 1, (), listed).parts
 
     assert unknown == (
         NewPart(kind="operator", name="Convert", models=("tiny-quant",)),
         NewPart(kind="region", name="conv", count=2, models=("tiny-quant",)),
     )
-    assert [(each.name, each.size_bytes) for each in known] == [
-        ("conv<int, 2>", 5),
-        ("conv<int, 1>", 3),
-        ("Convert", None),
-    ]
+    assert [(part.name, part.size_bytes) for part in known] == [("Convert", 3), ("conv", None)]
 
 
 def test_a_function_has_the_bytes_of_its_symbols() -> None:

@@ -7,14 +7,9 @@ to its maker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from megtrim.midout.region import Region
 from megtrim.size.prices.attributed import PricedProgram
-from megtrim.size.prices.region_additions import ProfiledTrim
-from megtrim.size.prices.region_bytes import RegionBytes
 from megtrim.size.prices.region_extents import RegionExtents
-from megtrim.size.prices.region_trim import RegionTrim
 from megtrim.size.references.graph import Part
 from unit.size.references.made_graphs import make_graph
 
@@ -66,19 +61,3 @@ def make_program(*, extents: bool = True) -> PricedProgram:
         dropped=frozenset({"old"}),
         extents=EXTENTS if extents else {},
     )
-
-
-def make_trim(*kept: Region, extents: Mapping[str, RegionExtents] = EXTENTS) -> RegionTrim:
-    """Return the same program as the plain one of a trim that keeps some regions."""
-    return RegionTrim(plain=make_program().graph, extents=extents, kept=frozenset(kept))
-
-
-def make_profiled_trim(trim: RegionTrim) -> ProfiledTrim:
-    """Return a trim whose profile build has the plain program's functions, by the same names."""
-    left = (part for part, gone in zip(trim.plain.parts, trim.gone, strict=True) if not gone)
-    return ProfiledTrim(trim=trim, profile=trim.plain, shipped=make_graph(left, (), {}))
-
-
-def count_left_out(found: RegionBytes) -> int:
-    """Return what leaving regions out takes from the program."""
-    return sum(each.size_bytes for each in found.rows if each.is_left_out)

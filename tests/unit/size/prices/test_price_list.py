@@ -1,33 +1,31 @@
-"""Prices as values: their order, their errors, and what levels won."""
+"""Prices as values: their order, what is stored, and what changed."""
 
 from __future__ import annotations
 
 from megtrim.size.prices.price_list import (
-    Calibration,
     Price,
     PriceKind,
     PriceList,
     StoredPrice,
     compare_prices,
-    list_steps,
     shorten,
     sort_prices,
 )
 from megtrim.strict_json import decode, encode
 
 
-def make_price(kind: PriceKind, name: str, margin_bytes: int, built: int | None = None) -> Price:
+def make_price(kind: PriceKind, name: str, margin_bytes: int) -> Price:
     """Return a price at the margin."""
-    return Price(kind=kind, name=name, margin_bytes=margin_bytes, built_margin_bytes=built)
+    return Price(kind=kind, name=name, margin_bytes=margin_bytes)
 
 
 MODEL = make_price(PriceKind.MODEL, "vgg", 5)
-REGIONS = [make_price(PriceKind.REGION, f"conv<{n}>", n) for n in (1, 3, 2)]
+OPERATORS = [make_price(PriceKind.OPERATOR, f"Conv{n}", n) for n in (1, 3, 2)]
 
 
 def test_the_highest_price_of_a_kind_is_first() -> None:
-    """Models come before regions."""
-    found = sort_prices([*REGIONS, MODEL])
+    """Models come before operators."""
+    found = sort_prices([*OPERATORS, MODEL])
 
     assert [each.margin_bytes for each in found] == [5, 3, 2, 1]
 
@@ -36,11 +34,11 @@ def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
     """There may be thousands of functions, with names of any length."""
     models = [make_price(PriceKind.MODEL, name, 0) for name in "abc"]
     function = make_price(PriceKind.FUNCTION, "_ZN6sample3runEi", 9)
-    made = PriceList(artifact="x", size_bytes=9, prices=(*REGIONS, *models, function))
+    made = PriceList(artifact="x", size_bytes=9, prices=(*OPERATORS, *models, function))
 
     found = shorten(made, 1)
 
-    assert [each.name for each in found.prices] == ["a", "b", "c", "conv<3>", "sample::run(…)"]
+    assert [each.name for each in found.prices] == ["a", "b", "c", "Conv3", "sample::run(…)"]
 
 
 def test_models_of_before_may_cost_another_price() -> None:
@@ -61,40 +59,12 @@ def test_models_of_before_may_cost_another_price() -> None:
     assert [(each.model, each.growth_bytes) for each in found] == [("mobile", 3), ("vgg", -2)]
 
 
-def test_an_error_needs_a_real_price() -> None:
-    """Above 0: the attributed price is too high."""
-    assert MODEL.error_bytes is None
-    assert make_price(PriceKind.MODEL, "vgg", 5, built=7).error_bytes == -2
-
-
-def test_a_sample_shows_its_error() -> None:
-    """In total, where errors may make up for each other, and on average."""
-    sample = Calibration(
-        seed=1,
-        prices=(
-            make_price(PriceKind.REGION, "a", 10, built=12),
-            make_price(PriceKind.REGION, "b", 9, built=5),
-        ),
-    )
-
-    assert (sample.attributed_bytes, sample.built_bytes, sample.mean_error_bytes) == (19, 17, 3.0)
-    assert Calibration(seed=1, prices=()).mean_error_bytes == 0.0
-
-
-def test_each_level_wins_against_the_one_before() -> None:
-    """The first has nothing before it, and a level may lose."""
-    steps = list(list_steps([("plain", 10), ("region", 4), ("reduced", 5)]))
-
-    assert [each.won_bytes for each in steps] == [0, 6, -1]
-    assert [each.won_share for each in steps] == [None, 0.6, -0.25]
-
-
 def test_a_list_is_read_as_it_was_written() -> None:
     """With a price below 0: without a thing, a program may be larger."""
     made = PriceList(
-        artifact="load_and_run", size_bytes=9, prices=(make_price(PriceKind.MODEL, "a", -1, 0),)
+        artifact="load_and_run", size_bytes=9, prices=(make_price(PriceKind.MODEL, "a", -1),)
     )
 
     assert decode(PriceList, encode(made), "") == made
     assert made.of_kind(PriceKind.MODEL) == made.prices
-    assert made.of_kind(PriceKind.TAG) == ()
+    assert made.of_kind(PriceKind.OPERATOR) == ()

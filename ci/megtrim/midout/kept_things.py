@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 
 from megtrim.midout.keepset import KeepSet
-from megtrim.midout.keepset_parts import NeededParts
 from megtrim.midout.region import Region
 from megtrim.models.operators import strip_version
-from megtrim.size.prices.price_list import PriceKind
 
 RAN = "scenarios that run it"
 LISTED = "models whose operator lists have it"
+
+
+class ThingKind(StrEnum):
+    """What it is."""
+
+    REGION = "region"
+    TAG = "tag"
+    OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptThing:
     """A region, a tag or an operator."""
 
-    kind: PriceKind
+    kind: ThingKind
     name: str
     rule: str = ""
     """What keeps it; empty: nothing does, so it was left out."""
@@ -28,12 +35,6 @@ class KeptThing:
     regions: tuple[Region, ...] = ()
     """Those that are kept; of an operator none."""
     left_out: tuple[Region, ...] = ()
-
-    @property
-    def parts(self) -> NeededParts:
-        """Return what would leave a program with it."""
-        operators = frozenset([self.name] if self.kind is PriceKind.OPERATOR else [])
-        return NeededParts(regions=frozenset(self.regions), operators=operators)
 
 
 def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing | None:
@@ -51,7 +52,7 @@ def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing |
     if chosen:
         kept = tuple(each for each in chosen if each in users)
         return KeptThing(
-            kind=PriceKind.REGION if named else PriceKind.TAG,
+            kind=ThingKind.REGION if named else ThingKind.TAG,
             name=str(chosen[0]) if named else text,
             rule=RAN if kept else "",
             by=tuple(sorted({user for each in kept for user in users[each]})),
@@ -62,4 +63,4 @@ def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing |
     name = text if text in operators else strip_version(text)
     if name not in operators:
         return None
-    return KeptThing(kind=PriceKind.OPERATOR, name=name, rule=LISTED, by=operators[name])
+    return KeptThing(kind=ThingKind.OPERATOR, name=name, rule=LISTED, by=operators[name])

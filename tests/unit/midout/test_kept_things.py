@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from megtrim.midout.kept_things import LISTED, RAN, KeptThing, ThingKind, find_kept
 from megtrim.midout.region import Region
-from megtrim.size.prices.kept_things import LISTED, RAN, KeptThing, find_kept
-from megtrim.size.prices.price_list import PriceKind
 from unit.midout.test_keepset_parts import CONV, FAST, MOBILE, POOL, QUANT, VGG, make_keep_set
 
 LEFT_OUT = Region("conv", (2, "float"))
@@ -19,20 +18,19 @@ def find(text: str) -> KeptThing | None:
 
 
 def test_a_region_is_kept_by_the_scenarios_that_ran_it() -> None:
-    """It goes without any other."""
+    """By its whole name."""
     found = find("pool<1>")
 
     assert found == KeptThing(
-        kind=PriceKind.REGION, name="pool<1>", rule=RAN, by=(FAST,), regions=(POOL,)
+        kind=ThingKind.REGION, name="pool<1>", rule=RAN, by=(FAST,), regions=(POOL,)
     )
-    assert found.parts.regions == {POOL}
 
 
 def test_a_region_that_no_scenario_ran_was_left_out() -> None:
     """The profile build has it; its name may have any spacing."""
     found = find("conv<2,float>")
 
-    assert found == KeptThing(kind=PriceKind.REGION, name=str(LEFT_OUT), left_out=(LEFT_OUT,))
+    assert found == KeptThing(kind=ThingKind.REGION, name=str(LEFT_OUT), left_out=(LEFT_OUT,))
 
 
 def test_a_tag_has_kept_regions_and_others() -> None:
@@ -40,7 +38,7 @@ def test_a_tag_has_kept_regions_and_others() -> None:
     found = find("conv")
 
     assert found == KeptThing(
-        kind=PriceKind.TAG,
+        kind=ThingKind.TAG,
         name="conv",
         rule=RAN,
         by=tuple(sorted((MOBILE, FAST, VGG))),
@@ -55,9 +53,8 @@ def test_an_operator_is_kept_by_the_models_that_list_it(text: str) -> None:
     found = find(text)
 
     assert found == KeptThing(
-        kind=PriceKind.OPERATOR, name="Conv", rule=LISTED, by=("mobile", "vgg")
+        kind=ThingKind.OPERATOR, name="Conv", rule=LISTED, by=("mobile", "vgg")
     )
-    assert found.parts.operators == {"Conv"}
 
 
 @pytest.mark.parametrize("text", ["con", "conv<3>", "Con", "conv<", ""])

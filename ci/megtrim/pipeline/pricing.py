@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from megtrim.build_spec import Link, Variant
+from megtrim.build_spec import Link
 from megtrim.elf.layout import ElfLayout
 from megtrim.elf.references import relocations
 from megtrim.elf.symbol_table import read_linked
+from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet
 from megtrim.midout.keepset_parts import (
     NeededParts,
@@ -17,35 +18,27 @@ from megtrim.midout.keepset_parts import (
     model_of,
     select_scenarios,
 )
-from megtrim.midout.region import Region
 from megtrim.pipeline import references
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import shipped_links
 from megtrim.pipeline.building.shipped_links import UntrimmedProgram
-from megtrim.pipeline.results import SwitchTableResult
 from megtrim.pipeline.session import Session, binary
 from megtrim.plan.graph import (
-    PLAIN,
+    PROFILE,
     PROFILE_REFERENCES,
     REDUCED,
-    REGION,
     SHIPPED_REFERENCES,
-    SWITCHES,
     trims_functions,
 )
-from megtrim.plan.switches import ALL_ON
 from megtrim.size.prices.attributed import PricedProgram
 from megtrim.size.prices.price_list import (
     Price,
     PriceKind,
     PriceList,
-    TrimStep,
-    list_steps,
     sort_prices,
 )
 from megtrim.size.prices.region_extents import RegionExtents, find_extents
 from megtrim.size.references.dominators import find_dominators
-from megtrim.size.references.graph import ReferenceGraph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +49,6 @@ class PricedArtifact:
     size_bytes: int
     program: PricedProgram
     keep: KeepSet
-    profile: ReferenceGraph | None
-    """The profile build's program; None where there is none."""
     untrimmed: UntrimmedProgram | None
     """What functions are left out of; None where they are not trimmed."""
 
@@ -98,7 +89,6 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
             continue
         untrimmed = shipped_links.read_program(name, session) if name in linked_again else None
         dropped = untrimmed.trim(keep).dropped if untrimmed else ()
-        profile, extents = read_profile(name, session)
         yield PricedArtifact(
             name=name,
             size_bytes=binary(session.results.done[REDUCED], name).stat().st_size,
@@ -106,33 +96,43 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
                 graph=references.read_program(name, folder).graph,
                 regions=frozenset(keep.regions()),
                 dropped=frozenset(dropped),
-                extents=extents,
+                extents=_read_extents(name, session),
             ),
             keep=keep,
-            profile=profile,
             untrimmed=untrimmed,
         )
 
 
-def make_price_list(artifact: PricedArtifact, session: Session) -> PriceList:
+def find_prices(session: Session) -> tuple[PriceList, ...]:
+    """Return the prices of every file that ships and whose link shows its references.
+
+    None, with a warning, where they cannot be found.
+    """
+    try:
+        if PROFILE in session.results.done:
+            session.results.obtain(PROFILE_REFERENCES)
+        if session.results.obtain(SHIPPED_REFERENCES) is None:
+            return ()
+        session.services.console.note("finding what things cost")
+        return tuple(map(make_price_list, open_artifacts(session)))
+    except InputError as error:
+        session.services.console.warn(f"what models cost will not be known: {error.message}")
+        return ()
+
+
+def make_price_list(artifact: PricedArtifact) -> PriceList:
     """Return all prices of one artifact."""
     return PriceList(
         artifact=artifact.name,
         size_bytes=artifact.size_bytes,
+        counts_regions=bool(artifact.program.extents),
         prices=sort_prices(
-            (
-                *price_models(artifact),
-                *_price_regions(artifact),
-                *_price_operators(artifact),
-                *_price_functions(artifact),
-            )
+            (*_price_uses(artifact), *_price_operators(artifact), *_price_functions(artifact))
         ),
-        levels=tuple(_list_levels(artifact.name, session)),
-        switches=tuple(_list_switches(artifact.name, session)),
     )
 
 
-def group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[str]]]:
+def _group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[str]]]:
     """Yield every model, and every scenario of a model with several, with its scenarios."""
     for model in list_models(keep):
         ids = frozenset(each.id for each in keep.scenarios if model_of(each.id) == model)
@@ -141,25 +141,20 @@ def group_scenarios(keep: KeepSet) -> Iterator[tuple[PriceKind, str, frozenset[s
         yield PriceKind.SCENARIO, each.id, frozenset([each.id])
 
 
-def read_profile(
-    name: str, session: Session
-) -> tuple[ReferenceGraph | None, Mapping[str, RegionExtents]]:
-    """Return the graph of the profile build's program, and where regions are in it.
-
-    None and nothing, if there is no such build.
-    """
+def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
+    """Return where regions are in the profile build's program; nothing without such a build."""
     folder = session.results.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)
     if folder is None or place not in folder.files:
-        return None, {}
+        return {}
     linked = references.read_program(name, folder)
     emitted = relocations.read_emitted(ElfLayout(read_linked(folder.file(place))))
-    return linked.graph, find_extents(linked, emitted) if emitted is not None else {}
+    return find_extents(linked, emitted) if emitted is not None else {}
 
 
-def price_models(artifact: PricedArtifact) -> Iterator[Price]:
+def _price_uses(artifact: PricedArtifact) -> Iterator[Price]:
     """Yield the price of every model, and of every scenario."""
-    for kind, name, ids in group_scenarios(artifact.keep):
+    for kind, name, ids in _group_scenarios(artifact.keep):
         yield Price(
             kind=kind,
             name=name,
@@ -168,32 +163,11 @@ def price_models(artifact: PricedArtifact) -> Iterator[Price]:
         )
 
 
-def _price_regions(artifact: PricedArtifact) -> Iterator[Price]:
-    if not artifact.program.extents:
-        return
-    tags: dict[str, set[Region]] = {}
-    for region in artifact.keep.regions():
-        tags.setdefault(region.tag, set()).add(region)
-        yield _price_parts(artifact, PriceKind.REGION, str(region), regions={region})
-    for tag, regions in tags.items():
-        yield _price_parts(artifact, PriceKind.TAG, tag, regions=regions)
-
-
 def _price_operators(artifact: PricedArtifact) -> Iterator[Price]:
     for name in sorted(list_needs(artifact.keep).operators):
-        yield _price_parts(artifact, PriceKind.OPERATOR, name, operators={name})
-
-
-def _price_parts(
-    artifact: PricedArtifact,
-    kind: PriceKind,
-    name: str,
-    *,
-    regions: set[Region] | frozenset[Region] = frozenset(),
-    operators: set[str] | frozenset[str] = frozenset(),
-) -> Price:
-    gone = NeededParts(regions=frozenset(regions), operators=frozenset(operators))
-    return Price(kind=kind, name=name, margin_bytes=artifact.program.price(gone))
+        gone = NeededParts(operators=frozenset([name]))
+        margin_bytes = artifact.program.price(gone)
+        yield Price(kind=PriceKind.OPERATOR, name=name, margin_bytes=margin_bytes)
 
 
 def _price_functions(artifact: PricedArtifact) -> Iterator[Price]:
@@ -207,26 +181,4 @@ def _price_functions(artifact: PricedArtifact) -> Iterator[Price]:
                 name=part.name,
                 margin_bytes=size_bytes,
                 own_bytes=part.size_bytes,
-            )
-
-
-def _list_levels(name: str, session: Session) -> Iterator[TrimStep]:
-    builds = ((Variant.PLAIN, PLAIN), (Variant.REGION, REGION), (Variant.REDUCED, REDUCED))
-    done = session.results.done
-    yield from list_steps(
-        [
-            (str(variant), binary(done[task], name).stat().st_size)
-            for variant, task in builds
-            if task in done and f"bin/{name}" in done[task].files
-        ]
-    )
-
-
-def _list_switches(name: str, session: Session) -> Iterator[TrimStep]:
-    if SWITCHES not in session.results.done:
-        return
-    for row in session.results.done[SWITCHES].result_as(SwitchTableResult).rows:
-        if row.artifact == name and row.size_bytes is not None and row.build != ALL_ON:
-            yield TrimStep(
-                name=row.build, size_bytes=row.size_bytes, won_bytes=row.saved_bytes or 0
             )

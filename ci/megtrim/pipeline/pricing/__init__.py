@@ -1,1 +1,0 @@
-"""Prices of what a trim keeps: attributed from its links, and by building without a thing."""
