@@ -82,7 +82,12 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
     config["perf"] = {"experiments": names} | terms
     project.write(config)
 
-    ended = project.run("perf run", *QUICK, "--json")
+    refused = project.run("perf run", *QUICK)
+    assert refused.rc == 2
+    assert "is emulated (qemu): its times say nothing" in refused.stderr
+
+    words = (*QUICK, "--emulated")
+    ended = project.run("perf run", *words, "--json")
 
     assert ended.rc in (0, 1), ended.stderr  # emulated times may leave an answer open
     verdict = read_verdict(ended.stdout)
@@ -93,7 +98,8 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
         assert rows[name]["status"] in ("measured", "inconclusive"), rows[name]["reason"]
         assert rows[name]["emulated"]
         assert len(rows[name]["times"]) == 3
-    assert "emulated: says nothing about a device" in project.run("perf run", *QUICK).stdout
+        assert "--emulated" in rows[name]["reproduce"].split()
+    assert "emulated: says nothing about a device" in project.run("perf run", *words).stdout
 
 
 def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:

@@ -121,7 +121,9 @@ def _take(
         measured=found.result,
     )
     invocation = replace(verdict.invocation, device=found.entry)
-    again = show_again(invocation, asked.scenario, asked.subject)
+    again = show_again(
+        invocation, asked.scenario, asked.subject, emulated=found.device.kind in EMULATED
+    )
     return replace(outcome, result=result, reproduce=again)
 
 

@@ -156,7 +156,9 @@ def load_entry(kind: type[Entry], text: str, *, source: str, version: int, hint:
         newer = _NEWER.search(error.message)
         if newer is None or int(newer[1]) <= version:
             raise
-        raise InputError(error.message, hint="a newer megtrim wrote it: update megtrim") from None
+        raise InputError(
+            error.message, hint=f"{hint}; if a newer megtrim wrote it, update megtrim"
+        ) from None
 
 
 def parse_time(key: str, text: str) -> datetime:

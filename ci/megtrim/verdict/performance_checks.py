@@ -124,7 +124,7 @@ def _numbers(row: PerformanceRow | TrimmingRow) -> str:
         shown, ordered = list(times), list(ratios_of(row))
     parts = [f"{name} {each.median_ms:.4g} ms" for name, each in shown]
     parts += [f"ratio to {name} {each.ratio:.3f} ({_ends(each)})" for name, each in ordered]
-    return ", ".join((*parts, *(("emulated",) * row.emulated)))
+    return ", ".join((*(("emulated",) * row.emulated), *parts))
 
 
 def _ends(ratio: RatioResult) -> str:

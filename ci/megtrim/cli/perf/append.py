@@ -15,7 +15,7 @@ from megtrim.errors import EXIT_PASS
 @click.command(
     epilog="""\b
 Examples:
-  megtrim perf append megtrim-out/perf/run.json
+  megtrim perf append run.json
   megtrim perf append runs/*.json --branch perf-history
 """
 )

@@ -14,7 +14,7 @@ from megtrim.perf.exports import ExportFormat, export_run
 @click.command(
     epilog="""\b
 Examples:
-  megtrim perf export megtrim-out/perf/run.json --format bencher
+  megtrim perf export 20261123T020000Z-1a2b3c4d5e6f-0123456789abcdef --format bencher
   megtrim perf export 1a2b3c4 --branch perf-history --format github-action-benchmark
 """
 )

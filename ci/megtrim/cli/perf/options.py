@@ -1,19 +1,42 @@
-"""Which runs of a history a command means."""
+"""What commands of `megtrim perf` share: runs of a history, and which devices may time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import click
+
 from megtrim.cli.history_options import HistorySelector, warn_unreadable
+from megtrim.config.device import EMULATED
+from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError
 from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.input_files import decode
 from megtrim.perf.history import RUN_FILES, HistoryRun, parse_run
+from megtrim.pipeline.session import Session
 
 _SHORTEST_COMMIT = 7
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
+
+emulated_option = click.option(
+    "--emulated",
+    is_flag=True,
+    help="Measure on emulators, too, to try it out: their times say nothing about a device.",
+)
+
+
+def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emulated: bool) -> None:
+    """Refuse to time what an emulator runs, or warn if that is wanted. Raises InputError."""
+    devices = {each.cpu_class.name: session.services.device(each) for each in scenarios}
+    for name, device in sorted(devices.items()):
+        if device.kind in EMULATED:
+            msg = f"class {name}: {device.name} is emulated ({device.kind}): its times say nothing"
+            if not emulated:
+                hint = "measure on a device (--device), or try it out with --emulated"
+                raise InputError(msg, hint=hint)
+            session.services.console.warn(msg)
 
 
 def load_run(path: Path) -> HistoryRun:

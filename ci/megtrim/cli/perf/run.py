@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import (
     Options,
     base_options,
@@ -28,6 +29,7 @@ from megtrim.errors import InputError, worst_exit_code
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS
 from megtrim.perf.experiments.table import find_experiments
+from megtrim.pipeline.running.scenario_runs import scenario_of
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage
 from megtrim.plan.performance import TRIMMING, perf_tasks
@@ -78,6 +80,7 @@ Examples:
     "repeatable.",
 )
 @click.option("--again", is_flag=True, help="Measure again what is up to date.")
+@emulated_option
 @json_option
 def run(
     experiments: tuple[str, ...],
@@ -85,6 +88,7 @@ def run(
     rounds: int | None,
     folders: tuple[Path, ...],
     again: bool,
+    emulated: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -100,10 +104,12 @@ def run(
     describe(session)
     request = session.request
     wanted = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
+    timed = [task for task in wanted if task.stage is Stage.PERF]
+    if not folders:
+        expect_real_devices(map(scenario_of, timed), session, emulated=emulated)
     if again:
-        for task in wanted:
-            if task.stage is Stage.PERF:
-                session.services.store.discard(Stage.PERF, task.name)
+        for task in timed:
+            session.services.store.discard(Stage.PERF, task.name)
     ran, codes = runner.run(wanted, session)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or measured")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.perf.tune_text import describe_result, list_facts
 from megtrim.cli.session.setup import (
     Options,
@@ -25,7 +26,7 @@ from megtrim.config.yaml.problems import closest
 from megtrim.config_id import split
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
-from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, worst_exit_code
 from megtrim.perf.experiments.table import BASELINE
 from megtrim.pipeline.running.contest_plan import own_flags
 from megtrim.pipeline.session import Session
@@ -67,12 +68,14 @@ Examples:
 )
 @click.option("--write", is_flag=True, help="Add the winner to the configuration as a scenario.")
 @click.option("--name", metavar="NAME", help="Of that scenario. [default: SCENARIO-tuned]")
+@emulated_option
 @json_option
 def tune_flags(
     scenario: str,
     budget_s: float,
     write: bool,
     name: str | None,
+    emulated: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -80,12 +83,14 @@ def tune_flags(
 
     Combinations of layouts, weight pre-processing, fusions, recorded kernels and searched
     algorithms race in interleaved rounds, with the recipes and the choice of the engine's own
-    --fitting. Who is surely slower leaves; who computes something else does not start. The winner
-    meets the baseline, the recipes and that choice once more.
+    --fitting. Who is surely slower leaves; who computes something else does not start. The fastest
+    meets the baseline, the recipes and that choice once more: without a comparison with the
+    baseline there is no winner.
     """
     called = Options(**options)
     session = open_session(called)
     chosen = choose_scenario(scenario, session)
+    expect_real_devices([chosen], session, emulated=emulated)
     describe(session)
     every = tasks(session.request.config, committed=session.request.committed)
     _, codes = runner.run(with_dependencies({PLAIN}, every), session)
@@ -104,6 +109,10 @@ def tune_flags(
         show(json.dumps(list_facts(chosen.id, result, tuned), indent=1))
     else:
         show(describe_result(chosen.id, result, tuned))
+    if not result.is_compared:
+        msg = f"no winner: too few processes of {result.winner.name} or the baseline count"
+        hint = "let the machine rest, look at its temperature and battery, and run this again"
+        raise InfrastructureFailure(msg, hint=hint)
     if write and result.winner.name != BASELINE:
         file, edited = add(loaded, tuned)
         keep_winner(called.config, (file, edited), tuned, result)

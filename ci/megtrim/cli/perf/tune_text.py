@@ -28,12 +28,14 @@ def describe_result(scenario: str, result: TuneResult, tuned: TunedScenario) -> 
         *(line for stage in race.stages for line in _stage(stage)),
         f"  ended: {race.end}; {race.runs} processes, {share}",
         f"--fitting chose: {result.fitting}",
-        f"winner: {result.winner.name}",
+        f"{'winner' if result.is_compared else 'leader'}: {result.winner.name}",
         *(f"  step: {describe_step(step)}" for step in result.winner.steps),
         *(f"  {_heat(each)}" for each in result.heats),
     ]
     if result.winner.name == BASELINE:
         return "\n".join((*lines, "no flags are faster than none"))
+    if not result.is_compared:
+        return "\n".join(lines)
     in_yaml = (f"  {line}" for line in render_item(tuned.item).splitlines())
     return "\n".join((*lines, "in megtrim.yaml:", *in_yaml))
 
@@ -42,7 +44,7 @@ def list_facts(scenario: str, result: TuneResult, tuned: TunedScenario) -> dict[
     """Return the same as data for JSON."""
     return {
         "scenario": scenario,
-        "winner": result.winner.name,
+        "winner": result.winner.name if result.is_compared else None,
         "entered": result.entered,
         "not_started": {each.name: each.reason for each in result.not_started},
         "fitting": result.fitting,

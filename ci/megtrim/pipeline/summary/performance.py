@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.build_spec import Variant
+from megtrim.config.device import EMULATED
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import BuildResult, PerfResult, ReduceResult
 from megtrim.pipeline.running.scenario_runs import scenario_of
@@ -79,5 +80,10 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
         failure=failed.get(cause),
         sizes=list_program_sizes(artifact, session),
         base=request.base,
-        reproduce=show_again(request.invocation, scenario.id, subject),
+        reproduce=show_again(
+            request.invocation,
+            scenario.id,
+            subject,
+            emulated=session.services.device(scenario).kind in EMULATED,
+        ),
     )

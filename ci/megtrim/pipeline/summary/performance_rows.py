@@ -140,11 +140,13 @@ def make_performance(
     )
 
 
-def show_again(invocation: Invocation, scenario: str, subject: str) -> str:
+def show_again(
+    invocation: Invocation, scenario: str, subject: str, *, emulated: bool = False
+) -> str:
     """Return the command that measures a contest again."""
     asked = TRIMMING if subject.startswith(TRIMMING_PREFIX) else subject
     words = ("--experiment", asked, "--scenario", scenario, "--again")
-    return invocation.again(Stage.PERF.verb, *words)
+    return invocation.again(Stage.PERF.verb, *words, *(("--emulated",) * emulated))
 
 
 def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:

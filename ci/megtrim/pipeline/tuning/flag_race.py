@@ -56,6 +56,11 @@ class TuneResult:
     algo_cache: bytes | None
     """That the winner reads."""
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether the last heat compared the winner with the baseline."""
+        return all(heat.seen for heat in self.heats if heat.against == BASELINE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneTerms:

@@ -86,7 +86,7 @@ def remarks(row: PerformanceRow | TrimmingRow) -> tuple[str, ...]:
     estimated = any(each is not None and each.by_run_length for each in times)
     by_length = ("times from runs of different lengths",) if estimated else ()
     reason = (row.reason,) if row.reason else ()
-    return (*reason, *emulated, *by_length, *left_out, *row.conditions)
+    return (*emulated, *reason, *by_length, *left_out, *row.conditions)
 
 
 def urgency(row: PerformanceRow | TrimmingRow) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 from megtrim.cli.perf.tune_text import describe_result, list_facts
@@ -97,3 +98,15 @@ def test_facts_are_json_without_gaps() -> None:
     assert crashed == {"name": "c7", "ratio": None, "lower": None, "reason": "crash"}
     assert read["last_heat"]["baseline"]["upper"] == 0.64
     assert read["last_heat"]["recipe-x86"] is None
+
+
+def test_without_a_comparison_there_is_no_winner() -> None:
+    """A leader alone is no reason to change a configuration."""
+    found = make_result("record-1")
+    unseen = dataclasses.replace(found, heats=(LastHeat(against="baseline", seen=None),))
+
+    shown = describe_result("m/s@any", unseen, TUNED)
+    assert "leader: record-1\n" in shown
+    assert "winner" not in shown
+    assert "in megtrim.yaml" not in shown
+    assert list_facts("m/s@any", unseen, TUNED)["winner"] is None
