@@ -11,6 +11,11 @@ import numpy as np
 
 from megtrim.config.yaml.document import parse_document
 from megtrim.crashes.report import parse_report
+from megtrim.elf.cxx_runtime import find_cxx_runtime
+from megtrim.elf.needed_libraries import parse_needed_names
+from megtrim.elf.sections import parse_elf
+from megtrim.elf.segments import segments
+from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
 from megtrim.evidence.contest_record import dump_record, expect_of, parse_record
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
@@ -180,6 +185,13 @@ READERS = (
         _text(lambda text: parse_commit_sizes(text, source="c")),
     ),
     FileReader("bytes of an ELF file", (OBJECT, LINKED), _break_down),
+    FileReader("sections", (OBJECT, LINKED), lambda data: parse_elf(data, source="e")),
+    FileReader("segments", (LINKED, PROGRAM), lambda data: segments(data, source="e")),
+    FileReader("functions", (LINKED, PROGRAM), lambda data: parse_table(data, source="e")),
+    FileReader(
+        "needed names", (LINKED, PROGRAM), lambda data: parse_needed_names(data, source="e")
+    ),
+    FileReader("C++ runtime", (LINKED, PROGRAM), lambda data: find_cxx_runtime(data, source="e")),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(
         "bytes of an archive",

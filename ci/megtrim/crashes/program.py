@@ -16,7 +16,6 @@ from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.elf.build_id import parse_build_id
 from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
 from megtrim.elf.symbol_table import FunctionTable, parse_table
-from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly, parse_code
 
 _TYPE_AT, _FIXED = 16, 2
@@ -52,11 +51,7 @@ class TrimmedProgram:
     @cached_property
     def code(self) -> tuple[Segment, ...]:
         """The segments that are code. Raises InputError for a damaged file."""
-        try:
-            every = segments(self.shipped)
-        except struct.error:
-            msg = f"{self.name}: a damaged ELF file"
-            raise InputError(msg, hint="trim again") from None
+        every = segments(self.shipped, source=self.name)
         return tuple(e for e in every if e.kind == LOADED and e.flags & EXECUTABLE)
 
     @property
@@ -134,7 +129,7 @@ def read_unfolded(data: bytes, *, source: str) -> tuple[Disassembly, frozenset[i
     if _PACKED in data:
         return code, None
     wanted = {each.address for each in table.functions}
-    loaded = (e for e in segments(data) if e.kind == LOADED)
+    loaded = (e for e in segments(data, source=source) if e.kind == LOADED)
     # What a loader reads, relocations among it; the symbols of the link are not.
     parts = (data[e.offset + -e.offset % 8 : e.offset + e.size_bytes] for e in loaded)
     whole = (each[: len(each) & ~7] for each in parts)

@@ -12,6 +12,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 ARCHIVE_MAGIC = b"!<arch>\n"
+THIN_MAGIC = b"!<thin>\n"
+"""Of an archive that names its members and does not contain them."""
 _HEADER = struct.Struct("<16s32x10s2s")
 _END = b"`\n"
 _INDICES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED")

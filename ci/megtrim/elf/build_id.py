@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 
 from megtrim.elf.segments import segments
+from megtrim.errors import InputError
 
 WANTED = "-Wl,--build-id=sha1"
 """The compiler's flag for a build id that depends on nothing but the content."""
@@ -24,8 +25,8 @@ _MAX_BYTES = 64
 def parse_build_id(data: bytes) -> str:
     """Return the build id as hexadecimal digits; empty if the file has none, or is damaged."""
     try:
-        pieces = [each for each in segments(data) if each.kind == _NOTES]
-    except struct.error:
+        pieces = [each for each in segments(data, source="") if each.kind == _NOTES]
+    except InputError:
         return ""
     for piece in pieces:
         for owner, kind, content in _notes(data[piece.offset : piece.offset + piece.size_bytes]):

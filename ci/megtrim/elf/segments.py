@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from megtrim.errors import InputError
+
 _SEGMENT = struct.Struct("<2I6Q")
 LOADED, LOADER = 1, 3
 """Kinds of segments: what is loaded into memory, and the path of the loader."""
@@ -26,10 +28,15 @@ class Segment(NamedTuple):
     alignment: int
 
 
-def segments(data: bytes) -> tuple[Segment, ...]:
-    """Return all program headers of a linked file. Raises struct.error if they are truncated."""
-    (start,) = struct.unpack_from("<Q", data, 32)
-    size, count = struct.unpack_from("<2H", data, 54)
-    return tuple(
-        Segment._make(_SEGMENT.unpack_from(data, start + number * size)) for number in range(count)
-    )
+def segments(data: bytes, *, source: str) -> tuple[Segment, ...]:
+    """Return all program headers of a linked file. Raises InputError if they are not in it."""
+    try:
+        (start,) = struct.unpack_from("<Q", data, 32)
+        size, count = struct.unpack_from("<2H", data, 54)
+        headers = data[start : start + size * count]
+        return tuple(
+            Segment._make(_SEGMENT.unpack_from(headers, size * number)) for number in range(count)
+        )
+    except struct.error:
+        msg = f"{source}: a damaged ELF file: its program headers are outside of the file"
+        raise InputError(msg, hint="build or fetch the file again") from None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from megtrim.elf.segments import EXECUTABLE, LOADED, segments
 from megtrim.elf.symbol_table import Function, FunctionTable
-from megtrim.errors import InputError
 
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits are the distance."""
@@ -92,11 +91,7 @@ class Disassembly:
 
 def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly:
     """Parse the code of a linked file whose functions are ``table``. Raises InputError."""
-    try:
-        headers = segments(data)
-    except struct.error:
-        msg = f"{source}: a damaged ELF file"
-        raise InputError(msg, hint="link it again") from None
+    headers = segments(data, source=source)
     by_name: dict[str, tuple[Function, ...]] = {}
     for each in table.functions:
         by_name[each.name] = (*by_name.get(each.name, ()), each)

@@ -193,16 +193,9 @@ def _segments(data: bytes) -> tuple[Segment, ...]:
     """Return the segments that are loaded from the file."""
     return tuple(
         each
-        for each in _headers(data)
+        for each in segments(data, source="a probed program")
         if each.kind == LOADED and each.offset + each.size_bytes <= len(data)
     )
-
-
-def _headers(data: bytes) -> tuple[Segment, ...]:
-    try:
-        return segments(data)
-    except struct.error:
-        raise _make_damage_error() from None
 
 
 def _place(address: int, data: bytes, segments: tuple[Segment, ...], machine: str) -> _Probe | None:

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from megtrim.elf.archives import ARCHIVE_MAGIC, ArchiveMember, MemberKind, iter_members
+from megtrim.elf.archives import (
+    ARCHIVE_MAGIC,
+    THIN_MAGIC,
+    ArchiveMember,
+    MemberKind,
+    iter_members,
+)
 from megtrim.elf.layout import ELF_MAGIC, EXECUTED, ElfLayout, PlacedSection
 from megtrim.elf.purposes import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.errors import InputError
@@ -73,6 +79,9 @@ class NameSources:
 
 def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
     """Attribute every byte of a file; ``source`` names it in messages. Raises InputError."""
+    if data.startswith(THIN_MAGIC):
+        msg = f"{source}: a thin archive, which names its members and does not contain them"
+        raise InputError(msg, hint="make a whole one: ar rcs WHOLE.a $(ar t THIN.a)")
     archive = data.startswith(ARCHIVE_MAGIC)
     if not archive and not data.startswith(ELF_MAGIC):
         msg = f"{source}: neither an ELF file nor an archive: it begins with {data[:4]!r}"

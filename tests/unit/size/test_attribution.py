@@ -123,6 +123,7 @@ def test_what_is_appended_is_unexplained() -> None:
     ("data", "names", "message"),
     [
         (b"#!/bin/sh\n", NOTHING, "neither an ELF file nor an archive"),
+        (b"!<thin>\n", NOTHING, "a thin archive, which names its members"),
         (OBJECT[:200], NOTHING, "x: a damaged ELF file"),
         (archive({"a.o/": OBJECT})[:-9], NOTHING, "x: a damaged ELF file"),
         (archive({}), NameSources(twin=LINKED), "no link map and no twin"),
