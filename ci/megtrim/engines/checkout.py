@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +74,8 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
     if not root.is_dir():
         msg = f"there is no engine checkout at {root}"
         raise InputError(msg, hint="set engine.source, or pass --engine PATH")
+    if not any(folders or files for _, folders, files in os.walk(root)) and processes.which("git"):
+        _refuse_missing_submodule(root, processes)
     git = _Git(root, processes)
     names = git.files() if git.works else _walk(root)
     return Checkout(
@@ -84,14 +87,23 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
     )
 
 
+def _refuse_missing_submodule(root: Path, processes: ProcessRunner) -> None:
+    """Raise InputError if an empty folder is a submodule."""
+    top = Path(_Git(root, processes).find_top() or root)
+    for path in _Git(top, processes).list_links():
+        if root.resolve() == (top / path).resolve():
+            msg = f"{root}: the submodule {path} of {top} is not checked out"
+            command = ("git", "-C", str(top), "submodule", "update", "--init", path)
+            raise InputError(msg, hint=shlex.join(command))
+
+
 class _Git:
     """Asks git about a tree; ``works`` is false for a tree that is no checkout."""
 
     def __init__(self, root: Path, processes: ProcessRunner) -> None:
         self._root = root
         self._processes = processes
-        top = self._ask("rev-parse", "--show-toplevel") if (root / ".git").exists() else None
-        self.works = top is not None
+        self.works = (root / ".git").exists() and bool(self.find_top())
 
     def files(self) -> list[str]:
         """Return tracked and new files, also of submodules: a build collects by pattern."""
@@ -99,7 +111,7 @@ class _Git:
             *self._names("ls-files", "-z", "--cached"),
             *self._names("ls-files", "-z", "--others", "--exclude-standard"),
         }
-        for name in self._list_links():
+        for name in self.list_links():
             inside = _Git(self._root / name, self._processes)
             if inside.works:
                 found |= {f"{name}/{file}" for file in inside.files()}
@@ -107,15 +119,21 @@ class _Git:
 
     def submodules(self) -> dict[str, str]:
         """Return the recorded commit of each submodule, and of those within what was fetched."""
-        found = self._list_links()
+        found = self.list_links()
         for name in tuple(found):
             inside = _Git(self._root / name, self._processes)
             if inside.works:
                 found |= {f"{name}/{each}": at for each, at in inside.submodules().items()}
         return found
 
-    def _list_links(self) -> dict[str, str]:
+    def find_top(self) -> str:
+        """Return the repository's own folder; empty if there is none."""
+        return (self._ask("rev-parse", "--show-toplevel") or "").removesuffix("\n")
+
+    def list_links(self) -> dict[str, str]:
         """Return the commit of each of this repository's own submodules, by path."""
+        if not self.works:
+            return {}
         entries = self._names("ls-files", "-z", "--stage")
         links = (each.partition("\t") for each in entries if each.startswith(_SUBMODULE_MODE))
         return {name: about.split()[1] for about, _, name in links}

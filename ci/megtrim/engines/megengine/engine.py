@@ -6,6 +6,7 @@ What the generations share is in this module; their differences are in the rows 
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -188,8 +189,8 @@ class MegEngine:
         if missing:
             names = ", ".join(path.partition("/")[2] for path in missing)
             msg = f"{root} has no files of its submodules {names}"
-            hint = f"git -C {root} submodule update --init {' '.join(missing)}"
-            raise InputError(msg, hint=hint)
+            command = ("git", "-C", str(root), "submodule", "update", "--init", *missing)
+            raise InputError(msg, hint=shlex.join(command))
 
     def _refuse_what_cannot_be_trimmed(self) -> None:
         """Raise InputError, before anything is built, for a tree that has no such switches."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from megtrim.cli import options as out
 from megtrim.cli.session import setup
 from megtrim.console import Console
 from megtrim.pipeline.results import BuildResult
+from megtrim.process import ProcessRunner
 from megtrim.store import Store
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.engines.support import TOOLCHAIN
+from unit.engines.support import TOOLCHAIN, git, repository
 from unit.stages.results import sample
 
 CONFIG = """\
@@ -55,6 +57,34 @@ def project(shell: Shell) -> Shell:
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     (shell.folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     return shell
+
+
+@pytest.mark.parametrize("kind", ["megengine", "sample"])
+def test_an_engine_that_is_not_checked_out_comes_with_the_command(
+    project: Shell, processes: ProcessRunner, kind: str
+) -> None:
+    """In a plain clone and in a work tree; typed as it is printed, it works."""
+    engine = repository(processes, project.folder / "engine", {"src/a.cpp": ""})
+    path = "third party/engine"
+    text = CONFIG.replace("sample", f"{kind}, source: {path}")
+    files = {"megtrim.yaml": text, "m.mge": "model\n"}
+    app = repository(processes, project.folder / "app", files)
+    git(processes, app, "submodule", "--quiet", "add", str(engine), path)
+    git(processes, app, "commit", "-q", "-m", "engine")
+    git(processes, app, "worktree", "add", "-q", "../tree")
+    git(processes, project.folder, "clone", "-q", str(app), "clone")
+
+    for name in ("clone", "tree"):
+        folder = project.folder / name
+        answer = project("plan", "--config", str(folder / "megtrim.yaml"))
+
+        assert answer.status == 2
+        said, command = answer.err.splitlines()[-2:]
+        assert said.endswith(f": the submodule {path} of {folder} is not checked out")
+        git(processes, folder, *shlex.split(command)[1:])
+        assert (folder / path / "src/a.cpp").exists()
+        again = project("plan", "--config", str(folder / "megtrim.yaml"))
+        assert "not checked out" not in again.err
 
 
 @pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify"])
