@@ -55,6 +55,12 @@ class MegtrimError(Exception):
             self.message = f"{first} its output is not shown, because the sources are private"
 
     @property
+    def title(self) -> str:
+        """The message in one line: its first, and the second if the first announces it."""
+        first, _, rest = self.message.partition("\n")
+        return f"{first} {rest.splitlines()[0]}" if rest and first.endswith(":") else first
+
+    @property
     def hint(self) -> str:
         """What to do about it, in one line, with the command that does it."""
         if not self._command:

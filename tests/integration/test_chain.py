@@ -247,6 +247,7 @@ def test_an_engine_that_does_not_compile_is_a_product_failure(make_project: Make
     assert "pooling.cpp" in ended.stderr
     assert "error:" in ended.stderr
     assert project.verdict()["verdict"] == "fail"
+    assert any("pooling.cpp" in check["text"] for check in project.verdict()["checks"])
 
 
 def test_results_do_not_depend_on_the_folder(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def work(task: Task, session: Session, folder: Path) -> SwitchTableResult | Swit
         built = variants.work(session, wanted, folder, purpose=_PURPOSE)
     except ProductFailure as failure:
         session.services.console.warn(f"{task.id}: {failure}")
-        note = f"not built: {failure.message.splitlines()[0]}"
+        note = f"not built: {failure.title}"
         return SwitchBuildResult(build=None, note=note)
     return SwitchBuildResult(build=built, note="")
 

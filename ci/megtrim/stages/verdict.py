@@ -230,9 +230,7 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
             kind=kind,
             subject=task,
             status=bad if failure else CheckStatus.PASS,
-            text=failure.message.splitlines()[0]
-            if failure
-            else _describe_result(task, session.results),
+            text=failure.title if failure else _describe_result(task, session.results),
             detail=str(failure) if failure else "",
             hint=failure.hint if failure else "",
             reproduce=session.request.invocation.again(verb_of(task)) if failure else "",

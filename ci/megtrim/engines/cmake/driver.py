@@ -16,6 +16,8 @@ from pathlib import Path
 from megtrim.build_spec import BuildScript, Toolchain
 from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process_output import CAPTURE_LIMIT_BYTES
+from megtrim.report.text import clean
 from megtrim.store import cannot_write, write_atomically
 
 CONFIGURE_TIMEOUT_S = 1800.0
@@ -175,7 +177,7 @@ def _run_logged(
     )
     with job.log.open("a", encoding="utf-8") as log:
         log.write(f"$ {command}\n")
-    return processes.run(command)
+    return processes.for_builds().run(command)
 
 
 def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
@@ -210,12 +212,14 @@ def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> N
 
 
 def first_error(output: str) -> str:
-    """Return the first failure in a build's output: target, command and error, <= 16 lines."""
-    lines = [line.strip()[:1000] for line in output.splitlines()]
+    """Return a build's first failure: its error, target and command, and the lines around it."""
+    plain = clean(output, limit=CAPTURE_LIMIT_BYTES)
+    lines = [line.strip()[:1000] for line in plain.splitlines()]
     failed = next((i for i, line in enumerate(lines) if line.startswith("FAILED:")), 0)
     error = next((i for i in range(failed, len(lines)) if _ERROR.search(lines[i])), None)
     if error is None:
         return "\n".join(lines[failed : failed + 12] if failed else lines[-12:])
     start = max(error - 3, failed + 2 if failed else 0)
     heading = lines[failed : failed + 2] if failed else []
-    return "\n".join([*heading, *lines[start : error + 10]])
+    # The error itself first, because a title has no place for more.
+    return "\n".join([lines[error], *heading, *lines[start : error + 10]])

@@ -67,4 +67,4 @@ def _why(scenario: Scenario, results: TaskResults) -> str:
     failure = results.failed.get(neighbours_task(scenario))
     if failure is None:
         return "its neighbours were not tried: a stage before did not succeed"
-    return failure.message.splitlines()[0]
+    return failure.title

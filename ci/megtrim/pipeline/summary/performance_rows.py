@@ -197,7 +197,7 @@ def _read(outcome: ContestOutcome, adjusted: Mapping[str, float], against: Refer
 
 
 def _read_failure(failure: MegtrimError | None) -> _Reading:
-    reason = failure.message.splitlines()[0] if failure else NOT_HELD
+    reason = failure.title if failure else NOT_HELD
     return _Reading(status=status_of_failure(failure), reason=reason)
 
 

@@ -127,7 +127,7 @@ def _report_unverified(
 
 
 def _why(failure: MegtrimError | None, proof: LastProof | None, request: TrimRequest) -> str:
-    why = failure.message.splitlines()[0] if failure else "a stage before it did not succeed"
+    why = failure.title if failure else "a stage before it did not succeed"
     if proof is None:
         return why
     return f"unverified, {proof.describe_age(request.config.verify.max_age_s)}: {why}"

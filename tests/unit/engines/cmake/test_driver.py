@@ -62,10 +62,11 @@ CMake Error at CMakeLists.txt:12 (add_subdirectory):
 
 
 def test_the_first_error_of_a_compiler() -> None:
-    """Target, command, and the error with what stands around it; not the next failure's."""
+    """The error, target, command, and what stands around the error; not the next failure's."""
     shown = first_error(COMPILER).splitlines()
 
-    assert shown[:5] == [
+    assert shown[:6] == [
+        "/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'",
         "FAILED: src/CMakeFiles/e.dir/b.cpp.o",
         "/usr/bin/c++ -O3 -o b.cpp.o -c /s/src/b.cpp",
         "In file included from /s/src/b.cpp:1:",
@@ -77,13 +78,15 @@ def test_the_first_error_of_a_compiler() -> None:
 
 def test_the_first_error_of_a_linker() -> None:
     """Both dialects."""
-    assert first_error(LINKER).splitlines()[:4] == [
+    assert first_error(LINKER).splitlines()[:5] == [
+        "a.cpp:(.text+0x5): undefined reference to `run()'",
         "FAILED: load_and_run",
         ": && /usr/bin/c++ -O3 a.o -o load_and_run && :",
         "/usr/bin/ld: a.o: in function `main':",
         "a.cpp:(.text+0x5): undefined reference to `run()'",
     ]
     assert first_error(LLD).splitlines() == [
+        "ld.lld: error: undefined symbol: run()",
         "FAILED: load_and_run",
         ": && /usr/bin/clang++ a.o -o load_and_run && :",
         "ld.lld: error: undefined symbol: run()",
@@ -93,7 +96,8 @@ def test_the_first_error_of_a_linker() -> None:
 
 def test_the_first_error_of_a_configuration() -> None:
     """There is no failed target; what stands before helps."""
-    assert first_error(CONFIGURE).splitlines()[:3] == CONFIGURE.splitlines()[:3]
+    lines = CONFIGURE.splitlines()
+    assert first_error(CONFIGURE).splitlines()[:4] == [lines[2], *lines[:3]]
 
 
 def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
@@ -107,6 +111,15 @@ def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
     assert first_error("") == ""
 
 
+def test_colours_hide_no_error() -> None:
+    """An engine may force them: -fdiagnostics-color=always."""
+    coloured = COMPILER.replace("error:", "\x1b[01;31m\x1b[Kerror: \x1b[m\x1b[K").replace(
+        "/s/src/b.cpp:7:15:", "\x1b[01m\x1b[K/s/src/b.cpp:7:15:\x1b[m\x1b[K"
+    )
+
+    assert first_error(coloured).split() == first_error(COMPILER).split()
+
+
 def test_an_error_among_many_lines_is_shown_in_few() -> None:
     """And a line of any length in part."""
     noise = [f"/s/x.h:{number}:1: note: {'x' * 5000}" for number in range(50)]
@@ -114,9 +127,9 @@ def test_an_error_among_many_lines_is_shown_in_few() -> None:
 
     shown = first_error("\n".join(lines)).splitlines()
 
-    assert shown[:2] == ["FAILED: a.o", "c++ a.cpp"]
-    assert shown[5] == "a.cpp:1:1: fatal error: no"
-    assert len(shown) == 15
+    assert shown[:3] == ["a.cpp:1:1: fatal error: no", "FAILED: a.o", "c++ a.cpp"]
+    assert shown[6] == "a.cpp:1:1: fatal error: no"
+    assert len(shown) == 16
     assert max(len(line) for line in shown) == 1000
 
 
@@ -241,8 +254,10 @@ def test_an_engine_that_does_not_compile_is_a_product_failure(
         driver.run(job, processes, lambda *_: None)
 
     assert caught.value.message == (
-        "the engine does not compile:\nFAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
+        "the engine does not compile:\na.cpp:1:1: error: no\n"
+        "FAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
     )
+    assert caught.value.title == "the engine does not compile: a.cpp:1:1: error: no"
 
 
 def test_a_full_disk_is_not_the_engines_fault(
