@@ -7,6 +7,7 @@ started or runs too long fails in the same way everywhere.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import errno
 import os
@@ -30,6 +31,7 @@ from types import FrameType
 from typing import IO, Literal
 
 from megtrim.errors import InfrastructureFailure, InputError, Interrupted
+from megtrim.load_and_run.environment import select_passed
 from megtrim.process_output import Stream
 
 GRACE_S = 3.0
@@ -99,6 +101,12 @@ class ProcessRunner:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
+
+    def for_builds(self) -> ProcessRunner:
+        """Return a runner whose programs see only the variables that no key has to contain."""
+        runner = copy.copy(self)
+        runner.env = select_passed(self.env)
+        return runner
 
     def which(self, name: str) -> str | None:
         """Return a program's full path, or None."""

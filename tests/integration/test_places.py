@@ -21,22 +21,23 @@ exec {real} "$@"
 """
 
 
-def build(tmp_path: Path, processes: ProcessRunner, then: str) -> CompletedCommand:
+def build(tmp_path: Path, processes: ProcessRunner, then: str, **more: str) -> CompletedCommand:
     """Build the plain variant with a compiler that does something else at one source."""
     project = shutil.copytree(CONFIG.parent, tmp_path / "project")
     text = CONFIG.read_text(encoding="utf-8").replace("kind: auto", "kind: host")
     (project / CONFIG.name).write_text(text, encoding="utf-8")
     programs = tmp_path / "bin"
-    programs.mkdir()
+    programs.mkdir(parents=True)
     compiler = programs / "g++"
     compiler.write_text(COMPILER.format(then=then, real=processes.which("g++")), encoding="utf-8")
     compiler.chmod(0o755)
-    words = ("stage", "build", "-j", "2", "--out", str(tmp_path / "out"))
+    words = ("stage", "build", "--quick", "-j", "2", "--out", str(tmp_path / "out"))
     argv = (sys.executable, "-m", "megtrim", *words)
     env = {
         "PATH": f"{programs}:{processes.env['PATH']}",
         "PYTHONPATH": str(ROOT / "ci"),
         "CCACHE_DISABLE": "1",
+        **more,
     }
     return processes.run(Command(argv=argv, timeout_s=600, cwd=project, env=env))
 
@@ -65,8 +66,58 @@ def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: ProcessRunner)
 def test_an_engine_that_does_not_compile_is_still_reported(
     tmp_path: Path, processes: ProcessRunner
 ) -> None:
-    """Where nothing was taken away."""
-    ended = build(tmp_path, processes, then="echo 'file.cpp:1: error: bad' >&2; exit 1")
+    """Where nothing was taken away; colours that a job or the engine forces hide no error."""
+    said = r"printf '\033[01mfile.cpp:1: \033[31merror: \033[mbad\n' >&2; exit 1"
+    ended = build(tmp_path, processes, then=said, CLICOLOR_FORCE="1", FORCE_COLOR="1")
 
     assert ended.rc == 1, ended.stderr
-    assert "the engine does not compile" in ended.stderr
+    assert "the engine does not compile:\nfile.cpp:1: error: bad\n" in ended.stderr
+
+
+def test_a_build_does_not_see_the_variables_of_a_shell(
+    tmp_path: Path, processes: ProcessRunner
+) -> None:
+    """Each of these changes or breaks a build that sees it; equal keys must be equal programs."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for tool in ("as", "cc1plus", "ld", "collect2"):
+        (broken / tool).write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
+        (broken / tool).chmod(0o755)
+    (broken / "cstdint").write_text("#error this is not cstdint\n", encoding="utf-8")
+    (broken / "libstdc++.so").write_text("no library", encoding="utf-8")
+    one, none = str(broken), str(tmp_path / "none")
+    shell = {
+        "AR": "false",
+        "CC": "false",
+        "CCACHE_PREFIX": "false",
+        "CFLAGS": "-O0",
+        "CMAKE_BUILD_TYPE": "Debug",
+        "CMAKE_CXX_COMPILER_LAUNCHER": "false",
+        "CMAKE_GENERATOR": "Unix Makefiles",
+        "CMAKE_TOOLCHAIN_FILE": none,
+        "COMPILER_PATH": one,
+        "CPATH": one,
+        "CPLUS_INCLUDE_PATH": one,
+        "CXX": "false",
+        "CXXFLAGS": "-O0 -fno-inline",
+        "DEPENDENCIES_OUTPUT": f"{one}/written",
+        "GCC_EXEC_PREFIX": f"{none}/",
+        "GLIBC_TUNABLES": "glibc.malloc.check=3",
+        "LDEMULATION": "elf32_x86_64",
+        "LDFLAGS": "-Wl,-z,now",
+        "LD_RUN_PATH": none,
+        "LIBRARY_PATH": one,
+        "NINJA_STATUS": "",
+        "QEMU_CPU": "none",
+        "SOURCE_DATE_EPOCH": "none",
+    }
+    plain = build(tmp_path / "plain", processes, then="true")
+    seen = build(tmp_path / "shell", processes, then="true", **shell)
+
+    assert (plain.rc, seen.rc) == (0, 0), plain.stderr + seen.stderr
+    assert "ignored: " not in plain.stderr
+    assert seen.stderr.count(f"ignored: {', '.join(shell)}: ") == 1
+    found = sorted(tmp_path.glob("*/out/build/*/bin/load_and_run"))
+    assert len(found) == 2
+    assert found[0].read_bytes() == found[1].read_bytes()
+    assert not (broken / "written").exists()

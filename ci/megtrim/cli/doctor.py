@@ -92,7 +92,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
 
 
 def _version(kind: str, processes: ProcessRunner) -> str:
-    return toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes).version
+    return toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes.for_builds()).version
 
 
 def _daemon(processes: ProcessRunner) -> str:

@@ -11,10 +11,10 @@ from megtrim.devices.pool import device_pool
 __all__ = ["KINDS", "Device", "DeviceSpec", "Lease", "RunDirectory", "make"]
 
 KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
-    "local": lambda spec: local.Local(spec.name, spec.processes, spec.scratch),
+    "local": lambda spec: local.Local(spec.name, spec.processes.for_builds(), spec.scratch),
     "qemu": lambda spec: qemu.find(
         spec.name,
-        spec.processes,
+        spec.processes.for_builds(),
         spec.scratch,
         machine=spec.machine,
         cpu=spec.qemu_cpu,

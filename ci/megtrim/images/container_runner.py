@@ -66,6 +66,10 @@ class ContainerRunner(ProcessRunner):
         for folder in mounts.writable:
             folder.mkdir(parents=True, exist_ok=True)
 
+    def for_builds(self) -> ContainerRunner:
+        """Return this runner: its programs never see this machine's variables."""
+        return self
+
     def spent_cpu_s(self) -> float | None:
         """Return None: the daemon runs the programs, so their time is not known."""
         return None

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim import devices
+from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
 from megtrim.errors import InfrastructureFailure, Interrupted
+from megtrim.load_and_run.environment import PASSED
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.process import Command, ProcessRunner
 from support.waiting import alive, until
@@ -29,6 +32,30 @@ def script(tmp_path: Path, text: str) -> Path:
 
 def left(tmp_path: Path) -> list[Path]:
     return list((tmp_path / "runs").iterdir())
+
+
+def test_a_program_does_not_see_the_variables_of_a_shell(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """What an emulator, a loader or a C library reads there would be in no key of a result."""
+    shell = {"LD_BIND_NOW": "1", "GLIBC_TUNABLES": "glibc.malloc.check=3", "QEMU_STRACE": "1"}
+    spec = DeviceSpec(
+        name="here",
+        processes=ProcessRunner({**processes.env, **shell, "MALLOC_PERTURB_": "7"}),
+        scratch=tmp_path / "runs",
+        machine="any",
+        qemu_cpu="max",
+        sysroot=None,
+    )
+    program = script(tmp_path, "env")
+
+    with devices.make("local", spec, native="any").reserve() as lease, lease.open() as directory:
+        directory.put(program, "load_and_run")
+        run = directory.run(("load_and_run",), timeout_s=5, env={"OWN": "1"})
+
+    seen = dict(line.split("=", 1) for line in run.stdout.splitlines())
+    assert seen.keys() - {"PWD", "OLDPWD", "SHLVL", "_"} <= PASSED.keys() | {"OWN"}
+    assert seen["OWN"] == "1"
 
 
 def test_a_program_runs_in_its_folder(device: Local, tmp_path: Path) -> None:

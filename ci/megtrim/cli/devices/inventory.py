@@ -114,7 +114,7 @@ def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> lis
 def _with_toolchain(around: DeviceDefaults, loaded: LoadedConfig) -> DeviceDefaults:
     """Learn from the toolchain what its programs need; a listing needs no compiler, though."""
     try:
-        found = find_toolchain(loaded, around.processes)
+        found = find_toolchain(loaded, around.processes.for_builds())
     except (InputError, InfrastructureFailure):
         here = loaded.config.toolchain.kind == "host"
         return replace(around, machine=platform.machine() if here else _ARM64)

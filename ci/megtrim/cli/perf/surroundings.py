@@ -42,7 +42,7 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
     notes = []
     machine = None
     try:
-        machine = find_toolchain(loaded, processes).machine
+        machine = find_toolchain(loaded, processes.for_builds()).machine
     except (InputError, InfrastructureFailure) as problem:
         notes.append(f"the architecture is not known: {problem.message}")
     usual = Situation(

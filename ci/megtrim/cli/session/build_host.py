@@ -34,7 +34,7 @@ def open_place(
     folders aside: those are the image's own.
     """
     if not reference:
-        return processes
+        return processes.for_builds()
     docker = DockerClient(processes)
     docker.version()
     image = docker.image(reference)

@@ -15,9 +15,10 @@ from megtrim.cli.session.environment import (
     read_cache_variables,
 )
 from megtrim.engines.cmake import remote_cache
-from megtrim.engines.cmake.compiler_cache import PASSED_ON, CompilerCache
+from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.errors import InputError
 from megtrim.github.event import read_event
+from megtrim.load_and_run.environment import CCACHE
 
 _NAMES = {
     CACHE_SECRET: "the secret cache-remote",
@@ -42,7 +43,7 @@ def open_compiler_cache(
         msg = f"{_NAMES[name]}: found a password, which a runner prints into every log"
         hint = "change that password, and give the URL as the secret cache-remote"
         raise InputError(msg, hint=hint)
-    passed = {each: env[each] for each in PASSED_ON if env.get(each)}
+    passed = {each: env[each] for each in CCACHE if env.get(each)}
     if recompile:
         passed["CCACHE_RECACHE"] = "1"
     return CompilerCache(storages, writes=_may_write(env), passed=passed, warn=warn)

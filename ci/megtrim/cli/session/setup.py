@@ -56,6 +56,7 @@ from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
 from megtrim.images.reference import expect_fixed
+from megtrim.load_and_run.environment import describe_ignored
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import programs, size_options, switch_checks
 from megtrim.pipeline.durations import open_durations
@@ -251,7 +252,7 @@ def open_session(
         committed_keepset.expect_readable(loaded, accept=accept)
     for warning in loaded.warnings:
         console.warn(warning)
-    processes = open_processes()
+    processes = _open_processes(console)
     console.note("reading the engine's files")
     engine = open_engine(loaded, processes)
     expect_known_options(loaded, engine)
@@ -308,6 +309,13 @@ def open_session(
     neighbour_plan.expect_known(session)
     size_options.expect_usable(session)
     return session
+
+
+def _open_processes(console: Console) -> ProcessRunner:
+    processes = open_processes()
+    if ignored := describe_ignored(processes.env):
+        console.warn(ignored)
+    return processes
 
 
 def _make_request(
@@ -433,7 +441,7 @@ def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> 
     """Return where the toolchain's programs run."""
     reference = options.image or loaded.config.toolchain.image
     if options.no_docker or not reference:
-        return processes
+        return open_place(None, processes, results=options.results, readable=())
     if processes.env.get("GITHUB_ACTIONS") == "true":
         source = "--image" if options.image else "toolchain.image"
         expect_fixed(reference, source=source)

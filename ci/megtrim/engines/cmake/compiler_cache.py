@@ -18,11 +18,6 @@ from megtrim.process import Command, ProcessRunner
 from megtrim.store import cannot_write
 
 VARIABLE = "CCACHE_REMOTE_STORAGE"
-PASSED_ON = (
-    *("CCACHE_DISABLE", "CCACHE_MAXSIZE", "CCACHE_NAMESPACE", "CCACHE_READONLY"),
-    *("CCACHE_RECACHE", "CCACHE_REMOTE_ONLY", "CCACHE_RESHARE"),
-)
-"""ccache's own variables that are passed on to builds in images."""
 COUNTS = "compiler-cache.log"
 """In a work tree: what ccache counted in its last build, a line each."""
 _HITS = {"direct_cache_hit", "preprocessed_cache_hit"}

@@ -32,6 +32,8 @@ def render(
     link = (*toolchain.link_flags, *link_flags)
     lines = [
         "# Written by megtrim: the toolchain that was found.",
+        # A person's home may list packages, which no key contains.
+        "set(CMAKE_FIND_USE_PACKAGE_REGISTRY OFF)",
         *(_render_include(toolchain, link) if toolchain.includes else _own(toolchain, link)),
         'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)',
         *(_find_engine(engine_tree) if engine_tree else ()),

@@ -36,10 +36,11 @@ def toolchain(sysroot: Path | None = SYSROOT) -> Toolchain:
 def test_without_an_image_docker_is_not_asked(
     stub: Stub, tmp_path: Path, reference: str | None
 ) -> None:
-    """Everything stays as it was."""
+    """Programs run here, without the variables that no key contains."""
+    stub.processes.env["CXXFLAGS"] = "-O0"
     opened = build_host.open_place(reference, stub.processes, results=tmp_path, readable=())
 
-    assert opened is stub.processes
+    assert opened.env == {name: stub.processes.env[name] for name in ("PATH", "HOME")}
     assert build_host.attach_image(toolchain(), opened).image == ""
     assert build_host.sysroot_here(toolchain(), opened, tmp_path) == SYSROOT
     assert stub.calls() == []

@@ -24,6 +24,7 @@ def test_the_whole_text() -> None:
 
     assert text == (
         "# Written by megtrim: the toolchain that was found.\n"
+        "set(CMAKE_FIND_USE_PACKAGE_REGISTRY OFF)\n"
         "set(CMAKE_SYSTEM_NAME Linux)\n"
         "set(CMAKE_SYSTEM_PROCESSOR aarch64)\n"
         "set(ARM_CROSS_BUILD_ARCH aarch64)\n"
@@ -74,6 +75,7 @@ def test_an_ndk_is_left_to_its_own_file() -> None:
 
     assert text == (
         "# Written by megtrim: the toolchain that was found.\n"
+        "set(CMAKE_FIND_USE_PACKAGE_REGISTRY OFF)\n"
         'set(ANDROID_ABI "arm64-v8a")\n'
         'set(ANDROID_PLATFORM "android-23")\n'
         'include("/ndk/build/cmake/android.toolchain.cmake")\n'

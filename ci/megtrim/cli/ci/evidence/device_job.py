@@ -23,6 +23,7 @@ from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, JobPurpose, read_bundle
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
+from megtrim.load_and_run.environment import PASSED
 from megtrim.plan.matrix import Shard
 from megtrim.process import ProcessRunner
 from megtrim.store import cannot_write, write_atomically
@@ -34,13 +35,11 @@ BOARDS_VARIABLE = "MEGTRIM_BOARDS"
 _PATH = click.Path(path_type=Path)
 _RUNS_HERE = (*NEAR, "virtual-phone")
 """Kinds whose programs are processes of this machine, walled off or not."""
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR")
-"""All of the environment that programs under test see: a job's has tokens in it."""
 _FOR_THE_WAY = (
-    *("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT"),
-    *("MEGTRIM_ADB", "MEGTRIM_STATE"),
+    *("XDG_STATE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT", "MEGTRIM_ADB"),
+    "MEGTRIM_STATE",
 )
-"""What adb and ssh need in addition; the programs run on the device, without these."""
+"""What adb and ssh need beyond what programs here see: a job's environment has tokens in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +202,13 @@ def _open(
     if kind not in (*NEAR, *devices.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
         raise InputError(msg, hint="is the kit on the runner that of the build job?")
-    passed_on = _PASSED_ON if kind in NEAR else (*_PASSED_ON, *_FOR_THE_WAY)
     around = DeviceDefaults(
         processes=ProcessRunner(
-            {name: value for name, value in processes.env.items() if name in passed_on}
+            {
+                name: value
+                for name, value in processes.env.items()
+                if name in (*PASSED, *_FOR_THE_WAY)
+            }
         ),
         scratch=job.work / "runs",
         machine=bundle.machine,
