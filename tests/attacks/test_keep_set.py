@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import struct
+from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from attacks.arena import OTHER, REGION, SCENARIO, Arena
 from attacks.tampering import flip
+from megtrim.models.reader import parse_model
 from support.megtrim_cli import SAMPLE
+from unit.sample_engine.engine_scripts import sample_writer, write_models
 
 pytestmark = [pytest.mark.chain]
+Weights = NDArray[np.float32]
 
 
 def expect_red(arena: Arena, *more: str) -> None:
@@ -115,6 +123,74 @@ def test_a_model_that_changed(arena: Arena) -> None:
 
     assert arena.trim("--committed").rc in (1, 2)
     assert arena.gate() != 0
+
+
+def retrain(arena: Arena, change: Callable[[Weights], Weights]) -> None:
+    """Give the first model other weights."""
+    writer = write_models.tiny_mobile()
+    for at, each in enumerate(writer._operators):
+        if each.weights:
+            weights = change(np.frombuffer(each.weights, "<f4")).astype("<f4").tobytes()
+            writer._operators[at] = replace(each, weights=weights)
+    writer.write(arena.folder / "engine/models/tiny-mobile.sample")
+
+
+def test_weights_that_the_trimmed_build_computes_otherwise(arena: Arena) -> None:
+    """A good build passes with a note, by the file as it is; a bad one does not."""
+    arena.start("bad")
+    arena.make_good()
+    committed = arena.keep.texts()
+    retrain(arena, lambda weights: weights[::-1])
+    ended = arena.trim("--committed")
+
+    assert (ended.rc, arena.gate()) == (0, 0), ended.stderr
+    assert "its model was traced with other weights" in str(arena.verdict()["warnings"])
+    assert arena.keep.texts() == committed
+
+    arena.make_bad()
+    expect_red(arena)
+
+
+@pytest.mark.parametrize("number", [0.0, np.nan])
+def test_weights_by_which_every_output_is_the_same(arena: Arena, number: float) -> None:
+    """Builds agree on these whatever they compute."""
+    arena.start("honest")
+    retrain(arena, lambda weights: np.full_like(weights, number))
+
+    expect_red(arena)
+
+
+def change_graph(arena: Arena) -> None:
+    """Let the first model take the largest of a window's numbers, in place of their mean."""
+    retrain(arena, lambda weights: weights)
+    file = arena.folder / "engine/models/tiny-mobile.sample"
+    body = file.read_bytes()[20:]
+    assert body.count(b"\7AVERAGE") == 1
+    body = body.replace(b"\7AVERAGE", b"\3MAX")
+    file.write_bytes(b"SAMPLENN" + struct.pack("<IQ", 1, sample_writer.fnv1a(body)) + body)
+
+
+def test_another_graph_of_the_same_operators(arena: Arena) -> None:
+    """It needs other kernels."""
+    arena.start("honest")
+    change_graph(arena)
+
+    expect_red(arena)
+    assert "the graph of the model changed" in str(arena.verdict()["scenarios"])
+
+
+def test_another_graph_that_the_file_names(arena: Arena) -> None:
+    """What is not kept traps, whatever the file says of the model."""
+    arena.start("honest")
+    before = arena.keep.read().scenarios[0].graph_sha256
+    change_graph(arena)
+    file = arena.folder / "engine/models/tiny-mobile.sample"
+    now = parse_model(file.read_bytes(), source="model").graph_sha256
+    assert before != now
+    rewrite(arena, rf'"graph_sha256": "{before}"', f'"graph_sha256": "{now}"')
+
+    expect_red(arena)
+    assert {each["status"] for each in arena.verdict()["scenarios"]} == {"pass", "trap"}
 
 
 def test_another_generation_of_header(arena: Arena) -> None:

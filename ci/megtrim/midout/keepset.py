@@ -57,6 +57,19 @@ _SCENARIO_FIELDS = (
 )
 _LINK = "link_sha256"
 _ENVIRONMENT = "environment"
+_GRAPH = "graph_sha256"
+_TOOLCHAIN = "toolchain"
+_OPTIONAL_FIELDS = (_LINK, _ENVIRONMENT, _GRAPH, _TOOLCHAIN)
+_BOUND = {
+    "model_sha256": "the model",
+    "arguments": "the arguments",
+    "inputs": "an input",
+    "algo_cache_sha256": "the algorithm cache",
+    "threads": "the number of threads",
+    "environment": "the environment",
+}
+"""What a trace is bound to, and its name in messages."""
+_NO_GRAPH = " (whether only weights did is not known: the keep set does not name its graph)"
 HINT = "restore the committed file, or write it again"
 
 
@@ -67,6 +80,10 @@ class ScenarioRecord:
     id: str
     """``MODEL/SCENARIO@CLASS``."""
     model_sha256: str
+    graph_sha256: str | None = None
+    """Of the model without the values of its weights; None if its file does not show them."""
+    toolchain: str = ""
+    """Kind and target of the toolchain; empty if each machine chooses its own."""
     arguments: tuple[str, ...]
     inputs: tuple[tuple[str, str], ...]
     """Input name and sha256, sorted."""
@@ -167,7 +184,7 @@ def find_lost_regions(
     """
     lost = (
         (record.id, tuple(sorted({*old.regions} - {*record.regions}, key=order)))
-        for old, record in _same(previous, current, _get_binding)
+        for old, record in _same(previous, current)
     )
     return tuple((name, gone) for name, gone in lost if gone)
 
@@ -181,32 +198,53 @@ def find_lost_functions(
     """
     lost = (
         (record.id, tuple(sorted({*old.functions} - {*record.functions})))
-        for old, record in _same(
-            previous, current, lambda each: (*_get_binding(each), each.link_sha256)
-        )
+        for old, record in _same(previous, current)
+        if old.link_sha256 == record.link_sha256
     )
     return tuple((name, gone) for name, gone in lost if gone)
 
 
-def _same(
-    previous: KeepSet, current: KeepSet, bound: Callable[[ScenarioRecord], tuple[object, ...]]
-) -> Iterator[tuple[ScenarioRecord, ScenarioRecord]]:
+def _same(previous: KeepSet, current: KeepSet) -> Iterator[tuple[ScenarioRecord, ScenarioRecord]]:
     """Yield the previous and current record of scenarios whose binding did not change."""
     before = {record.id: record for record in previous.scenarios}
     for record in current.scenarios:
         old = before.get(record.id)
-        if old is not None and bound(old) == bound(record):
+        if old and not differing(old, record) and not is_of_another_toolchain(old, record):
             yield old, record
 
 
-def _get_binding(record: ScenarioRecord) -> tuple[object, ...]:
-    what = record.model_sha256, record.arguments, record.inputs
-    return (*what, record.algo_cache_sha256, record.threads, record.environment)
+def differing(before: ScenarioRecord, now: ScenarioRecord) -> str:
+    """Return what changed in a scenario since it was traced; empty: nothing.
+
+    Other weights in the same graph select the same kernels: that is no change.
+    """
+    nouns = dict(_BOUND)
+    if has_other_weights(before, now):
+        del nouns["model_sha256"]
+    elif before.graph_sha256 and now.graph_sha256:
+        nouns["model_sha256"] = "the graph of the model"
+    changed = [name for name in nouns if getattr(before, name) != getattr(now, name)]
+    unknown = "model_sha256" in changed and now.graph_sha256 and not before.graph_sha256
+    listed = ", ".join(nouns[name] for name in changed)
+    return f"{listed} changed{_NO_GRAPH if unknown else ''}" if changed else ""
+
+
+def has_other_weights(before: ScenarioRecord, now: ScenarioRecord) -> bool:
+    """Return whether the models differ, and in nothing but the values of their weights."""
+    same = before.graph_sha256 is not None and before.graph_sha256 == now.graph_sha256
+    return same and before.model_sha256 != now.model_sha256
+
+
+def is_of_another_toolchain(before: ScenarioRecord, now: ScenarioRecord) -> bool:
+    """Return whether a scenario was traced on programs of another toolchain."""
+    return "" not in (before.toolchain, now.toolchain) and before.toolchain != now.toolchain
 
 
 def bindings(keep: KeepSet) -> tuple[tuple[object, ...], ...]:
     """Return the id and binding of each scenario: equal bindings are the same run."""
-    return tuple((record.id, *_get_binding(record)) for record in keep.scenarios)
+    return tuple(
+        (record.id, *(getattr(record, name) for name in _BOUND)) for record in keep.scenarios
+    )
 
 
 def missing(keep: KeepSet, regions: Iterable[Region]) -> tuple[Region, ...]:
@@ -295,6 +333,7 @@ def _dump_record(record: ScenarioRecord) -> dict[str, object]:
     # A file has no key for what its scenario does not have.
     if record.environment:
         fields[_ENVIRONMENT] = dict(record.environment)
+    fields |= {name: each for name in (_GRAPH, _TOOLCHAIN) if (each := getattr(record, name))}
     return fields if record.link_sha256 is None else fields | {_LINK: record.link_sha256}
 
 
@@ -334,16 +373,19 @@ def _record(
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():
         reader.fail(f"found the scenario {name!r}, expected MODEL/SCENARIO@CLASS", *keys)
-    fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=(_LINK, _ENVIRONMENT))
+    fields = reader.fields(value, _SCENARIO_FIELDS, *keys, optional=_OPTIONAL_FIELDS)
     if _LINK in fields and not functions:
         reader.fail(f"the list of functions of {name} is empty, though it has a {_LINK}", *keys)
     if functions and _LINK not in fields:
         reader.fail(f"functions are listed for {name}, but its {_LINK} is missing", *keys)
     inputs = reader.mapping(fields["inputs"], *keys, "inputs")
     cache = fields["algo_cache_sha256"]
+    (toolchain,) = reader.texts([fields.get(_TOOLCHAIN, "")], *keys, _TOOLCHAIN)
     return ScenarioRecord(
         id=name,
         model_sha256=reader.sha256(fields["model_sha256"], *keys, "model_sha256"),
+        graph_sha256=reader.sha256(fields[_GRAPH], *keys, _GRAPH) if _GRAPH in fields else None,
+        toolchain=toolchain,
         arguments=reader.texts(fields["arguments"], *keys, "arguments"),
         inputs=tuple(sorted((n, reader.sha256(sha, *keys, n)) for n, sha in inputs.items())),
         algo_cache_sha256=None

@@ -1,4 +1,6 @@
-"""Finds what was traced now but is missing in a committed keep set: a build would trap.
+"""Holds what was traced now against a committed keep set: what is missing, and what is new.
+
+A build from a keep set that something is missing in would trap.
 
 Pure: two keep sets in, messages out.
 """
@@ -6,23 +8,22 @@ Pure: two keep sets in, messages out.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from megtrim.elf.symbol_names import brief
-from megtrim.midout.keepset import KeepSet, ScenarioRecord
+from megtrim.midout.keepset import (
+    KeepSet,
+    ScenarioRecord,
+    build_keep_set,
+    differing,
+    is_of_another_toolchain,
+)
+from megtrim.midout.keepset_parts import model_of
 from megtrim.midout.region import order
-from megtrim.models.operators import OperatorNeeds
+from megtrim.models.operators import OperatorNeeds, select_needs, unite_needs
 
 LISTED = 5
 """Number of names that a line shows; the others are counted."""
-
-_BOUND = {
-    "model_sha256": "the model",
-    "arguments": "the arguments",
-    "inputs": "an input",
-    "algo_cache_sha256": "the algorithm cache",
-    "threads": "the number of threads",
-    "environment": "the environment",
-}
 
 
 def some(names: Sequence[str]) -> str:
@@ -31,10 +32,51 @@ def some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:LISTED])}{more}"
 
 
-def differing(before: ScenarioRecord, now: ScenarioRecord) -> str:
-    """Return what changed in a scenario since it was traced; empty: nothing."""
-    return ", ".join(
-        noun for name, noun in _BOUND.items() if getattr(before, name) != getattr(now, name)
+def add_first_times(before: KeepSet, now: KeepSet) -> KeepSet:
+    """Return ``before`` with what ``now`` has for the first time, which endangers nothing.
+
+    A scenario is new, or new on this toolchain; one that is known has its first regions or its
+    first functions. New scenarios make another link, so the functions of all are new with them.
+    """
+    if before.generation != now.generation:
+        return before
+    records = {record.id: record for record in before.scenarios}
+    new = [
+        record
+        for record in now.scenarios
+        if _is_new(records.get(record.id), record) and (record.regions or not before.regions())
+    ]
+    for record in now.scenarios:
+        old = records.get(record.id)
+        if record in new:
+            records[record.id] = record
+        elif old is not None and not differing(old, record):
+            records[record.id] = _join(old, record, relinked=bool(new))
+    traced = any(record.regions for record in records.values())
+    needs = before.operators
+    if now.operators is not None and (needs is not None or not before.regions()):
+        models = {model_of(each.id) for each in (new if before.regions() else now.scenarios)}
+        more = (select_needs(now.operators, model) for model in sorted(models))
+        needs = unite_needs([*([needs] if needs else ()), *more])
+    return build_keep_set(
+        before.generation, (each for each in records.values() if each.regions or not traced), needs
+    )
+
+
+def _is_new(old: ScenarioRecord | None, record: ScenarioRecord) -> bool:
+    return old is None or is_of_another_toolchain(old, record)
+
+
+def _join(old: ScenarioRecord, record: ScenarioRecord, *, relinked: bool) -> ScenarioRecord:
+    """Return a known scenario with what ``record`` has for the first time."""
+    traced = old if old.regions else record
+    ran = record if record.functions and (relinked or not old.functions) else old
+    return replace(
+        record,
+        regions=traced.regions,
+        trace_sha256=traced.trace_sha256,
+        functions=ran.functions,
+        link_sha256=ran.link_sha256,
     )
 
 
@@ -65,7 +107,7 @@ def _scenarios(before: KeepSet, now: KeepSet) -> Iterator[str]:
             yield f"{record.id} is not in it"
             continue
         if changed := differing(old, record):
-            yield f"{record.id} is not what was traced: {changed} changed"
+            yield f"{record.id} is not what was traced: {changed}"
         names = [str(each) for each in sorted({*record.regions} - regions.keys(), key=order)]
         names += _functions(before, record, old)
         if names:

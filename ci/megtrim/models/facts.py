@@ -5,6 +5,9 @@ Pure values; each format is read by a module of its own.
 
 from __future__ import annotations
 
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from megtrim.errors import InputError
@@ -52,7 +55,28 @@ class ModelFacts:
     outputs: tuple[Variable, ...]
     graph_hash: int
     """0 if the format has none."""
+    graph_sha256: str = ""
+    """Of the file without the values of its weights; empty if it does not show where they are."""
     parameters: Parameters
+
+
+def digest_graph(data: bytes, weights: Iterable[tuple[int, int]], graph: Iterable[int]) -> str:
+    """Return the digest of a file without its ``weights``, given by offset and size.
+
+    Their sizes count. Empty where one lies over another, or over a part of the ``graph``: no dump
+    writes that, and what is left would not be the graph.
+    """
+    digest, view, end = hashlib.sha256(), memoryview(data), 0
+    parts, cuts = sorted(graph), sorted(weights)
+    for start, size in cuts:
+        inside = bisect_left(parts, start)
+        if start < end or (inside < len(parts) and parts[inside] < start + size):
+            return ""
+        digest.update(view[end:start])
+        end = start + size
+    digest.update(view[end:])
+    digest.update(repr(cuts).encode())
+    return digest.hexdigest()
 
 
 def operator_info(facts: ModelFacts, *, source: str) -> OperatorInfo:

@@ -27,7 +27,7 @@ _U64 = struct.Struct("<Q")
 class Buffer:
     """The bytes of one FlatBuffers object inside a file, with a limit for the work on them."""
 
-    __slots__ = ("_data", "_end", "_source", "_start", "_steps")
+    __slots__ = ("_data", "_end", "_source", "_start", "_steps", "parts")
 
     def __init__(self, data: bytes, *, start: int, end: int, source: str) -> None:
         self._data = data
@@ -35,6 +35,8 @@ class Buffer:
         self._end = end
         self._source = source
         self._steps = MAX_STEPS
+        self.parts: list[int] = []
+        """Offsets of all tables that were read, and of their lists of fields."""
 
     def fail(self, at: int, found: str) -> NoReturn:
         """Raise the InputError of a damaged file; ``at`` is an offset in the file."""
@@ -101,6 +103,7 @@ class Table:
         if self._fields_bytes < 4 or self._fields_bytes % 2:
             buffer.fail(self._fields, f"a table of fields of {self._fields_bytes} bytes")
         buffer.need(self._fields, self._fields_bytes)
+        buffer.parts += (at, self._fields)
 
     def fail(self, found: str) -> NoReturn:
         """Raise the InputError of a damaged file, naming this table's place."""
@@ -146,26 +149,27 @@ class Table:
 
     def size(self, index: int, item_bytes: int) -> int:
         """Return the number of items of a vector, 0 if it is missing."""
-        return self._vector(index, item_bytes)[1]
+        return self.vector(index, item_bytes)[1]
 
-    def _vector(self, index: int, item_bytes: int) -> tuple[int, int]:
+    def vector(self, index: int, item_bytes: int) -> tuple[int, int]:
+        """Return the offset and the number of the items of a vector, zeros if it is missing."""
         at = self._field(index)
         return self._buffer.vector(self._buffer.follow(at), item_bytes) if at else (0, 0)
 
     def u32s(self, index: int, *, stride: int = 1) -> Iterator[int]:
         """Yield every ``stride``-th 32-bit number of a vector, from the first."""
-        first, count = self._vector(index, 4 * stride)
+        first, count = self.vector(index, 4 * stride)
         for number in range(count):
             yield self._buffer.read(_U32, first + 4 * stride * number)
 
     def tables(self, index: int) -> Iterator[Table]:
         """Yield the tables of a vector."""
-        first, count = self._vector(index, 4)
+        first, count = self.vector(index, 4)
         for number in range(count):
             yield Table(self._buffer, self._buffer.follow(first + 4 * number))
 
     def strings(self, index: int) -> Iterator[str]:
         """Yield the strings of a vector."""
-        first, count = self._vector(index, 4)
+        first, count = self.vector(index, 4)
         for number in range(count):
             yield self._buffer.string(self._buffer.follow(first + 4 * number))

@@ -14,7 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from megtrim.errors import InputError
-from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable
+from megtrim.models.facts import (
+    ModelFacts,
+    Parameters,
+    UnknownFormat,
+    Variable,
+    digest_graph,
+)
 from megtrim.models.flatbuf import Buffer, Table
 from megtrim.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
 
@@ -38,6 +44,12 @@ _OTHERS = (
     (re.compile(rb"\x08[\x01-\x20][\x12\x3a]"), "an ONNX model"),
 )
 """How files begin that people take for models of this engine, and what they are."""
+_WEIGHTS = re.compile(r"(?:(?:Volatile)?SharedDeviceTensor|MultipleDeviceTensor).*")
+_VALUES = re.compile(r"B?Float.*|Quantized.*")
+"""Operators and data types whose numbers select no kernel.
+
+Those of constants do: the engine folds some, and others are shapes, axes or indices.
+"""
 _MAX_RANK = 64
 _UINT64 = struct.Struct("<Q")
 
@@ -157,9 +169,17 @@ class _Found:
     output_names: list[tuple[str, ...]] = field(default_factory=list)
     tensors: int = 0
     tensor_bytes: int = 0
+    values_at: int = 0
+    """Where the first tensor's bytes are in the first format."""
+    weights: list[tuple[int, int]] = field(default_factory=list)
 
     def facts(
-        self, schema: _Schema, version: int, graph_hash: int, outputs: tuple[Variable, ...]
+        self,
+        schema: _Schema,
+        version: int,
+        graph_hash: int,
+        outputs: tuple[Variable, ...],
+        graph_sha256: str,
     ) -> ModelFacts:
         return ModelFacts(
             format=schema.format,
@@ -171,6 +191,7 @@ class _Found:
             inputs=tuple(self.inputs),
             outputs=outputs,
             graph_hash=graph_hash,
+            graph_sha256=graph_sha256,
             parameters=Parameters(tensors=self.tensors, size_bytes=self.tensor_bytes),
         )
 
@@ -183,13 +204,15 @@ def _parse_v1(data: bytes, tensors_at: int, source: str) -> ModelFacts:
     tensor_bytes: int = _UINT64.unpack(header)[0]
     buffer = _read_sized_buffer(data, min(tensors_at + tensor_bytes, len(data)), source)
     graph = buffer.root(tensors_at + tensor_bytes + 4, _V1_IDENTIFIER)
-    found = _Found()
+    found = _Found(values_at=tensors_at)
     for operator in graph.tables(3):
         _read_operator(operator, _V1, found)
     if found.tensor_bytes > tensor_bytes:
         graph.fail(f"tensors of {found.tensor_bytes} bytes, the file has {tensor_bytes}")
     outputs = _v1_outputs(tuple(graph.u32s(4, stride=2)), found.output_names)
-    return found.facts(_V1, graph.u32(0), graph.u64(1), outputs)
+    known = found.tensor_bytes == tensor_bytes
+    graph_sha256 = digest_graph(data, found.weights, buffer.parts) if known else ""
+    return found.facts(_V1, graph.u32(0), graph.u64(1), outputs, graph_sha256)
 
 
 def _v1_outputs(ids: tuple[int, ...], names: list[tuple[str, ...]]) -> tuple[Variable, ...]:
@@ -211,7 +234,8 @@ def _v1_outputs(ids: tuple[int, ...], names: list[tuple[str, ...]]) -> tuple[Var
 
 
 def _parse_v2(data: bytes, start: int, source: str) -> ModelFacts:
-    model = _read_sized_buffer(data, start, source).root(start + 4, _V2_IDENTIFIER)
+    buffer = _read_sized_buffer(data, start, source)
+    model = buffer.root(start + 4, _V2_IDENTIFIER)
     found = _Found()
     for operator in model.tables(2):
         _read_operator(operator, _V2, found)
@@ -226,7 +250,8 @@ def _parse_v2(data: bytes, start: int, source: str) -> ModelFacts:
         known = variables[number] if variables else Variable(name="", dtype="", shape=None)
         name = aliases.get(table.u32(1)) or known.name or f"unnamed{place}"
         outputs.append(Variable(name=name, dtype=known.dtype, shape=known.shape))
-    return found.facts(_V2, model.u32(0), 0, tuple(outputs))
+    graph_sha256 = digest_graph(data, found.weights, buffer.parts)
+    return found.facts(_V2, model.u32(0), 0, tuple(outputs), graph_sha256)
 
 
 def _read_operator(operator: Table, schema: _Schema, found: _Found) -> None:
@@ -238,7 +263,7 @@ def _read_operator(operator: Table, schema: _Schema, found: _Found) -> None:
     if dtype:
         found.dtypes.add(_dtype(dtype))
     for tensor in operator.tables(schema.tensors):
-        _read_tensor(tensor, schema, found, is_input=name == "Host2DeviceCopy")
+        _read_tensor(tensor, schema, found, name)
     _read_parameters(operator, schema, found, name)
     if schema.output_name >= 0:
         found.output_names.append(tuple(operator.strings(schema.output_name)))
@@ -270,14 +295,17 @@ def _operator_type(operator: Table, schema: _Schema, found: _Found) -> OperatorT
     return kind
 
 
-def _read_tensor(tensor: Table, schema: _Schema, found: _Found, *, is_input: bool) -> None:
+def _read_tensor(tensor: Table, schema: _Schema, found: _Found, name: str) -> None:
     variable = _variable(tensor)
     if variable.dtype:
         found.dtypes.add(variable.dtype)
-    if is_input:
+    if name == "Host2DeviceCopy":
         found.inputs.append(variable)
-    size = tensor.u32(4) if schema is _V1 else tensor.size(6, 1)
+    at = (found.values_at + found.tensor_bytes, tensor.u32(4))
+    start, size = at if schema is _V1 else tensor.vector(6, 1)
     if size:
+        if _WEIGHTS.fullmatch(name) and _VALUES.fullmatch(variable.dtype):
+            found.weights.append((start, size))
         found.tensors += 1
         found.tensor_bytes += size
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from megtrim.errors import InputError
@@ -58,6 +60,21 @@ def read_whole(path: Path, *, source: str) -> None:
 def _read_number(stream: IO[bytes], at: int) -> int:
     stream.seek(at)
     return int.from_bytes(stream.read(4), "little")
+
+
+@lru_cache(maxsize=1024)
+def digest_model_graph(path: Path, sha256: str) -> str | None:
+    """Return the digest of a model of that sha256 without the values of its weights.
+
+    None where it is not known: only the engine can read the model, or it was replaced.
+    """
+    try:
+        data = read_bytes(path, most_bytes=MAX_MODEL_BYTES, expected=_EXPECTED)
+        facts = parse_model(data, source=str(path))
+    except InputError:
+        return None
+    known = hashlib.sha256(data).hexdigest() == sha256
+    return (facts.graph_sha256 or None) if known else None
 
 
 def read_model(path: Path, *, shown: str = "") -> ModelFacts:

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from megtrim.errors import InputError
-from megtrim.models.facts import ModelFacts, Parameters, Variable
+from megtrim.models.facts import ModelFacts, Parameters, Variable, digest_graph
 
 MAGIC = b"SAMPLENN"
 T = TypeVar("T")
 _VERSION = 1
 _DTYPES = ("Float32", "QuantizedS8", "QuantizedS32")
+_HASH = (12, 8)
+"""Where the hash of all bytes after it is, the weights among them."""
 _MAX_COUNT = 100_000
 _MAX_DIMENSIONS = 16
 MAX_BYTES = 64 * 1024 * 1024
@@ -33,6 +35,7 @@ class _Operator:
     type: str
     mode: str
     outputs: tuple[int, ...]
+    weights_at: int
     weight_bytes: int
 
 
@@ -50,7 +53,7 @@ def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
     if any(number >= len(tensors) for number in used):
         reader.refuse("names a tensor that it does not contain")
     fed = [tensors[n] for each in operators if each.type == "Input" for n in each.outputs]
-    weights = [each.weight_bytes for each in operators if each.weight_bytes]
+    weights = [(each.weights_at, each.weight_bytes) for each in operators if each.weight_bytes]
     return ModelFacts(
         format=f"sample v{_VERSION}",
         engine_version="",
@@ -60,7 +63,8 @@ def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
         inputs=tuple(fed),
         outputs=tuple(tensors[number] for number in outputs),
         graph_hash=model_hash,
-        parameters=Parameters(tensors=len(weights), size_bytes=sum(weights)),
+        graph_sha256=digest_graph(data, [_HASH, *weights], ()),
+        parameters=Parameters(tensors=len(weights), size_bytes=sum(size for _, size in weights)),
     )
 
 
@@ -100,13 +104,19 @@ class _Reader:
         self._take(4 * self.number("<B"))
         self._take(4 * self.number("<B"))
         outputs = tuple(self.number("<I") for _ in range(self.number("<B")))
-        weight_bytes = self.number("<I")
+        weight_bytes, weights_at = self.number("<I"), self._at
         self._take(weight_bytes)
         # Both go into the generated header.
         names = (kind, mode) if kind == "Elemwise" else (kind,)
         if not all(_IDENTIFIER.fullmatch(name) for name in names):
             self.refuse("contains a name that is not an identifier")
-        return _Operator(type=kind, mode=mode, outputs=outputs, weight_bytes=weight_bytes)
+        return _Operator(
+            type=kind,
+            mode=mode,
+            outputs=outputs,
+            weights_at=weights_at,
+            weight_bytes=weight_bytes,
+        )
 
     def end(self) -> None:
         if self._at != len(self._data):

@@ -169,10 +169,12 @@ def _compare(folder: Path, named: Mapping[str, str], contents: ReleaseContents) 
     if named.get(KEEP_SET_PATH) != contents.keep_set_sha256:
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
-    traced = {each.id: each.model_sha256 for each in keep.scenarios}
+    traced = {each.id: each for each in keep.scenarios}
     yield from _compare_aar(folder, named, contents)
     for scenario in contents.scenarios:
-        if traced.get(scenario.id) != scenario.model_sha256:
+        record, graph = traced.get(scenario.id), scenario.graph_sha256
+        same = record and record.model_sha256 == scenario.model_sha256
+        if not same and not (record and graph and record.graph_sha256 == graph):
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
     yield from _compare_left_out(folder, named, contents)
 

@@ -11,6 +11,7 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
+from megtrim.models.reader import digest_model_graph
 from megtrim.packaging.aar import collect_aar, explain_missing
 from megtrim.packaging.files import ReleaseFile, from_path, from_text
 from megtrim.pipeline import references
@@ -103,11 +104,13 @@ def list_stage_keys(session: Session) -> dict[str, str]:
 def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
     verdict = _read_verdict(session)
     loaded = session.request.loaded
-    models = {each.name: sha256_file(loaded.resolve(each.file)) for each in loaded.config.models}
+    files = {each.name: loaded.resolve(each.file) for each in loaded.config.models}
+    models = {name: sha256_file(file) for name, file in files.items()}
     return make_contents(
         verdict,
         artifacts=_list_artifacts(session, find_plain_sizes(verdict)),
         models=models,
+        graphs={name: digest_model_graph(files[name], models[name]) or "" for name in models},
         third_parties=_list_third_parties(session.services.engine.checkout),
         keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,

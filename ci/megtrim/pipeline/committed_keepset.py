@@ -19,11 +19,13 @@ from megtrim.midout.keepset import (
     KeepSet,
     find_lost_functions,
     find_lost_regions,
+    has_other_weights,
     read_keep_set,
 )
 from megtrim.midout.keepset_folder import dump_folder, find_files, read_folder
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
+from megtrim.pipeline.running.scenario_runs import UNTRACED, record_of
 from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import keep_task, trims_plain_build, verb_of
 from megtrim.store import StageFolder, cannot_write, sha256_file, write_atomically
@@ -52,6 +54,20 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
         raise InputError(msg, hint="the engine changed: trace it again", command=ACCEPT)
     _expect_regions(keep, str(shown), loaded)
     return keep
+
+
+def list_retrained(session: Session) -> tuple[str, ...]:
+    """Return a note for each scenario whose model was traced with other weights; committed mode."""
+    if not session.request.committed:
+        return ()
+    keep = read_committed(session.request.loaded, session.services.engine)
+    traced = {record.id: record for record in keep.scenarios}
+    return tuple(
+        f"{each.id}: its model was traced with other weights, in the same graph"
+        for each in all_scenarios(session.request.config)
+        if each.id in traced
+        and has_other_weights(traced[each.id], record_of(each, session, UNTRACED))
+    )
 
 
 def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:
@@ -103,10 +119,10 @@ def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
 def settle(session: Session, folder: StageFolder) -> int:
     """Hold a keep set, new or not, against the committed one; return the exit status.
 
-    It is written where there is none yet or where a person accepts the new one. In
-    committed mode it is the keep set, so there is nothing to settle, nor by a quick look or a
-    trial. Raises TraceFailure where a trace shrank; a committed file that is missing something is
-    a check of the verdict.
+    It is written where there is none yet or where a person accepts the new one; what it has for the
+    first time is added to the committed one. In committed mode it is the keep set, so there is
+    nothing to settle, nor by a quick look or a trial. Raises TraceFailure where a trace shrank; a
+    committed file that is missing something is a check of the verdict.
     """
     request = session.request
     if request.committed or request.quick or request.trial:
@@ -122,9 +138,14 @@ def settle(session: Session, folder: StageFolder) -> int:
         return EXIT_PASS
     before = read_folder(path, shown=str(session.request.config.keep_set))
     _expect_not_shrunken(before, now)
-    check = keep_set_check(before, now, session.request)
+    more = staleness.add_first_times(before, now)
+    check = keep_set_check(more, now, session.request)
     if check.status is not CheckStatus.PASS:
+        check = keep_set_check(before, now, session.request)
         session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
+    elif more != before:
+        write_committed(path, more)
+        session.services.console.say(f"  updated {path}: {_counts(more, before)}: commit it")
     elif before != now:
         session.services.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
     return ProductFailure.exit_code if check.status is CheckStatus.FAIL else EXIT_PASS

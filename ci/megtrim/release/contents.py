@@ -85,6 +85,8 @@ class ReleaseScenario:
     id: str
     model: str
     model_sha256: str
+    graph_sha256: str = ""
+    """Of the model without the values of its weights; empty: not known."""
     arguments: tuple[str, ...]
     status: ScenarioStatus
     """Where it was built."""
@@ -142,18 +144,24 @@ class ReleaseContents:
         """The sha256 of each model, by its name."""
         return {each.model: each.model_sha256 for each in self.scenarios}
 
+    @property
+    def graphs(self) -> Mapping[str, str]:
+        """The sha256 of each model's graph, by the name of the model."""
+        return {each.model: each.graph_sha256 for each in self.scenarios}
+
 
 def make_contents(
     verdict: Verdict,
     *,
     artifacts: Iterable[ReleaseArtifact],
     models: Mapping[str, str],
+    graphs: Mapping[str, str],
     third_parties: Iterable[ThirdParty],
     keep_set_sha256: str,
     configuration_sha256: str,
     draft: bool = False,
 ) -> ReleaseContents:
-    """Return what the release of a trim says; ``models`` maps their names to their sha256."""
+    """Return what the release of a trim says; ``models`` and ``graphs`` hold digests, by name."""
     return ReleaseContents(
         draft=draft,
         verdict=verdict.verdict,
@@ -168,7 +176,7 @@ def make_contents(
         keep_set_sha256=keep_set_sha256,
         configuration_sha256=configuration_sha256,
         artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
-        scenarios=tuple(_list_scenarios(verdict, models)),
+        scenarios=tuple(_list_scenarios(verdict, models, graphs)),
     )
 
 
@@ -187,7 +195,7 @@ def add_proofs(contents: ReleaseContents, verdict: Verdict, *, source: str) -> R
         draft=False,
         verdict=verdict.verdict,
         devices=tuple(map(hide_machine, verdict.devices)),
-        scenarios=tuple(_list_scenarios(verdict, contents.models)),
+        scenarios=tuple(_list_scenarios(verdict, contents.models, contents.graphs)),
     )
 
 
@@ -197,7 +205,9 @@ def hide_machine(device: DeviceIdentity) -> DeviceIdentity:
     return replace(device, facts=facts)
 
 
-def _list_scenarios(verdict: Verdict, models: Mapping[str, str]) -> Iterator[ReleaseScenario]:
+def _list_scenarios(
+    verdict: Verdict, models: Mapping[str, str], graphs: Mapping[str, str]
+) -> Iterator[ReleaseScenario]:
     on_devices = {
         each.subject: each.status for each in verdict.checks if each.kind is CheckKind.DEVICE
     }
@@ -206,6 +216,7 @@ def _list_scenarios(verdict: Verdict, models: Mapping[str, str]) -> Iterator[Rel
             id=each.id,
             model=each.model,
             model_sha256=models[each.model],
+            graph_sha256=graphs[each.model],
             arguments=each.arguments,
             status=each.status,
             on_devices=on_devices.get(each.id),

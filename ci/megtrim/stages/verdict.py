@@ -14,7 +14,11 @@ from pathlib import Path
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import InfrastructureFailure
 from megtrim.pipeline.building.programs import warn_unweighed
-from megtrim.pipeline.committed_keepset import digest_committed, keep_set_checks
+from megtrim.pipeline.committed_keepset import (
+    digest_committed,
+    keep_set_checks,
+    list_retrained,
+)
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.result_content import content_of, failure_content
 from megtrim.pipeline.results import (
@@ -103,7 +107,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
         "trends": hashlib.sha256(dump(session.request.trends).encode()).hexdigest(),
-        "trailers": "\n".join(session.request.acknowledged.warnings),
+        "notes": "\n".join((*session.request.acknowledged.warnings, *list_retrained(session))),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
     for name, device in session.services.devices.items():
@@ -270,6 +274,7 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *session.request.loaded.warnings,
         *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
         *(header.result_as(HeaderResult).warnings if header else ()),
+        *list_retrained(session),
         *warn_unweighed(session),
         *early_warnings(session.results),
         *session.request.acknowledged.warnings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,15 +148,18 @@ def test_what_was_lost_or_is_missing_is_sorted() -> None:
         {"algo_cache_sha256": "3" * 64},
         {"threads": 2},
         {"environment": (("A", "b"),)},
+        {"toolchain": "host x86_64-linux-gnu"},
     ],
 )
 def test_a_scenario_that_is_bound_to_something_else_may_need_less(
     changed: dict[str, object],
 ) -> None:
     """Only the same scenario can shrink."""
-    before = keep(scenario("a/s@c", A, B))
+    before = keep(scenario("a/s@c", A, B, toolchain="zig aarch64-linux-musl"))
+    unchanged = {"toolchain": "zig aarch64-linux-musl"}
+    now = keep(scenario("a/s@c", A, **(unchanged | changed)))
 
-    assert find_lost_regions(before, keep(scenario("a/s@c", A, **changed))) == ()
+    assert find_lost_regions(before, now) == ()
 
 
 def test_another_trace_of_the_same_scenario_does_not_excuse_a_loss() -> None:
@@ -163,6 +167,22 @@ def test_another_trace_of_the_same_scenario_does_not_excuse_a_loss() -> None:
     now = scenario("a/s@c", A, trace_sha256="4" * 64)
 
     assert find_lost_regions(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
+
+
+def test_other_weights_in_the_same_graph_excuse_no_loss() -> None:
+    """They run the same kernels; and where the toolchain is not known, it is the same one."""
+    before = scenario("a/s@c", A, B, graph_sha256="5" * 64)
+    now = replace(before, regions=(A,), model_sha256="9" * 64, toolchain="host x86_64-linux-gnu")
+
+    assert find_lost_regions(keep(before), keep(now)) == (("a/s@c", (B,)),)
+
+
+def test_graph_and_toolchain_are_read_back() -> None:
+    """A file that does not have them reads as before."""
+    found = keep(scenario("a/s@c", A, graph_sha256="5" * 64, toolchain="host x86_64-linux-gnu"))
+
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+    assert '"graph_sha256": "555' in dump_keep_set(found)
 
 
 TEXT = """{

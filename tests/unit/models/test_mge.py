@@ -92,6 +92,7 @@ def test_recorded_model_of_the_first_format() -> None:
         inputs=(Variable(name="h2d[0]", dtype="Float32", shape=(1, 3, 64, 64)),),
         outputs=(Variable(name="out", dtype="", shape=None),),
         graph_hash=10078361748651523472,
+        graph_sha256="4820d152aa190f0aeaae3eaff95fcf6d91d844d1d789096a6ac8636a22decbdd",
         parameters=Parameters(tensors=43, size_bytes=736956),
     )
 
@@ -116,6 +117,57 @@ def test_both_formats_of_one_model_agree() -> None:
 
     assert first.operators == second.operators
     assert first.parameters == second.parameters
+
+
+RESNET_V1, RESNET_V2 = (
+    (DATA / "models" / name).read_bytes() for name in ("resnet18-s.mge", "resnet18-s.v2.mge")
+)
+VALUES = range(24, 24 + 736956)
+"""The tensors of the first format: all weights but one, a constant before the last two."""
+CONSTANT = range(VALUES.stop - 32508, VALUES.stop - 32500)
+
+
+def regraphed(data: bytes, at: int, change: int = 1) -> bool | None:
+    """Return whether a changed byte makes another graph; None: it makes no model."""
+    damaged = bytearray(data)
+    damaged[at] ^= change
+    try:
+        return read(bytes(damaged)).graph_sha256 != read(data).graph_sha256
+    except InputError:
+        return None
+
+
+def test_only_values_of_weights_are_not_of_the_graph() -> None:
+    """In the first format they are outside of the graph, and one of them is a constant: a shape."""
+    weights = [*VALUES[:: VALUES.stop // 60], CONSTANT.start - 1, CONSTANT.stop, VALUES[-1]]
+    others = [*range(24), *CONSTANT, *range(VALUES.stop, len(RESNET_V1), 7)]
+
+    assert [at for at in weights if regraphed(RESNET_V1, at) is not False] == []
+    assert [at for at in others if regraphed(RESNET_V1, at) is False] == []
+
+
+@pytest.mark.parametrize(
+    ("at", "changes"),
+    [
+        *((at, False) for at in (746508, 746508 + 4703, 35252, 1008 + 499)),  # weights
+        *((at, True) for at in (34156, 34163)),  # the constant
+        *((at, True) for at in (1008 - 4, 1008 + 500, 34152)),  # sizes, and what is between
+    ],
+)
+def test_only_values_of_weights_are_not_of_the_graph_in_the_second_format(
+    at: int, changes: bool
+) -> None:
+    """There, they are between its parts."""
+    assert regraphed(RESNET_V2, at) in ((True, None) if changes else (False,))
+
+
+def test_a_graph_that_hides_among_the_weights_has_no_digest() -> None:
+    """One reaches over parts of the graph, which could be changed there."""
+    at = 1008 - 4
+    assert RESNET_V2[at : at + 4] == (500).to_bytes(4, "little")
+    longer = RESNET_V2[:at] + (900).to_bytes(4, "little") + RESNET_V2[at + 4 :]
+
+    assert read(longer).graph_sha256 == ""
 
 
 def test_operators_by_type_id() -> None:

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from megtrim.errors import InputError
 from megtrim.models.sample import parse_sample_model
-from unit.sample_engine.engine_scripts import ENGINE, sample_writer
+from unit.sample_engine.engine_scripts import ENGINE, sample_writer, write_models
 
 WHOLE = (ENGINE / "models/tiny-quant.sample").read_bytes()
+_WEIGHT = write_models.Noise(3).integers(8, 3, 3, 3).tobytes()
+"""The first of its weights."""
 
 
 def _sealed(body: bytes) -> bytes:
@@ -66,6 +68,22 @@ def _one_operator(kind: bytes, mode: bytes = b"") -> bytes:
     operator = texts + struct.pack("<BBBII", 0, 0, 1, 0, 0)
     one = struct.pack("<I", 1)
     return _sealed(one + tensor + one + operator + one + struct.pack("<I", 0))
+
+
+def test_only_values_of_weights_are_not_of_the_graph() -> None:
+    """Nor is the hash that covers them, as it must."""
+
+    def digest(at: int, change: int) -> str:
+        body = bytearray(WHOLE[20:])
+        body[at] ^= change
+        return parse_sample_model(_sealed(bytes(body)), source="m").graph_sha256
+
+    whole = parse_sample_model(WHOLE, source="m").graph_sha256
+    weights = [WHOLE.index(_WEIGHT) - 20, WHOLE.rindex(_WEIGHT) - 20 + len(_WEIGHT) - 1]
+    scale = WHOLE.index(struct.pack("<f", 0.02)) - 20
+
+    assert [digest(at, 1) == whole for at in weights] == [True, True]
+    assert digest(scale, 1) != whole
 
 
 def test_names_that_reach_the_header_are_identifiers() -> None:

@@ -25,6 +25,7 @@ from unit.crashes.made_programs import program
 from unit.elf.made_objects import shared_library
 from unit.packaging.made_releases import write_release
 from unit.release.examples import (
+    GRAPHS,
     MODELS,
     contents,
     documents,
@@ -163,6 +164,14 @@ UNVERIFIED = contents(
     join(facts(scenarios=(scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=()),)))
 )
 OTHER_MODELS = MODELS | {"resnet18-s": "9" * 64}
+
+
+def _traced_with(models: dict[str, str], graph: str | None = None) -> dict[str, str]:
+    """Return the files of a release whose keep set names other models."""
+    keep = keep_set(passing(), models=models, graph=graph)
+    return documents(keep=keep, described=replace(contents(), keep_set_sha256=sha(keep)))
+
+
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "swapped": (_swap, "bin/load_and_run was changed"),
     "added": (_replace("bin/more", "more\n"), "bin/more was added: SHA256SUMS does not name it"),
@@ -250,15 +259,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "share/keepset.json is another keep set than release.json names",
     ),
     "keep set of another model": (
-        _forge(
-            documents(
-                keep=keep_set(passing(), models=OTHER_MODELS),
-                described=replace(
-                    contents(),
-                    keep_set_sha256=sha(keep_set(passing(), models=OTHER_MODELS)),
-                ),
-            )
-        ),
+        _forge(_traced_with(OTHER_MODELS)),
+        f"share/keepset.json was traced with another model for {RESNET}",
+    ),
+    "keep set of another graph": (
+        _forge(_traced_with(OTHER_MODELS, graph="e" * 64)),
         f"share/keepset.json was traced with another model for {RESNET}",
     ),
     "no keep set": (
@@ -355,6 +360,13 @@ def test_another_whole_release_has_another_digest(release: Path, tmp_path: Path)
     assert check_release(older).problems == ()
     [problem] = check_release(older, expected=expected).problems
     assert problem.endswith("this is another release")
+
+
+def test_a_model_may_have_been_traced_with_other_weights(tmp_path: Path) -> None:
+    """In the same graph."""
+    folder = write(tmp_path / "retrained", _traced_with(OTHER_MODELS, graph=GRAPHS["resnet18-s"]))
+
+    assert check_release(folder).problems == ()
 
 
 def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:

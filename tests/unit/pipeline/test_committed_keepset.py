@@ -236,6 +236,24 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
 
 
+@pytest.mark.parametrize("better", [False, True])
+def test_what_is_new_is_written_if_nothing_else_is_wrong(tmp_path: Path, better: bool) -> None:
+    """No half of it is written to a file that a person has to accept anyway."""
+    [record] = keep_set(1).scenarios
+    new = replace(record, id="n/s@any")
+    more = record if better else keep_set(1, 2).scenarios[0]
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, 1))
+    later, said = open_session(tmp_path)
+
+    ended = settle(later, holding(later, replace(keep_set(), scenarios=(more, new))))
+
+    written = committed(tmp_path).parents[1] / "n/s@any.json"
+    assert (ended, written.exists()) == ((0, True) if better else (1, False))
+    reported = "keepset: 1 region: commit it" if better else "keep set is stale: m/s@any needs"
+    assert reported in said.getvalue()
+
+
 @pytest.mark.parametrize(
     ("before", "reported"),
     [

@@ -33,6 +33,7 @@ THIRD_PARTIES = (
     ThirdParty(path="third_party/cpuinfo", commit="c" * 40, is_used=False),
     ThirdParty(path="third_party/flatbuffers", commit="f" * 40, is_used=True),
 )
+GRAPHS = dict.fromkeys(MODELS, "f" * 64)
 STAGES = {"build/plain": "0" * 20, "reduce/reduced": "1" * 20}
 
 
@@ -40,12 +41,13 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def keep_set(verdict: Verdict, *, models: dict[str, str]) -> str:
+def keep_set(verdict: Verdict, *, models: dict[str, str], graph: str | None = None) -> str:
     """Return the keep set of a verdict's scenarios."""
     records = tuple(
         ScenarioRecord(
             id=each.id,
             model_sha256=models[each.model],
+            graph_sha256=graph,
             arguments=each.arguments,
             inputs=(),
             algo_cache_sha256=None,
@@ -78,6 +80,7 @@ def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> Relea
             artifact("load_and_run", ArtifactKind.PROGRAM, program, verdict),
         ),
         models=MODELS,
+        graphs=GRAPHS,
         third_parties=THIRD_PARTIES,
         keep_set_sha256=sha(keep_set(verdict, models=MODELS)),
         configuration_sha256="c" * 64,

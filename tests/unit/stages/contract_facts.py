@@ -600,7 +600,8 @@ def _tool(name: str, value: Any) -> Fact:
     def change(world: World) -> World:
         return world.having(toolchain=replace(world.session.services.toolchain, **{name: value}))
 
-    return having(name, BUILDS + VERDICT, change)
+    traced = "header/keepset functions/keepset" if name in ("kind", "target") else ""
+    return Fact(name=name, change=change, rest=BUILDS + VERDICT, where=ALL, traced=traced)
 
 
 TOOLCHAIN: tuple[Fact, ...] = tuple(_tool(name, value) for name, value in _TOOLCHAIN.items())

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import ACCEPT, InputError, MegtrimError
-from megtrim.midout.keepset import KeepSet, ScenarioRecord
-from megtrim.midout.staleness import differing
+from megtrim.midout.keepset import KeepSet, ScenarioRecord, differing
 from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
+from megtrim.models.reader import digest_model_graph
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import CACHE, RunSpec
 from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import Task, search_task
 from megtrim.store import sha256_file
 
+UNTRACED = Trace(regions=(), sha256="")
 _REFRESH = "trace it again, accept that, and commit the keep set"
 
 
@@ -69,9 +70,15 @@ def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRec
     digests = (
         (name, sha256_file(session.request.path(path))) for name, path in settings.inputs.items()
     )
+    model = session.request.path(scenario.model.file)
+    sha256 = sha256_file(model)
+    toolchain = session.services.toolchain
+    chosen = session.request.config.toolchain.kind != "auto"
     return ScenarioRecord(
         id=scenario.id,
-        model_sha256=sha256_file(session.request.path(scenario.model.file)),
+        model_sha256=sha256,
+        graph_sha256=digest_model_graph(model, sha256),
+        toolchain=f"{toolchain.kind} {toolchain.target}" if chosen else "",
         arguments=settings.command,
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,
@@ -84,7 +91,7 @@ def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRec
 
 def binding_of(scenario: Scenario, session: Session) -> str:
     """Return all that a scenario's trace is bound to, as one text."""
-    bound = asdict(record_of(scenario, session, Trace(regions=(), sha256="")))
+    bound = asdict(record_of(scenario, session, UNTRACED))
     return json.dumps(bound, sort_keys=True)
 
 
@@ -100,7 +107,7 @@ def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> Non
         raise unfit(msg, session.request, hint="trace it", command=("trim",))
     now = record_of(scenario, session, Trace(regions=traced.regions, sha256=traced.trace_sha256))
     if changed := differing(traced, now):
-        msg = f"{scenario.id} is not what was traced: {changed} changed"
+        msg = f"{scenario.id} is not what was traced: {changed}"
         raise unfit(msg, session.request, hint="trace it again", command=("trim",))
 
 
