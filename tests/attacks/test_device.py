@@ -17,9 +17,13 @@ import pytest
 from attacks.arena import PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
+from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec, make
 from megtrim.process import ProcessRunner
+from unit.cli.ci.evidence.test_device_job import Job
+from unit.cli.support import Shell
 from unit.device_jobs.test_worker import Place, only
+from unit.evidence.support import device
 from unit.stages.fake_device import GOOD, TRAPS, Fickle
 
 pytestmark = [pytest.mark.chain]
@@ -190,3 +194,43 @@ def test_the_machine_runs_nothing(arena: Arena) -> None:
     papers.start()
     expect_red(papers, script("exit 0"), script("exit 0"), "parity", "engine-error")
     assert SCENARIO in json.dumps(papers.play(script("exit 0"), script("exit 0")))
+
+
+def test_a_bundle_chooses_the_way_to_a_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ssh gets host, port, user, key and known hosts of the machine's owner, nothing else."""
+    monkeypatch.chdir(tmp_path)
+    job = Job(Shell(tmp_path, capsys))
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "ssh").write_bytes(
+        script(
+            f'echo "$@" >> {tmp_path}/log', "echo 'Permission denied (publickey).' >&2", "exit 255"
+        )
+    )
+    (tools / "ssh").chmod(0o755)
+    for name in ("key", "known", "evil-key", "evil-known"):
+        (tmp_path / name).touch()
+    own = f"host: rock.lan, port: 2200, user: tester, key: {tmp_path}/key"
+    (tmp_path / "boards.yaml").write_text(
+        f"boards: [{{name: rock-5, {own}, known_hosts: {tmp_path}/known}}]\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("MEGTRIM_BOARDS", str(tmp_path / "boards.yaml"))
+    monkeypatch.setenv("MEGTRIM_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    asked = DeviceSettings(
+        host="evil.lan",
+        port=666,
+        user="evil",
+        key=tmp_path / "evil-key",
+        known_hosts=tmp_path / "evil-known",
+    )
+    job.write(devices=(device(name="rock-5", kind="ssh", settings=asked),))
+
+    assert job().status == 0
+    called = (tmp_path / "log").read_text(encoding="utf-8")
+    assert "evil" not in called
+    assert "666" not in called
+    own_words = ("-p 2200", "-l tester", f'"{tmp_path}/key"', f'"{tmp_path}/known"', "-- rock.lan ")
+    assert all(word in called for word in own_words)

@@ -69,18 +69,9 @@ class CoolDown(ConfigSection):
     """Longest wait, such as 10 minutes, at most a day; then the run begins and is marked."""
 
 
-class DeviceSettings(ConfigSection):
-    """How a device is reached and prepared: in megtrim.yaml, in a bundle, and where it is used.
+class BoardAccess(ConfigSection):
+    """How jobs log in to a board, and where its power is switched."""
 
-    Empty text, an empty mapping and None mean: not set.
-    """
-
-    sysroot: FilePath | None = None
-    """Where the loader and the libraries of the build are, on the machine that runs megtrim."""
-    serial: Serial = ""
-    """adb: which phone, as `adb devices` shows it."""
-    match: Annotated[dict[PropertyName, PropertyValue], Field(max_length=32)] = Field(default={})
-    """adb: which phone, by Android properties that it must have: PROPERTY: value."""
     host: HostName = ""
     """ssh: the board's name or address."""
     port: Annotated[int, Whole(1, 65535)] = 22
@@ -93,6 +84,20 @@ class DeviceSettings(ConfigSection):
     """ssh: file with the board's own key; left out: the user's known_hosts."""
     power: PowerPort | None = None
     """adb, ssh: where its power can be switched off and on, to bring it back."""
+
+
+class DeviceSettings(BoardAccess):
+    """How a device is reached and prepared: in megtrim.yaml, in a bundle, and where it is used.
+
+    Empty text, an empty mapping and None mean: not set.
+    """
+
+    sysroot: FilePath | None = None
+    """Where the loader and the libraries of the build are, on the machine that runs megtrim."""
+    serial: Serial = ""
+    """adb: which phone, as `adb devices` shows it."""
+    match: Annotated[dict[PropertyName, PropertyValue], Field(max_length=32)] = Field(default={})
+    """adb: which phone, by Android properties that it must have: PROPERTY: value."""
     cool_down: CoolDown | None = None
     """adb, ssh, virtual-phone: wait for a measured temperature before a run."""
     governor: Governor = ""

@@ -42,7 +42,7 @@ def team(make_project: MakeProject) -> Iterator[Team]:
     # A socket's path must be short: pytest's folders are not.
     with tempfile.TemporaryDirectory(prefix="mt") as state:
         it.project.env = {"MEGTRIM_STATE": state}
-        it.owner = {"MEGTRIM_BOARDS": "127.0.0.1", "MEGTRIM_STATE": state}
+        it.owner = {"MEGTRIM_BOARDS": f"{state}/boards.yaml", "MEGTRIM_STATE": state}
         it.trim()
         yield it
 
@@ -76,7 +76,11 @@ def test_a_board_records_and_proves(team: Team, board: Sshd) -> None:
 def test_device_jobs_record_on_a_board(team: Team, board: Sshd) -> None:
     """First they trace; then the twin records, of the link that depends on that."""
     whole = team.keep.texts()
-    team.project.write(team.project.read() | {"devices": [rock(board, runner=True)]})
+    # What the configuration says of the way is for people at their desks.
+    asked = rock(board, runner=True, host="evil.lan", port=9, user="root")
+    team.project.write(team.project.read() | {"devices": [asked]})
+    owned = {key: value for key, value in rock(board).items() if key not in ("kind", "class")}
+    Path(team.owner["MEGTRIM_BOARDS"]).write_text(json.dumps({"boards": [owned]}), encoding="utf-8")
     traces = team.run(team.pack("--traces"), "brought/traces")
     functions = team.run(team.pack("--functions", "--evidence", "brought"), "brought/functions")
     team.keep.remove()

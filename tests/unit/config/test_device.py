@@ -99,7 +99,7 @@ def test_settings_are_what_a_device_says_besides_its_name(tmp_path: Path) -> Non
 
 def test_paths_of_a_device_are_known() -> None:
     """On a runner they may not be relative to a checkout, and everywhere ``~`` is resolved."""
-    assert PATH_KEYS == ("sysroot", "key", "known_hosts")
+    assert PATH_KEYS == ("key", "known_hosts", "sysroot")
 
 
 @pytest.mark.parametrize("path", ["keys/board", "~root/key", "~/../key", "/a/../b", ""])

@@ -203,6 +203,7 @@ def test_labels_and_scope_of_a_registration() -> None:
     assert "MEGTRIM_SCOPE=repos/team/models\n" in _text("registration")
     assert "MEGTRIM_ADB=/usr/bin/adb\n" in _text("environment")
     assert "MEGTRIM_STATE=/var/lib/megtrim-host/state\n" in _text("environment")
+    assert "MEGTRIM_BOARDS=/etc/megtrim-host/boards.yaml\n" in _text("environment")
     assert "MEGTRIM_HOST_RUNS_PROGRAMS" not in _text("environment")
 
 

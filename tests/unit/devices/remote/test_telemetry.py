@@ -205,7 +205,7 @@ def test_temperatures_come_in_several_units(text: str, degrees: float | None) ->
 def test_what_only_sounds_like_a_cpu_is_not_its_temperature(
     zones: str, degrees: float | None
 ) -> None:
-    """Charge, volts and limits of real phones (Qualcomm, Tensor, MediaTek) beside temperatures."""
+    """Charge, volts and limits of real phones, next to temperatures."""
     lines = "".join(f"zone={zone}\n" for zone in zones.split("|"))
     assert parse_reading(f"megtrim reading\n{lines}megtrim end\n").cpu_c == degrees
 

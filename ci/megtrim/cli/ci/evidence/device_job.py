@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.cli.session.environment import open_processes, read_today
+from megtrim.config.owned_devices import BOARDS_VARIABLE, load_owned_devices
 from megtrim.console import Console
 from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
@@ -29,8 +30,6 @@ from megtrim.process import ProcessRunner
 from megtrim.store import cannot_write, write_atomically
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
-BOARDS_VARIABLE = "MEGTRIM_BOARDS"
-"""Hosts that a job may log in to, separated by spaces: a bundle comes from a pull request."""
 
 _PATH = click.Path(path_type=Path)
 _RUNS_HERE = (*NEAR, "virtual-phone")
@@ -92,7 +91,8 @@ def run_bundle(
     Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
     device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
     the bundle's programs on this machine; its owner allows that with
-    MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment.
+    MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment. Boards, and whose power is switched, are in a
+    file of its owner that MEGTRIM_BOARDS names.
     """
     request = JobRequest(
         bundle=bundle,
@@ -111,14 +111,13 @@ def execute(request: JobRequest, *, quiet: bool) -> int:
     console = open_console(quiet=quiet)
     processes = open_processes()
     bundle = read_bundle(request.bundle, sha256=request.sha256)
-    standing = _standing(bundle, request)
+    standing = _settle(_standing(bundle, request), processes)
     asked = standing[0]
     allowed = request.emulated or processes.env.get(HOST_VARIABLE) == "yes"
     if asked.kind in _RUNS_HERE and not allowed:
         msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
-    _expect_known_boards(standing, processes)
     scenarios = request.shard.of(
         sorted(bundle.of_class(request.cpu_class), key=lambda each: each.id)
     )
@@ -180,14 +179,15 @@ def _standing(bundle: Bundle, request: JobRequest) -> tuple[BundleDevice, ...]:
     return tuple(each for each in on_runners if each.kind == first.kind)
 
 
-def _expect_known_boards(standing: tuple[BundleDevice, ...], processes: ProcessRunner) -> None:
-    """Refuse boards that the runner's owner did not name: the keys may open other machines, too."""
-    known = processes.env.get(BOARDS_VARIABLE, "").split()
-    for each in standing:
-        if each.kind == "ssh" and each.settings.host not in known:
-            msg = f"device {each.name}: this runner may not log in to {each.settings.host}"
-            hint = f"its owner names the boards in {BOARDS_VARIABLE} of the runner's environment"
-            raise InputError(msg, hint=hint)
+def _settle(
+    standing: tuple[BundleDevice, ...], processes: ProcessRunner
+) -> tuple[BundleDevice, ...]:
+    """Return the devices as the owner of this machine describes them. Raises InputError."""
+    machine = load_owned_devices(processes.env.get(BOARDS_VARIABLE, ""))
+    return tuple(
+        replace(each, settings=machine.settle(each.name, each.kind, each.settings))
+        for each in standing
+    )
 
 
 def _list_classes(bundle: Bundle) -> str:

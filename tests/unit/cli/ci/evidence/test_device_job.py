@@ -260,7 +260,7 @@ def test_a_pool_is_of_one_kind(
     job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the first device of the class."""
-    monkeypatch.setenv("MEGTRIM_BOARDS", "a b")
+    own_boards(job, monkeypatch, "board")
     board = device(name="board", kind="ssh", settings=DeviceSettings(host="b"))
     job.write(devices=(phone("a", cpu_class="other"), board, phone("pixel-7")))
     job()
@@ -269,18 +269,25 @@ def test_a_pool_is_of_one_kind(
     assert (kind, [request.name for request in pool.requests]) == ("ssh", ["board"])
 
 
-@pytest.mark.parametrize("known", ["", "bb c", "B"])
+def own_boards(job: Job, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    path = job.shell.folder / "boards.yaml"
+    rows = ", ".join(f"{{name: {name}, host: {name}.lan}}" for name in names)
+    path.write_text(f"boards: [{rows}]\n", encoding="utf-8")
+    monkeypatch.setenv("MEGTRIM_BOARDS", str(path))
+
+
+@pytest.mark.parametrize("known", [None, "b", "bb"])
 def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
-    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch, known: str
+    job: Job, pools: list[tuple[str, Pool]], monkeypatch: pytest.MonkeyPatch, known: str | None
 ) -> None:
     """The host comes from a pull request, and the keys are the runner's."""
-    monkeypatch.setenv("MEGTRIM_BOARDS", known)
+    own_boards(job, monkeypatch, *filter(None, [known]))
     job.write(devices=(device(name="board", kind="ssh", settings=DeviceSettings(host="b")),))
     answer = job()
 
     assert answer.status == 2
-    assert "device board: this runner may not log in to b" in answer.err
-    assert "names the boards in MEGTRIM_BOARDS" in answer.err
+    assert "device board: this machine's owner names no such board" in answer.err
+    assert "MEGTRIM_BOARDS names a file" in answer.err
     assert pools == []
 
 
