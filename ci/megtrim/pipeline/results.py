@@ -19,7 +19,6 @@ from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
-from megtrim.size.growth.shares import GrowthShare
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.stage_result import StageResult
@@ -225,8 +224,6 @@ class ArtifactSize:
     """What grew and what shrank, which adds up; empty if the baseline does not hold it."""
     symbols: tuple[ByteChange, ...] = ()
     """The same by symbol."""
-    shares: tuple[GrowthShare, ...] = ()
-    """What each cause has of the growth; empty where that is not known."""
     arrivals: Arrivals = NO_ARRIVALS
     """What came in, and what it costs."""
     price_changes: tuple[PriceChange, ...] = ()

@@ -12,7 +12,6 @@ from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.errors import InputError
 from megtrim.pipeline import byte_tables
 from megtrim.pipeline.building.build_inputs import (
-    gather_evidence,
     name_build_inputs,
     read_build_inputs,
 )
@@ -42,7 +41,6 @@ from megtrim.size.existing_parts import ExistingParts, list_parts
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.inputs import InputChanges, compare_inputs, make_print
 from megtrim.size.growth.notes import describe_causes
-from megtrim.size.growth.shares import GrowthEvidence, divide_growth
 from megtrim.size.maps.byte_map import ByteMap, make_map
 from megtrim.size.measures import Measures, find_measure, list_measures
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
@@ -128,7 +126,6 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     compare = _Comparison(
         baseline=compared,
         changes=changes,
-        evidence=gather_evidence(changes, session),
         prices={each.artifact: each for each in all_prices},
     )
     return SizeResult(
@@ -283,7 +280,6 @@ class _Comparison:
 
     baseline: Baseline
     changes: InputChanges
-    evidence: GrowthEvidence
     prices: Mapping[str, PriceList]
     """By artifact."""
 
@@ -307,7 +303,6 @@ class _Comparison:
             groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
             components=list_largest(components, _MOST_CHANGES),
             symbols=list_largest(symbols, _MOST_CHANGES),
-            shares=divide_growth(symbols, self.evidence) if self.evidence.causes else (),
             arrivals=find_arrivals(self.changes, growth_bytes, symbols, prices)
             if ships
             else NO_ARRIVALS,

@@ -20,7 +20,6 @@ from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
-from megtrim.size.growth.shares import GrowthShare
 from megtrim.size.history import SizeTrend
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
@@ -160,8 +159,6 @@ class VariantSize:
     """What grew and what shrank since the baseline, the largest first; empty: not known."""
     symbols: tuple[ByteChange, ...] = ()
     """The same by symbol."""
-    shares: tuple[GrowthShare, ...] = ()
-    """What each cause has of the growth, and what several have together; empty: not known."""
     arrivals: Arrivals = NO_ARRIVALS
     """What came in since the baseline, and what it costs."""
     price_changes: tuple[PriceChange, ...] = ()
@@ -169,7 +166,7 @@ class VariantSize:
 
     def __post_init__(self) -> None:
         """Refuse changes that are not the file's growth."""
-        for changes in (self.components, self.symbols, self.shares):
+        for changes in (self.components, self.symbols):
             if changes and sum(each.growth_bytes for each in changes) != self.growth_bytes:
                 msg = f"{self.variant}: found changes that do not add up to its growth"
                 raise ValueError(msg)

@@ -15,7 +15,6 @@ from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.inputs import InputChanges
 from megtrim.size.growth.notes import describe_causes
-from megtrim.size.growth.shares import GrowthShare
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import ArtifactSizes, Check, DeviceIdentity, RegionsUse, Verdict
 from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus
@@ -92,13 +91,6 @@ def on_device(status: CheckStatus, text: str, scenario_id: str = TUNED) -> Check
     )
 
 
-_GREW = (
-    "mgb::cg::Graph::compile(…)",
-    "megdnn::arm_common::kern_direct<…>(…)",
-    "mgb::opr::Resize::make(…)",
-)
-
-
 def _first() -> Verdict:
     baseline = "none: main has no stored sizes, and the merge base has no megtrim.yaml"
     row = budget(growth_bytes=None, baseline="")
@@ -127,14 +119,7 @@ def _growth() -> Verdict:
             ("runtime", 99_840, 100_352),
         )
     )
-    shares = (
-        GrowthShare(causes=(Cause.SOURCE,), grown_bytes=512, shrunk_bytes=0, largest=_GREW[:1]),
-        GrowthShare(
-            causes=(Cause.MODELS,), grown_bytes=58_368, shrunk_bytes=512, largest=_GREW[1:]
-        ),
-        GrowthShare(causes=(Cause.SOURCE, Cause.MODELS), grown_bytes=2_048, shrunk_bytes=0),
-    )
-    grown = replace(reduced, components=components, symbols=symbols, shares=shares)
+    grown = replace(reduced, components=components, symbols=symbols)
     artifacts = (ArtifactSizes(name="load_and_run", sizes=(plain, grown)),)
     changes = InputChanges(
         causes=(Cause.SOURCE, Cause.MODELS),

@@ -98,7 +98,7 @@ def test_the_second_line_says_what_grew() -> None:
         (
             (Cause.KEEP_SET, Cause.MODELS),
             (
-                "Causes: keep set, models, which are not divided. Unchanged: source, dependencies, "
+                "Causes: keep set and models +1 KiB together. Unchanged: source, dependencies, "
                 "flags, toolchain, megtrim."
             ),
         ),

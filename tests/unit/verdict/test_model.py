@@ -62,7 +62,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes", "components", "symbols",
-        "shares", "arrivals", "price_changes",
+        "arrivals", "price_changes",
     ]  # fmt: skip
     assert list(written["checks"][0]) == [
         "id", "kind", "subject", "status", "text", "detail", "hint", "time_s", "file", "line",

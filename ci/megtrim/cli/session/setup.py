@@ -234,17 +234,16 @@ def open_session(
     *,
     accept: bool = False,
     writes: bool = True,
-    adapt: Callable[[LoadedConfig], LoadedConfig] = lambda loaded: loaded,
 ) -> Session:
     """Load the configuration and construct everything that a trim needs.
 
-    ``writes``: whether anything goes to ``--out``; ``adapt`` replaces the loaded configuration.
+    ``writes``: whether anything goes to ``--out``.
     """
     _refuse_contradictions(options, accept=accept)
     if writes:
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
-    loaded = adapt(load_config(options.config, engine_source=options.engine, quick=options.quick))
+    loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     expect_usable_files(loaded)

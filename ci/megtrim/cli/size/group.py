@@ -19,10 +19,6 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.diff:diff",
             "Show what grew and what shrank from file A to file B.",
         ),
-        "causes": Member(
-            "megtrim.cli.size.causes:causes",
-            "Build what ships once for each cause of its growth, and say what that one adds.",
-        ),
         "ratchet": Member(
             "megtrim.cli.size.ratchet:ratchet",
             "Show the lower limits that the last verdict proposes for what shrank.",
@@ -50,7 +46,6 @@ Examples:
   megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
   megtrim size show build/load_and_run --map build/load_and_run.map
   megtrim size diff before/load_and_run after/load_and_run
-  megtrim size causes --base ../base
   megtrim size ratchet --write
   megtrim size history --branch perf-history
   megtrim size prices --by model

@@ -1,40 +1,28 @@
-"""What the program that ships was built from, and what of it can have made it grow."""
+"""What the program that ships was built from."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from megtrim.elf.symbol_names import fold
 from megtrim.engines.checkout import Checkout
-from megtrim.errors import InputError
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.midout.keepset_parts import model_of
-from megtrim.pipeline.building import size_options
 from megtrim.pipeline.building.links import KEEP_SET
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import keep_task
-from megtrim.size.growth.causes import Cause, digest
-from megtrim.size.growth.inputs import BuildInputs, InputChanges, kind_of
-from megtrim.size.growth.shares import GrowthEvidence
+from megtrim.size.growth.causes import digest
+from megtrim.size.growth.inputs import BuildInputs
 from megtrim.size.growth.source_kinds import (
     SourceKind,
     find_dependency,
     find_kind,
-    is_compiled,
     strip_sources,
 )
 from megtrim.store import StageFolder, code_digest
-
-_MOST_FILES = 300
-"""Files that differ and are read for their identifiers; of more, any code may differ."""
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_MAKES_NAMES = "##"
-"""In C: a name is put together, so no file has it."""
 
 
 def read_build_inputs(shipped: StageFolder, session: Session) -> BuildInputs:
@@ -83,27 +71,6 @@ def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> Bui
     )
 
 
-def gather_evidence(changes: InputChanges, session: Session) -> GrowthEvidence:
-    """Return what rules causes out for single symbols."""
-    if len(changes.causes) < 2:
-        return GrowthEvidence(causes=changes.causes)  # there is nothing to rule out
-    checkout = session.services.engine.checkout
-    dependencies = [each for each in changes.values if each.label.startswith("dependency ")]
-    functions_only = {*map(kind_of, changes.came), *changes.went} <= {"function"}
-    return GrowthEvidence(
-        causes=changes.causes,
-        source_words=_read_words(changes, checkout),
-        dependencies=frozenset(each.label.rpartition("/")[2] for each in dependencies),
-        headers_of_dependencies=any(
-            each.before.rpartition(" ")[2] != each.after.rpartition(" ")[2] for each in dependencies
-        ),
-        functions_only=functions_only,
-        kept_names=frozenset(_fold_functions(changes)) if functions_only else frozenset(),
-        lost_functions=bool(changes.went),
-        links_as_a_whole=size_options.inlines_at_link(session),
-    )
-
-
 def _group_files(checkout: Checkout) -> Mapping[SourceKind, dict[str, str]]:
     found: dict[SourceKind, dict[str, str]] = defaultdict(dict)
     for path, sha256 in checkout.files.items():
@@ -128,16 +95,11 @@ def _list_settings(session: Session) -> dict[str, str]:
 
 
 def _digest_dependencies(files: Mapping[str, str], checkout: Checkout) -> dict[str, str]:
-    """Name each third party with two digests: of what is compiled, of what others may include."""
-    lines: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    """Name each third party with a digest of its files."""
+    lines: dict[str, list[str]] = defaultdict(list)
     for path, sha256 in sorted(files.items()):
-        lines[find_dependency(path, checkout.submodules)][not is_compiled(path)].append(
-            f"{path} {sha256}"
-        )
-    return {
-        f"dependency {name}": " ".join(digest("\n".join(each)) for each in both)
-        for name, both in lines.items()
-    }
+        lines[find_dependency(path, checkout.submodules)].append(f"{path} {sha256}")
+    return {f"dependency {name}": digest("\n".join(found)) for name, found in lines.items()}
 
 
 def _digest_build_files(files: Mapping[str, str], checkout: Checkout) -> str:
@@ -162,22 +124,3 @@ def _list_kept(keep: KeepSet) -> dict[str, tuple[str, ...]]:
         found |= {f"elemwise_mode {name}": users(models) for name, models in needs.elemwise_modes}
         found |= {f"hash {number}": users(models) for number, models in needs.hashes}
     return found
-
-
-def _read_words(changes: InputChanges, checkout: Checkout) -> frozenset[str] | None:
-    """Return the identifiers in the source files that differ; None if they may be anywhere."""
-    alone = all(map(is_compiled, changes.files)) and not changes.removed_files
-    if Cause.SOURCE not in changes.causes or not alone or len(changes.files) > _MOST_FILES:
-        return None
-    texts = [checkout.text(each) for each in changes.files]
-    if not changes.files or not all(texts) or any(_MAKES_NAMES in each for each in texts):
-        return None  # an application's own source, for example
-    return frozenset(word for text in texts for word in _WORD.findall(text))
-
-
-def _fold_functions(changes: InputChanges) -> Iterator[str]:
-    for name in changes.came:
-        try:
-            yield fold(name.partition(" ")[2])
-        except InputError:  # this machine cannot make names readable
-            yield name

@@ -50,7 +50,6 @@ def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:
                     sections=row.groups,
                     components=row.components,
                     symbols=row.symbols,
-                    shares=row.shares,
                     arrivals=row.arrivals,
                     price_changes=row.price_changes,
                 )

@@ -17,7 +17,6 @@ _NO_SOURCE = re.compile(
     r"(?:.*/)?(?:\.git[^/]*(?:/.*)?|\.clang-[^/]*|(?:LICEN[CS]E|NOTICE|README|CHANGELOG)[^/]*"
     r"|.*\.(?:md|rst))"
 )
-_COMPILED = frozenset({".c", ".cc", ".cpp", ".cxx", ".s", ".S", ".cu"})
 _NAMED_SOURCE = re.compile(r"[\w./${}+-]+\.(?:c|cc|cpp|cxx|cu|h|hh|hpp|inl|s|S)\b")
 _COMMENT = re.compile(r"(?m)#.*$")
 
@@ -49,11 +48,6 @@ def find_dependency(path: str, submodules: Collection[str] = ()) -> str:
             return str(parent)
     found = _THIRD_PARTY.match(path)
     return found[0] if found else ""
-
-
-def is_compiled(path: str) -> bool:
-    """Tell whether a file is compiled by itself; any other may be part of what includes it."""
-    return PurePosixPath(path).suffix in _COMPILED
 
 
 def strip_sources(text: str) -> str:

@@ -8,7 +8,6 @@ from megtrim.size.growth.source_kinds import (
     SourceKind,
     find_dependency,
     find_kind,
-    is_compiled,
     strip_sources,
 )
 
@@ -41,12 +40,6 @@ def test_a_third_party_is_named_by_its_folder() -> None:
     assert find_dependency("third_party/cpuinfo/src/init.c") == "third_party/cpuinfo"
     assert find_dependency("lib/fmt/src/format.cc", {"lib/fmt"}) == "lib/fmt"
     assert find_dependency("src/a.cpp") == ""
-
-
-def test_what_is_compiled_by_itself() -> None:
-    """What is included may change any code."""
-    assert is_compiled("a/b.S")
-    assert not is_compiled("a/b.inl")
 
 
 def test_the_name_of_a_source_is_no_flag() -> None:
