@@ -41,6 +41,7 @@ from megtrim.size.references.dominators import find_dominators
 from megtrim.size.references.linked_file import read_graph
 from megtrim.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
+from support.field_reports import LAYOUTS
 from support.size_history import make_sizes
 from unit.crashes.reports import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
@@ -247,7 +248,7 @@ READERS = (
             tombstone([(0x1234, LIBRARY), (0x2344, LIBRARY)], build_id="0f" * 20, offset=4096),
             tombstone([(0x1234, LIBRARY)], maps=MAPS, logcat=True),
             "\n".join(MAPS).encode() + b"\n#0  0x0000005500012344 in ?? () from /lib/a.so\n",
-            b"app[7]: trap invalid opcode ip:401136 sp:7ffc error:0 in app[1136,401000+1000]\n",
+            *(path.read_bytes() for path in sorted(LAYOUTS.glob("*.txt"))),
         ),
         lambda data: parse_report(data, source="t"),
     ),

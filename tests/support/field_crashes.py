@@ -1,6 +1,6 @@
 """Takes what a phone would report of a crash, from a run under an emulator that waits for gdb.
 
-It speaks just enough of gdb's protocol: run until a signal, then read registers and memory.
+It speaks just enough of gdb's protocol: run until a signal, then read registers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from megtrim.process import Command, ProcessRunner
 
-_PC, _CALLER, _STACK = {"aarch64": 32, "x86_64": 16}, 30, 7
+_PC = {"aarch64": 32, "x86_64": 16}
 _ENTRY = 9
 """Kind of the entry of the auxiliary vector that holds where the program begins in memory."""
 
@@ -26,8 +26,6 @@ class FieldCrash:
 
     signal: int
     pc: int
-    caller: int
-    """To where the function returns: the register on Arm, the top of the stack on x86-64."""
     base: int
     """What was added to the addresses of the file."""
 
@@ -58,15 +56,10 @@ def _converse(link: socket.socket, gate: Path, program: Path, machine: str) -> F
         return None
     registers = bytes.fromhex(_ask(link, b"g").decode())
     words = struct.unpack_from("<33Q" if machine == "aarch64" else "<17Q", registers)
-    caller = words[_CALLER] if machine == "aarch64" else 0
-    if machine == "x86_64":
-        top = _ask(link, b"m%x,8" % words[_STACK])
-        caller = int.from_bytes(bytes.fromhex(top.decode()), "little")
     _send(link, b"k")
     return FieldCrash(
         signal=int(stopped[1:3], 16),
         pc=words[_PC[machine]],
-        caller=caller,
         base=pairs[_ENTRY] - entry,
     )
 

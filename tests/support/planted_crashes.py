@@ -23,7 +23,6 @@ from megtrim.midout.region import Region
 from megtrim.pipeline.trimmed_programs import FinishedTrim
 from unit.crashes.reports import tombstone
 
-_CALL_BYTES = {True: 4, False: 5}
 _FIRST_BRK = 0x400
 _UD1 = bytes.fromhex("0fb980")
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
@@ -36,8 +35,6 @@ class PlantedCrash:
     site: int
     truth: str
     """Linkage name of a function; as text a region; or the function that a region is in."""
-    caller: int = 0
-    """Where the call before it would return to; 0: the report does not say."""
 
 
 def find_program(trim: FinishedTrim, name: str) -> TrimmedProgram:
@@ -50,8 +47,6 @@ def report_of(crash: PlantedCrash, program: TrimmedProgram) -> bytes:
     return tombstone(
         [(crash.site, f"/data/app/base.apk!lib/{program.name}")],
         build_id=program.build_id,
-        pc=crash.site if crash.caller else 0,
-        caller=crash.caller,
     )
 
 
@@ -66,6 +61,15 @@ def holds_truth(crash: PlantedCrash, finding: CrashFinding) -> bool:
     return any(
         crash.truth == (each.name if each.kind is CandidateKind.REGION else each.linkage_name)
         for each in finding.candidates
+    )
+
+
+def find_kept(program: TrimmedProgram) -> int:
+    """Return an address of code that was kept."""
+    return next(
+        each.address
+        for each in program.table.functions
+        if each.size_bytes > 64 and not program.is_trap(each.address)
     )
 
 
@@ -94,16 +98,12 @@ def other_reports(program: TrimmedProgram, site: int) -> Iterator[tuple[str, byt
     Some are no fault of trimming, others do not say enough.
     """
     file, build_id = f"/data/lib/{program.name}", program.build_id
-    kept = next(
-        each.address
-        for each in program.table.functions
-        if each.size_bytes > 64 and not program.is_trap(each.address)
-    )
+    kept = find_kept(program)
     place = [(site, file)]
     yield "SIGSEGV", tombstone(place, build_id=build_id, signal=11)
     yield "SIGABRT", tombstone(place, build_id=build_id, signal=6)
     yield "another build", tombstone(place, build_id="ab" * 20)
-    yield "a build id cut short", tombstone(place, build_id=build_id[:32])
+    yield "a build id cut short", tombstone(place, build_id=build_id[:24])
     yield "no build id", tombstone(place)
     yield "another library", tombstone([(site, "/apex/lib64/libc.so")], build_id="cd" * 20)
     yield "another library without a build id", tombstone([(site, "/apex/lib64/libc.so")])
@@ -122,7 +122,7 @@ def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterato
     if not stubs:
         return
     twins = _by_name(numbered)
-    for at in plain.direct_calls():
+    for at in _direct_calls(plain):
         site = _target(at, plain)
         if site not in stubs:
             continue
@@ -130,18 +130,17 @@ def _plant_functions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterato
             for twin in twins.get(caller.name, ()):
                 place = _target(twin.address + at - caller.address, numbered)
                 if twin.size_bytes == caller.size_bytes and place and numbered.is_trap(place):
-                    after = at + _CALL_BYTES[plain.is_aarch64]
                     truth = _truth_at(place, numbered)
                     # Region traps are functions of builds with crash ids alone.
                     if truth in plain.left_out.names:
-                        yield PlantedCrash(site=site, truth=truth, caller=after)
+                        yield PlantedCrash(site=site, truth=truth)
 
 
 def _plant_regions(plain: TrimmedProgram, numbered: TrimmedProgram) -> Iterator[PlantedCrash]:
     regions = {e.address for e in numbered.table.functions if _region_of(e.name) is not None}
     holders = {
         caller.name
-        for at in numbered.direct_calls()
+        for at in _direct_calls(numbered)
         if _target(at, numbered) in regions
         for caller in numbered.table.at(at)
     }
@@ -160,11 +159,19 @@ def _by_name(program: TrimmedProgram) -> dict[str, list[Function]]:
     return found
 
 
+def _direct_calls(program: TrimmedProgram) -> Iterator[int]:
+    """Yield the addresses of what is, or on x86_64 looks like, a direct call."""
+    for each in program.code:
+        steps = range(each.address, each.address + each.size_bytes, 4 if program.is_aarch64 else 1)
+        yield from (at for at in steps if _target(at, program))
+
+
 def _target(at: int, program: TrimmedProgram) -> int:
     """Return what a direct call calls; 0 if there is none."""
     code = program.word(at, 5)
     if not program.is_aarch64:
-        return at + 5 + struct.unpack("<i", code[1:])[0] if code[:1] == b"\xe8" else 0
+        called = code[:1] == b"\xe8" and len(code) == 5
+        return at + 5 + struct.unpack("<i", code[1:])[0] if called else 0
     word = int.from_bytes(code[:4], "little")
     if word >> 26 != 0x25:
         return 0

@@ -6,18 +6,18 @@ cannot be known which one is meant, all of them are returned. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from megtrim.crashes.frames import CrashFrame, MappedFile
 from megtrim.crashes.program import TrimmedProgram
-from megtrim.crashes.report import CrashFrame, CrashReport, MappedFile
+from megtrim.crashes.report import CrashReport
 
 _PAGE_BYTES = 4096
 """The smallest page: a loader moves a program by whole ones."""
 _PAGES_BYTES = (_PAGE_BYTES, 4 * _PAGE_BYTES, 16 * _PAGE_BYTES)
 """All that kernels use, for files whose segments are aligned to them: a mapping begins with one."""
-_ARM_CALL_BYTES, _X86_CALL_BYTES = 4, 5
-"""Of a direct call: how far before the address that it returns to it is."""
 _APK = (".apk", "!")
 
 
@@ -28,40 +28,22 @@ class CrashSite:
     addresses: tuple[int, ...]
     """Sorted; more than one if the report does not decide between them."""
     why_several: str = ""
+    """Why it may be another one."""
 
 
 def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -> CrashSite:
     """Return where in ``program`` a frame is."""
     if not frame.absolute:
         return _in_file(frame, program)
-    mapping = _mapping_at(frame.pc, report)
+    mapping = _mapping_at(frame, report)
     if mapping is not None:
         return _locate(frame.pc, mapping, program)
-    if program.is_fixed or program.word(frame.pc, 1):
-        return CrashSite(addresses=(frame.pc,))
-    same = tuple(each for each in program.traps if not (each - frame.pc) % _PAGE_BYTES)
     why = "the report does not say where the program was loaded: these have the place in a page"
+    if program.is_fixed or program.word(frame.pc, 1):
+        sure = program.is_fixed or not frame.file
+        return CrashSite(addresses=(frame.pc,), why_several="" if sure else why)
+    same = tuple(each for each in program.traps if not (each - frame.pc) % _PAGE_BYTES)
     return CrashSite(addresses=same, why_several=why)
-
-
-def find_calls(report: CrashReport, site: int, program: TrimmedProgram) -> tuple[int, ...]:
-    """Return where the direct call may be that led to the crash at ``site``; empty: not known.
-
-    The register is exact. So is a debugger, which shows addresses that calls return to; what
-    unwinds on a phone shows those of calls, or just before their ends, or the same as a debugger.
-    """
-    first, *others = report.frames
-    length = _ARM_CALL_BYTES if program.is_aarch64 else _X86_CALL_BYTES
-    pc = report.pc if report.pc is not None else first.pc if first.absolute else None
-    found: tuple[int, ...] = ()
-    if report.caller and pc:
-        found = (report.caller - pc + site - length,)
-    elif others and others[0].absolute and first.absolute:
-        found = (others[0].pc - first.pc + site - length,)
-    elif others and not others[0].absolute and others[0].file == first.file:
-        shown = others[0].pc
-        found = (shown - length, shown if program.is_aarch64 else shown - length + 1)
-    return tuple(at for at in found if program.word(at, 1))
 
 
 def _in_file(frame: CrashFrame, program: TrimmedProgram) -> CrashSite:
@@ -73,22 +55,45 @@ def _in_file(frame: CrashFrame, program: TrimmedProgram) -> CrashSite:
     return _several((frame.pc, *(() if other is None else (other,))), why)
 
 
-def mapped_file(frame: CrashFrame, report: CrashReport) -> tuple[str, str]:
-    """Return file and build id at a frame, by the mappings if the frame does not name them."""
-    mapping = _mapping_at(frame.pc, report) if frame.absolute else None
-    if mapping is None:
-        return frame.file, frame.build_id
-    return frame.file or mapping.file, frame.build_id or mapping.build_id
+def locate_file(frame: CrashFrame, report: CrashReport) -> tuple[str, frozenset[str]]:
+    """Return file and build ids at a frame: what it says itself, or else lists of the report."""
+    mapping = _mapping_at(frame, report) if frame.absolute else None
+    file = frame.file or (mapping.file if mapping else "")
+    if frame.build_id or not file:
+        return file, frozenset({frame.build_id} - {""})
+    named = [each for each in report.mappings if each.build_id]
+    bare = [e for e in named if "/" not in file or "/" not in e.file]  # others are other files
+    found = (
+        {mapping.build_id} - {""} if mapping else None,
+        {each.build_id for each in named if each.file == file},
+        {each.build_id for each in bare if file_name(each.file) == file_name(file)},
+    )
+    return file, frozenset(next(filter(None, found), ()))
 
 
-def _mapping_at(address: int, report: CrashReport) -> MappedFile | None:
-    return next((each for each in report.mappings if each.start <= address < each.end), None)
+def file_name(path: str) -> str:
+    """Return the name of a file, also of one in an APK."""
+    return re.split(r"[/!]", path)[-1]
+
+
+def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
+    """Return what is mapped at a frame: of files whose end is not known, the nearest one."""
+    found = [
+        each
+        for each in report.mappings
+        if each.executable
+        and each.start <= frame.pc < each.end
+        and (each.offset is not None or file_name(frame.file) in ("", file_name(each.file)))
+    ]
+    return max(found, key=lambda each: (each.offset is not None, each.start), default=None)
 
 
 def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
     """Return the file's addresses of what a mapping has at ``pc``."""
     within = pc - mapping.start
-    if mapping.offset is None or any(mark in mapping.file for mark in _APK):
+    if mapping.offset is None:
+        return CrashSite(addresses=(within + program.first_address,))
+    if any(mark in mapping.file for mark in _APK):
         # The file begins somewhere in the APK: a mapping begins with the page of a segment.
         starts = {
             each.address - each.address % page

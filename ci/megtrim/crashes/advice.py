@@ -7,30 +7,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 
 from megtrim.crashes.lookup import CandidateKind, CrashFinding
-from megtrim.crashes.program import TrimmedProgram
 from megtrim.midout.keepset import KeepSet, ScenarioRecord
 from megtrim.midout.keepset_parts import model_of
 from megtrim.midout.region import Region
 
 _SPECIAL = re.compile(r"[*?[]")
 """What has a meaning in a shell pattern."""
-_ASKED = 20
-"""Candidates whose callers are looked up."""
 
 
-def nearest_scenario(
-    finding: CrashFinding, keep: KeepSet, programs: Sequence[TrimmedProgram]
-) -> ScenarioRecord | None:
+def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | None:
     """Return the scenario that shares most with the crash; None if none shares anything.
 
-    Counted are functions on the stack, functions that call a candidate, and regions of its tag.
+    Counted are functions on the stack and regions of the tags that candidates have.
     """
     if len(keep.scenarios) == 1:
         return keep.scenarios[0]
-    names = {*finding.stack, *_callers(finding, programs)}
+    names = {*finding.stack}
     names |= {e.linkage_name for e in finding.candidates if e.kind is CandidateKind.REGION_WITHIN}
     tags = {
         Region.parse(each.name).tag
@@ -62,12 +56,3 @@ def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
         f"# a scenario of {model}, with the arguments and inputs that the field used",
         f"- {{name: field, args: [{arguments}], inputs: {{{', '.join(inputs)}}}}}",
     )
-
-
-def _callers(finding: CrashFinding, programs: Sequence[TrimmedProgram]) -> Iterator[str]:
-    wanted = {each.linkage_name for each in finding.candidates[:_ASKED] if each.linkage_name}
-    for each in programs:
-        if each.name == finding.program:
-            for caller, called in each.left_out.callers.items():
-                if not wanted.isdisjoint(called):
-                    yield caller

@@ -1,20 +1,20 @@
 """Looks a crash up in what a trim left out.
 
-A name is certain only if the report is of exactly this program, by its build id, and its address
-belongs to one function or region that was left out. In all other cases the answer is a set that
-holds the truth, that trimming is not at fault, or that the crash was of a build that is not here.
-Pure.
+A name is certain only if the report is of exactly this program, by its build id, its address
+belongs to one function or region that was left out, and the line that says so was understood whole.
+In all other cases the answer is a set that holds the truth, that trimming is not at fault, or that
+it cannot be known from this. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from megtrim.crashes.addresses import CrashSite, find_calls, find_site, mapped_file
-from megtrim.crashes.callers import called_from
+from megtrim.crashes.addresses import CrashSite, file_name, find_site, locate_file
+from megtrim.crashes.frames import CrashFrame
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
 from megtrim.elf.symbol_names import readable
@@ -27,8 +27,14 @@ from megtrim.midout.region import Region
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and on Arm."""
 _FOLDED = "a linker folds equal code: these share one instruction"
+_SHARED = "functions that were left out share one instruction without trim.crash_ids"
 _NO_BUILD_ID = "the report has no build id: it may be of another build"
+_PART_OF_ID = "the report has only a part of the build id"
+_SEVERAL_IDS = "the report has several build ids for the file"
+_NOT_WHOLE = "the line of the crash was not understood whole"
+_RENAMED = "the report has no build id: a program may have another name there"
 _NO_FILE = "the report does not name the file that it is of"
+_GIVE_ALL = "give the whole report: its frames, such as `#00 pc 1a2b4 FILE`, and its memory map"
 _OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
 _NO_SYMBOLS = (
     "trim for arm64 or x86-64 with a toolchain that does not strip while it links, or with "
@@ -39,6 +45,8 @@ _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
     "in a minimum-size build is a trap, too"
 )
+_SURE_DIGITS, _FEWEST_DIGITS = 32, 8
+"""Of a build id that is cut short: reporters show 16 bytes of it, from either end."""
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
 
@@ -58,10 +66,10 @@ class CrashCause(StrEnum):
     """The one candidate was left out: this is certain."""
     CANDIDATES = "candidates"
     """One of the candidates was left out."""
+    UNKNOWN = "unknown"
+    """Where it was is not known, or not enough is here of that build or program."""
     NOT_TRIMMING = "not trimming"
     """Nothing that was left out, unless there are doubts."""
-    UNKNOWN = "unknown"
-    """It was in a build or program of which not enough is here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,29 +103,44 @@ class CrashFinding:
 def look_up(
     report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str] = ()
 ) -> CrashFinding:
-    """Return what the crash was. ``programs`` are those of one trim, at least one.
+    """Return what the crash was; of several, what was most likely left out.
 
-    ``nameless`` are others of this trim, of which there are no symbols.
+    ``programs`` are those of one trim, at least one; ``nameless`` are others of this trim, of which
+    there are no symbols.
     """
+    crashes = (report, *report.later)
+    findings = [_look_up_one(each, programs, nameless) for each in crashes]
+    order = [*CrashCause]
+    worst = min(findings, key=lambda each: (order.index(each.cause), not each.why_several))
+    if len(crashes) == 1:
+        return worst
+    number = findings.index(worst) + 1
+    return replace(worst, text=f"crash {number} of {len(crashes)} in this report: {worst.text}")
+
+
+def _look_up_one(
+    report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
+) -> CrashFinding:
     if report.signal is not None and report.signal not in _TRAPS:
         name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
         what = f"signal {report.signal}{f' ({name})' if name else ''}"
         return _innocent(
             f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL"
         )
-    file, build_id = mapped_file(report.frames[0], report)
-    found = _choose(file, build_id, programs, nameless)
+    found = _choose(report, programs, nameless)
     if isinstance(found, CrashFinding):
         return found
     named, doubts = found
     findings = [_look_up_in(each, report, doubts) for each in named]
-    guilty = [each for each in findings if each.cause is not CrashCause.NOT_TRIMMING]
-    shown = guilty or findings
+    left_out = (CrashCause.LEFT_OUT, CrashCause.CANDIDATES)
+    guilty = [each for each in findings if each.cause in left_out]
+    known = [each for each in findings if each.cause is not CrashCause.UNKNOWN]
+    shown = guilty or known or findings
     if len(shown) == 1:
         return shown[0]
     texts = (f"{each.program}: {each.text}" for each in shown)
     return CrashFinding(
-        cause=CrashCause.CANDIDATES if guilty else CrashCause.NOT_TRIMMING,
+        cause=CrashCause.CANDIDATES if guilty else shown[0].cause,
         text="one of these was left out" if guilty else "; ".join(texts),
         program=", ".join(each.program for each in shown),
         candidates=_unique(one for each in shown for one in each.candidates),
@@ -125,48 +148,84 @@ def look_up(
             dict.fromkeys((_NO_FILE, *(why for each in shown for why in each.why_several)))
         ),
         stack=tuple(name for each in shown for name in each.stack),
+        hint=shown[0].hint,
     )
 
 
 def _choose(
-    file: str, build_id: str, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
+    report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
 ) -> CrashFinding | tuple[list[TrimmedProgram], tuple[str, ...]]:
     """Return the programs that the report may be of, with the doubts about that."""
-    if build_id:
-        same = [each for each in programs if each.build_id == build_id]
+    frame = report.frames[0]
+    file, ids = locate_file(frame, report)
+    doubts = (*report.doubts, *((_NOT_WHOLE,) if not frame.whole else ()))
+    if len(ids) > 1:
+        doubts = (*doubts, _SEVERAL_IDS)
+    for digits in (_SURE_DIGITS, _FEWEST_DIGITS):
+        same = [e for e in programs if any(_is_part(i, e.build_id, digits) for i in ids)]
         if same:
-            return same[:1], ()
-    name = re.split(r"[/!]", file)[-1]
+            part = digits == _FEWEST_DIGITS
+            return same[: None if part else 1], (*doubts, *((_PART_OF_ID,) if part else ()))
+    name = file_name(file)
     anywhere = not file or file.endswith(".apk")
-    named = list(programs) if anywhere else [each for each in programs if each.name == name]
-    if name in nameless:
-        text = f"{name} was trimmed, and there are no symbols of it that can be read"
+    named = [each for each in programs if anywhere or _may_be(each.name, frame, name)]
+    unread = [each for each in nameless if not anywhere and _may_be(each, frame, name)]
+    if unread:
+        text = f"{unread[0]} was trimmed, and there are no symbols of it that can be read"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_NO_SYMBOLS)
+    shown = ", ".join(sorted(ids))
+    if not named and not frame.whole:
+        text = f"{_NOT_WHOLE}: {frame.text[:200]}"
+        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_GIVE_ALL)
     if not named:
         known = ", ".join(each.name for each in programs)
-        return _innocent(f"it crashed in {name}, and what was trimmed is {known}")
-    if build_id:
+        text = f"it crashed in {name}, and what was trimmed is {known}"
+        return _innocent(text, doubts=doubts if ids else (*doubts, _RENAMED))
+    if ids:
         known = ", ".join(each.build_id or "none" for each in named)
         what = "another file or build" if anywhere else f"another build of {name}"
-        text = f"{what} crashed: its build id is {build_id}, here {known}"
+        text = f"{what} crashed: its build id is {shown}, here {known}"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_OTHER_RESULTS)
+    doubts = (*doubts, _NO_BUILD_ID)
     others = f"it may be of {', '.join(nameless)}, of which there are no symbols that can be read"
-    return named, (_NO_BUILD_ID, others) if anywhere and nameless else (_NO_BUILD_ID,)
+    return named, (*doubts, others) if anywhere and nameless else doubts
+
+
+def _is_part(found: str, build_id: str, digits: int) -> bool:
+    """Return whether a report's build id is that of a program, whole or one end of it."""
+    if len(found) < min(digits, len(build_id) or digits):
+        return False
+    return build_id.startswith(found) or build_id.endswith(found)
+
+
+def _may_be(program: str, frame: CrashFrame, name: str) -> bool:
+    """Return whether a program's name is, or begins, what a line has as a file, or is cut there."""
+    text = frame.text or frame.file
+    begins = rf"(?:^|[/!\s]){re.escape(program)}(?!\S*[/!])"
+    cut = text == frame.file and program.startswith(name)
+    return name == program or cut or re.search(begins, text) is not None
 
 
 def _look_up_in(
     program: TrimmedProgram, report: CrashReport, doubts: tuple[str, ...]
 ) -> CrashFinding:
     site = find_site(report.frames[0], report, program)
-    traps = tuple(each for each in site.addresses if program.is_trap(each))
     stack = _stack(report, program)
+    if not any(program.word(at, 1) for at in site.addresses):
+        return CrashFinding(
+            cause=CrashCause.UNKNOWN,
+            text=f"the address {report.frames[0].pc:#x} is nowhere in the code of {program.name}",
+            program=program.name,
+            hint=_GIVE_ALL,
+        )
+    traps = tuple(each for each in site.addresses if program.is_trap(each))
+    if site.why_several:
+        doubts = (*doubts, site.why_several)
     if not traps:
         return _innocent(_describe_place(site, program), program.name, stack, doubts)
-    if site.why_several and len(site.addresses) > 1:
-        doubts = (*doubts, site.why_several)
     candidates: list[CrashCandidate] = []
     for address in traps:
-        found, why = _left_out_at(address, report, program)
+        found, why = _left_out_at(address, program)
         candidates += found
         doubts = (*doubts, *why)
     if not candidates:
@@ -185,7 +244,7 @@ def _look_up_in(
 
 
 def _left_out_at(
-    address: int, report: CrashReport, program: TrimmedProgram
+    address: int, program: TrimmedProgram
 ) -> tuple[list[CrashCandidate], tuple[str, ...]]:
     """Return what may have been left out at a trap, and why it is not only one."""
     here = [each.name for each in program.table.at(address)]
@@ -194,10 +253,10 @@ def _left_out_at(
     regions = [name for name in here if name not in dropped and _region_of(name)]
     if any(map(is_stub, here)) and not gone:
         gone = list(program.left_out.names)
+    why: tuple[str, ...] = (_FOLDED,) if len(gone) + len(regions) > 1 else ()
     if len(gone) > 1 and not program.crash_ids:
-        gone, why = _narrow(address, report, program, gone)
-    else:
-        why = (_FOLDED,) if len(gone) + len(regions) > 1 else ()
+        reached = {*program.left_out.reachable}
+        gone, why = [name for name in gone if name in reached] or gone, (_SHARED,)
     found = [_function(name) for name in (*gone, *regions)]
     if found and not all(is_stub(each) or each in dropped or each in regions for each in here):
         why = (*why, _KEPT_ALIKE)
@@ -207,42 +266,30 @@ def _left_out_at(
     return found, why
 
 
-def _narrow(
-    address: int, report: CrashReport, program: TrimmedProgram, gone: list[str]
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return those that the caller calls, else those that anything refers to."""
-    shared = "functions that were left out share one instruction"
-    called = [*called_from(program, address, find_calls(report, address, program))]
-    if called:
-        return called, (f"{shared}: the call before it shows which",)
-    reached = {*program.left_out.reachable}
-    left = [name for name in gone if name in reached] or gone
-    return left, (f"{shared}, and the report does not show a direct call of it",)
-
-
 def _function(name: str) -> CrashCandidate:
     region = _region_of(name)
     if region is not None:
         return CrashCandidate(kind=CandidateKind.REGION, name=str(region))
-    return CrashCandidate(kind=CandidateKind.FUNCTION, name=_readable(name), linkage_name=name)
+    return CrashCandidate(kind=CandidateKind.FUNCTION, name=read_name(name), linkage_name=name)
 
 
 def _within(name: str) -> CrashCandidate:
-    return CrashCandidate(kind=CandidateKind.REGION_WITHIN, name=_readable(name), linkage_name=name)
+    return CrashCandidate(kind=CandidateKind.REGION_WITHIN, name=read_name(name), linkage_name=name)
 
 
 def _region_of(name: str) -> Region | None:
     """Return the region whose trap a function is, None for any other function."""
     if LEFT_OUT not in name:
         return None
-    found = _REGION_TRAP.fullmatch(_readable(name))
+    found = _REGION_TRAP.fullmatch(read_name(name))
     try:
         return Region(*parse_demangled(found[1])) if found else None
     except GrammarError:
         return None
 
 
-def _readable(name: str) -> str:
+def read_name(name: str) -> str:
+    """Return a linkage name as people read it, if this machine can tell."""
     try:
         return readable(name)
     except InputError:
@@ -258,9 +305,7 @@ def _stack(report: CrashReport, program: TrimmedProgram) -> tuple[str, ...]:
 
 
 def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
-    names = {_readable(e.name) for at in site.addresses for e in program.table.at(at)}
-    if not site.addresses or not any(program.word(at, 1) for at in site.addresses):
-        return f"the address is not in the code of {program.name}"
+    names = {read_name(e.name) for at in site.addresses for e in program.table.at(at)}
     where = f"in {min(names)}, which was kept" if names else "in code that was kept"
     return f"it crashed {where}"
 

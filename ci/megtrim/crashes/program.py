@@ -23,7 +23,7 @@ _MACHINE_AT, _AARCH64 = 18, 183
 _BRK_MASK, _BRK = 0xFFE0001F, 0xD4200000
 _X86_TRAPS = re.compile(rb"\x0f[\x0b\xb9]")
 """``ud2`` and ``ud1``."""
-_BL_MASK, _BL, _X86_CALL = 0xFC000000, 0x94000000, b"\xe8"
+_PAGE_BYTES = 4096
 _PACKED = b"APS2"
 """Begins relocations that Android packs: addresses in data cannot be read then."""
 
@@ -49,10 +49,21 @@ class TrimmedProgram:
         return parse_build_id(self.shipped)
 
     @cached_property
+    def _loaded(self) -> tuple[Segment, ...]:
+        """The segments that are loaded. Raises InputError for a damaged file."""
+        every = segments(self.shipped, source=self.name)
+        return tuple(each for each in every if each.kind == LOADED)
+
+    @cached_property
     def code(self) -> tuple[Segment, ...]:
         """The segments that are code. Raises InputError for a damaged file."""
-        every = segments(self.shipped, source=self.name)
-        return tuple(e for e in every if e.kind == LOADED and e.flags & EXECUTABLE)
+        return tuple(each for each in self._loaded if each.flags & EXECUTABLE)
+
+    @property
+    def first_address(self) -> int:
+        """The address that is loaded to where the program begins in memory."""
+        first = min((each.address for each in self._loaded), default=0)
+        return first - first % _PAGE_BYTES
 
     @property
     def is_fixed(self) -> bool:
@@ -76,21 +87,6 @@ class TrimmedProgram:
         """Return whether the instruction at ``address`` stops the program."""
         at = bisect_right(self.traps, address) - 1
         return at >= 0 and self.traps[at] == address
-
-    def direct_calls(self) -> Iterator[int]:
-        """Yield the addresses of all direct calls.
-
-        On x86_64, where instructions have no fixed size, places that only look so are among them.
-        """
-        for each in self.code:
-            content = self.shipped[each.offset : each.offset + each.size_bytes]
-            if self.is_aarch64:
-                words = struct.iter_unpack("<I", content[: len(content) & ~3])
-                for at, (word,) in enumerate(words):
-                    if word & _BL_MASK == _BL:
-                        yield each.address + 4 * at
-            else:
-                yield from (each.address + e.start() for e in re.finditer(_X86_CALL, content))
 
     def word(self, address: int, size_bytes: int) -> bytes:
         """Return bytes of the code; fewer, or none, if they are not all in it."""

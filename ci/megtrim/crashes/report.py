@@ -1,25 +1,34 @@
-"""Reads the report of a crash: a tombstone, lines of logcat, a debugger, the kernel, or an address.
+"""Reads the report of a crash: a tombstone, what a crash reporter shows, a debugger, an address.
 
 The text is from someone else's machine and may be damaged or hostile, so lines and values are
-bounded, and whatever is not understood is passed over. Of several crashes the first counts, and of
-several threads the one that crashed. Pure.
+bounded. What is not understood is passed over, and what that leaves open is a doubt. Of several
+threads the one that crashed counts; of several crashes each is one. Pure.
 """
 
 from __future__ import annotations
 
+import codecs
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from megtrim.crashes.frames import CrashFrame, MappedFile, read_frame, read_mapping
 from megtrim.errors import InputError
 
 MAX_REPORT_BYTES = 8 * 1024 * 1024
 _MAX_LINE = 2000
 _MAX_FRAMES = 256
 _MAX_MAPPINGS = 20_000
+_MAX_CRASHES = 100
 _HINT = (
     "expected a tombstone, lines of logcat with `pc` or `fault addr`, or an address such as 0x1a2b4"
 )
+_FIRST_LOST = "the report does not show the first frame, where it crashed"
+_ANY_THREAD = "the report does not say which of its threads crashed"
+_SENT = "the signal was sent by a program, as handlers of signals do: it crashed elsewhere"
+_IN_HANDLER = "the stack was taken in a handler of the signal"
+_SIGNALS_DIFFER = "the report names several signals"
 
 SIGNALS = {
     "SIGILL": 4,
@@ -33,76 +42,38 @@ SIGNALS = {
     "SIGTERM": 15,
     "SIGSYS": 31,
 }
-_WORDS = {
-    "Trace/breakpoint trap": 5,
-    "Illegal instruction": 4,
-    "trap invalid opcode": 4,
-    "trap int3": 5,
-    "Segmentation fault": 11,
-    "segfault at": 11,
-    "general protection": 11,
-}
-
-_LOGCAT = re.compile(
-    r"\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} +\d{1,9} +\d{1,9} [VDIWEF] [^:]{1,60}?: ?"
-    r"|[VDIWEF]/[^(]{1,60}\( *\d{1,9}\): ?",
+_SAYS_SIGNAL = tuple(
+    re.compile(each, re.ASCII | re.IGNORECASE)
+    for each in (
+        r"(?:Fatal |_|.*\.Error: |qemu: .* )?signal:? ?(\d{1,3}) ?\((?:(SIG\w+)|[^)]*)\).*",
+        r"signal:? (\d{1,3})",
+        r"(?:Reason: ?Signal: ?|Crash reason: +|Crashed: .{0,80}?\b)?()(SIG[A-Z]{2,5})\b(?!\w).*",
+        r"(?:Program|\W*thread\b.*) (?:received|terminated with|.* =) signal ()(SIG\w+).*",
+    )
+)
+"""Lines in which a reporter says what ended the process: a number, a name, or both."""
+_WORDS = {"Trace/breakpoint trap": 5, "Illegal instruction": 4, "Segmentation fault": 11}
+_PREFIX = re.compile(
+    r"(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}(?: [+-]\d{4})? +(\d{1,9})[ -]+\d{1,9}"
+    r"(?:/\S+)?(?: +[VDIWEFA][ /][^:]{1,60}?: ?| +\S{1,60} +\S{1,60} +[VDIWEFA] +)"
+    r"|(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} )?[VDIWEF]/[^(]{1,60}\( *(\d{1,9})\): ?)",
     re.ASCII,
 )
-_SIGNAL = re.compile(r"\b(?:target )?signal (\d{1,3})\b", re.ASCII)
-_SIGNAL_NAME = re.compile(r"\b(?:received|with) signal (SIG[A-Z0-9]{2,9})\b")
-_FAULT = re.compile(r"\bfault addr (?:0x)?([0-9a-f]{1,16})\b")
-_REGISTER = re.compile(r"\b(pc|lr|x30|sp|rip)\s+(?:0x)?([0-9a-f]{8,16})\b")
-_FRAME = re.compile(r"(?:#(\d{1,3})\s+)?\bpc\s+(?:0x)?([0-9a-f]{1,16})\s+(?!0x)(\S.*)", re.ASCII)
-"""A debugger prints the register's value a second time where a frame has its file."""
-_DEBUGGER = re.compile(
-    r"(?:#(\d{1,3})\s+)?(?:=> )?0x([0-9a-f]{1,16}) in .{1,1000}?(?: from (\S{1,400}))?", re.ASCII
-)
-_KERNEL = re.compile(
-    r"\S{1,60}\[\d{1,9}\]:? (?:trap |segfault |general protection).{0,100}?\bip:([0-9a-f]{1,16}) "
-    r".{0,100} in (\S{1,200}?)\[(?:([0-9a-f]{1,16}),)?([0-9a-f]{1,16})\+([0-9a-f]{1,16})\]",
-    re.ASCII,
-)
-_BUILD_ID = re.compile(r"\(?\bBuild ?Id: ?([0-9a-f]{8,128})\)?", re.IGNORECASE)
-_OFFSET = re.compile(r"\(offset (?:0x)?([0-9a-f]{1,16})\)")
-_TOMBSTONE_MAP = re.compile(
-    r"(?:-*>)?\s*([0-9a-f']{8,17})-([0-9a-f']{8,17}) ([r-][w-][x-])\S?\s+([0-9a-f]{1,16})\s+"
-    r"[0-9a-f]{1,16}\s*(\S.*)?"
-)
-_PROC_MAP = re.compile(
-    r"([0-9a-f]{4,16})-([0-9a-f]{4,16}) ([r-][w-][x-])[ps-] ([0-9a-f]{1,16}) "
-    r"[0-9a-f]{2,5}:[0-9a-f]{2,5} \d{1,20}\s*(\S.*)?"
+"""What logs put before a line: the process that wrote it."""
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
+_NEXT_FRAME = re.compile(r"\s(?=#\d{1,3}\s+(?:pc\s|0x))", re.ASCII)
+"""Some reporters write all frames in one line."""
+_FAULT = re.compile(r"(?:\bfault addr:? |^Reason: ?Signal:.*@)(?:0x)?([0-9a-f]{1,16})\b", re.I)
+_PC = re.compile(r"\b(?:pc|rip):?\s+(?:0x)?([0-9a-f]{8,16})\b")
+_REGISTERS = re.compile(
+    r"(?!.*#\d).*\b(?:lr|sp|rip|[xr]\d\d?|pstate|pst|cpsr):?\s+(?:0x)?[0-9a-f]{8,16}\b.*", re.ASCII
 )
 _ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
-_OTHER_THREAD = "--- --- ---"
-_NEXT_CRASH = "*** *** ***"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrashFrame:
-    """One place of the stack of the thread that crashed; the first is where it crashed."""
-
-    pc: int
-    file: str
-    """Path of the program or shared object, ``APK!NAME`` for one in an APK; empty: not known."""
-    build_id: str = ""
-    offset: int = 0
-    """Where the mapping begins in the file, as older reports say it."""
-    absolute: bool = False
-    """An address of the process; otherwise one of the file."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappedFile:
-    """A part of the memory of the process that crashed."""
-
-    start: int
-    end: int
-    """The address after its last byte."""
-    offset: int | None
-    """Where it begins in the file; None: not known."""
-    file: str
-    build_id: str = ""
-    executable: bool = True
+_PROCESS = re.compile(r"pid: ?(\d{1,9})\b.*|.*\bpid (\d{1,9}) \(.*", re.IGNORECASE)
+_THREAD = re.compile(r"(\*)?\s*thread #?\d+\b(.*(?:\(crashed\)|received signal))?.*", re.IGNORECASE)
+_HANDLER = re.compile(r"sigreturn|restore_rt|<signal handler called>|\[vdso")
+_SENT_CODE = re.compile(r"signal.*\bcode:? -\d", re.IGNORECASE)
+_OTHER_THREADS = re.compile(r"--- --- ---.*|Other thread info:.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +84,10 @@ class CrashReport:
     frames: tuple[CrashFrame, ...]
     """At least one."""
     mappings: tuple[MappedFile, ...] = ()
-    pc: int | None = None
-    """The registers of the thread that crashed: the address in memory of the instruction, …"""
-    caller: int | None = None
-    """… and the address to which the function returns (Arm's ``lr``)."""
+    doubts: tuple[str, ...] = ()
+    """Why it may not be what it seems."""
+    later: tuple[CrashReport, ...] = ()
+    """The other crashes of the same text."""
 
 
 def parse_address(text: str) -> CrashReport:
@@ -131,144 +102,187 @@ def parse_address(text: str) -> CrashReport:
 
 def parse_report(data: bytes, *, source: str) -> CrashReport:
     """Parse a report. Raises InputError for one in which nothing says where it crashed."""
-    found = _Reader()
-    for line in _lines(data):
-        if not found.take(line):
-            break
-    report = found.report()
-    if report is None:
-        what = f"it ended with signal {found.signal}, " if found.signal else ""
+    processes: dict[str, list[_Crash]] = {}
+    for process, line in _lines(data):
+        crashes = processes.setdefault(process, [_Crash()])
+        if not crashes[-1].take(line) and len(crashes) < _MAX_CRASHES:
+            crashes.append(_Crash())
+            crashes[-1].take(line)
+    found = [crash for crashes in processes.values() for crash in crashes]
+    framed = [crash for crash in found if crash.frames]
+    # A log says of one crash first that it was, and then where.
+    pids = {crash.pid for crash in framed} | {""} if framed else set()
+    reports = [*framed, *(each for each in found if not each.frames and each.pid not in pids)]
+    done = [report for crash in reports if (report := crash.report()) is not None]
+    if not done:
+        signal = next((each for crash in found for each in crash.signals), None)
+        what = f"it ended with signal {signal}, " if signal else ""
         msg = f"{source}: {what}no address in it says where it crashed"
         raise InputError(msg, hint=_HINT)
-    return report
+    return replace(done[0], later=tuple(done[1:]))
 
 
-def _lines(data: bytes) -> Iterator[str]:
-    text = data[:MAX_REPORT_BYTES].decode("utf-8", "replace")
-    for line in text.splitlines():
-        # What a terminal obeys would be shown with the name of a file.
-        short = "".join(each if each.isprintable() else " " for each in line[:_MAX_LINE])
-        prefix = _LOGCAT.match(short)
-        yield (short[prefix.end() :] if prefix else short).strip()
+@dataclass(slots=True, kw_only=True)
+class _Crash:
+    """Collects what the lines say of one crash."""
 
-
-class _Reader:
-    """Collects what the lines say."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self._fault: int | None = None
-        self._registers: dict[str, int] = {}
-        self._frames: list[CrashFrame] = []
-        self._mappings: list[MappedFile] = []
-        self._other_thread = False
-        self._dumps = 0
+    pid: str = ""
+    signals: list[int] = field(default_factory=list)
+    frames: list[CrashFrame] = field(default_factory=list)
+    _mappings: list[MappedFile] = field(default_factory=list)
+    _fault: int | None = None
+    _pc: int | None = None
+    _addresses: list[int] = field(default_factory=list)
+    _elsewhere: bool = False
+    """The lines are of another thread than the one that crashed."""
+    _unsure: bool = False
+    _handled: bool = False
+    _sent: bool = False
 
     def take(self, line: str) -> bool:
-        """Read a line; return whether the next one may belong to the same crash."""
-        if line.startswith(_NEXT_CRASH):
-            self._dumps += 1
-            return self._dumps < 2
-        if line.startswith(_OTHER_THREAD):
-            self._other_thread = True
-        if (mapping := _read_mapping(line)) is not None:
+        """Read a line; return False, having read nothing, if it is of the next crash."""
+        process = _PROCESS.fullmatch(line)
+        pid = (process[1] or process[2]) if process else self.pid
+        if self.frames and (line.startswith("***") or pid != self.pid):
+            return False
+        self._elsewhere = self._elsewhere or bool(process and self.frames)
+        self.pid = pid
+        self._enter_thread(line)
+        if _HANDLER.search(line) and not self._elsewhere:
+            self.frames, self._handled = [], True  # those before it are the handler's
+        elif _REGISTERS.fullmatch(line):
+            self._read_words(line)
+        elif (frame := read_frame(line)) is not None:
+            return self._add(frame)
+        elif (mapping := read_mapping(line)) is not None:
             if len(self._mappings) < _MAX_MAPPINGS:
-                self._mappings.append(mapping)
-        elif not self._other_thread:
-            self._read_crash(line)
+                before = self._mappings[-1].file if self._mappings else ""
+                same = mapping.file == ">"  # xCrash: as in the line before
+                self._mappings.append(replace(mapping, file=before) if same else mapping)
+        else:
+            self._read_words(line)
         return True
 
     def report(self) -> CrashReport | None:
         """Return what was said, None if nothing says where it was."""
-        pc = self._registers.get("pc", self._registers.get("rip"))
-        if not self._frames:
-            at = pc if pc is not None else self._fault
-            if at is None or (pc is None and self.signal not in (4, 5)):
+        signals, frames = {*self.signals}, self.frames
+        if not frames:
+            at = self._pc
+            if at is None and signals and signals <= {4, 5}:
+                at = self._fault
+            if at is None and len(self._addresses) == 1:
+                (at,) = self._addresses
+            if at is None:
                 return None
-            self._frames = [CrashFrame(pc=at, file="", absolute=True)]
+            frames = [CrashFrame(pc=at, file="", absolute=True)]
+        unnumbered = frames[0].number is None and len(frames) > 1
+        doubts = {
+            _FIRST_LOST: not self._handled and (bool(frames[0].number) or unnumbered),
+            _IN_HANDLER: self._handled,
+            _SENT: self._sent and bool(signals & {4, 5}),
+            _ANY_THREAD: self._unsure,
+            _SIGNALS_DIFFER: len(signals) > 1,
+        }
         return CrashReport(
-            signal=self.signal,
-            frames=tuple(self._frames),
+            signal=self.signals[0] if len(signals) == 1 else None,
+            frames=tuple(frames),
             mappings=tuple(self._mappings),
-            pc=pc,
-            caller=self._registers.get("lr", self._registers.get("x30")),
+            doubts=tuple(text for text, holds in doubts.items() if holds),
         )
 
-    def _read_crash(self, line: str) -> None:
-        if self.signal is None:
-            self.signal = _read_signal(line)
+    def _enter_thread(self, line: str) -> None:
+        heading = _THREAD.fullmatch(line)
+        crashed = heading and (heading[1] or heading[2])
+        if crashed and (self._unsure or not self.frames):
+            self.frames, self._unsure, self._elsewhere = [], False, False
+        elif heading and not self.frames:
+            self._unsure = True
+        elif heading or _OTHER_THREADS.fullmatch(line):
+            self._elsewhere = True
+
+    def _add(self, frame: CrashFrame) -> bool:
+        """Add a frame; return False if it begins another crash."""
+        if self._elsewhere or len(self.frames) >= _MAX_FRAMES:
+            return True
+        if frame.number is not None and self.frames:
+            same = {each.pc for each in self.frames if each.number == frame.number}
+            if same:  # some reporters write each frame twice
+                return frame.number > 0 or frame.pc in same
+        self.frames.append(frame)
+        return True
+
+    def _read_words(self, line: str) -> None:
+        if self._elsewhere:
+            return
+        if not self.frames:
+            self.signals += _read_signals(line)
+            self._sent = self._sent or _SENT_CODE.match(line) is not None
         if self._fault is None and (fault := _FAULT.search(line)):
             self._fault = int(fault[1], 16)
-        named = _REGISTER.findall(line)
-        alone = {name for name, _ in named} <= {"pc"}
-        # Older tombstones have `pc` next to `sp` alone; a frame has no other register.
-        if not alone or not _FRAME.search(line):
-            for name, value in named:
-                self._registers.setdefault(name, int(value, 16))
-        if alone and len(self._frames) < _MAX_FRAMES and (frame := self._read_frame(line)):
-            self._frames.append(frame)
-
-    def _read_frame(self, line: str) -> CrashFrame | None:
-        if (found := _KERNEL.search(line)) is not None:
-            start, size = int(found[4], 16), int(found[5], 16)
-            offset = int(found[3], 16) if found[3] else None
-            if offset is not None:  # newer kernels print the address in the file as well
-                offset = max(0, offset - (int(found[1], 16) - start))
-            self._mappings.append(
-                MappedFile(start=start, end=start + size, offset=offset, file=found[2])
-            )
-            return CrashFrame(pc=int(found[1], 16), file=found[2], absolute=True)
-        if (found := _FRAME.search(line)) is not None:
-            # A second backtrace is another thread's.
-            if found[1] and int(found[1]) < len(self._frames):
-                return None
-            return _file_frame(int(found[2], 16), found[3])
-        found = _DEBUGGER.fullmatch(line)
-        found = found or (_ADDRESS.fullmatch(line) if not self._frames else None)
-        if found is None:
-            return None
-        number, address, file = found.groups() if found.re is _DEBUGGER else (None, found[1], None)
-        if number and int(number) < len(self._frames):
-            return None
-        return CrashFrame(pc=int(address, 16), file=file or "", absolute=True)
+        if self._pc is None and (pc := _PC.search(line)):
+            self._pc = int(pc[1], 16)
+        if (alone := _ADDRESS.fullmatch(line)) and len(self._addresses) < 2:
+            self._addresses.append(int(alone[1], 16))
 
 
-def _read_signal(line: str) -> int | None:
-    if (found := _SIGNAL.search(line)) is not None:
-        return int(found[1])
-    if (named := _SIGNAL_NAME.search(line)) is not None:
-        return SIGNALS.get(named[1])
-    return next((number for words, number in _WORDS.items() if words in line), None)
+def _lines(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield each line with the process that logged it, empty if that is not said."""
+    text = _COLOURS.sub("", _decode(data[:MAX_REPORT_BYTES]))
+    for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
+        # What a terminal obeys would be shown with the name of a file.
+        shown = "".join(
+            each if each.isprintable() else " " if each == "\t" else "\ufffd" for each in whole
+        ).lstrip(" \"'|>`")
+        prefix = _PREFIX.match(shown)
+        process = (prefix[1] or prefix[2]) if prefix else ""
+        for part in _NEXT_FRAME.split(shown[prefix.end() :] if prefix else shown):
+            line = part.strip().rstrip("\"'`,|").rstrip()
+            yield process, line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}\ufffd"
 
 
-def _file_frame(pc: int, rest: str) -> CrashFrame:
-    build_id, offset = _BUILD_ID.search(rest), _OFFSET.search(rest)
-    return CrashFrame(
-        pc=pc,
-        file=_file_name(rest),
-        build_id=build_id[1].lower() if build_id else "",
-        offset=int(offset[1], 16) if offset else 0,
-    )
+def _decode(data: bytes) -> str:
+    """Return the text, whatever it is encoded in; that of a JSON document as lines of its own."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", "replace")
+    elif data[1:400:2].count(0) > len(data[1:400:2]) // 2:
+        text = data.decode("utf-16-le", "replace")
+    else:
+        text = data.decode("utf-8-sig", "replace")
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return "\n".join(_texts(json.loads(text)))
+        except (ValueError, RecursionError):
+            pass  # no JSON, although it begins so
+    return text
 
 
-def _file_name(text: str) -> str:
-    """Return the path at the beginning of the rest of a line; paths may have blanks."""
-    return re.split(r"(?:^|\s+)\((?:offset|BuildId|load|deleted)?", text, maxsplit=1)[0].strip()
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts of a JSON document; frames that are objects as others write them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            if isinstance(each, dict) and isinstance(each.get("pc"), str) and "file" in each:
+                build_id = f" (BuildId: {each['buildId']})" if each.get("buildId") else ""
+                yield f"#{number:02} pc {each['pc']} {each['file']}{build_id}"
+            else:
+                yield from _texts(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key == "threads":
+                yield "Other thread info:"
+            elif key == "signo":
+                yield f"signal {each}"
+            yield from _texts(each)
 
 
-def _read_mapping(line: str) -> MappedFile | None:
-    exclusive = _PROC_MAP.fullmatch(line)
-    found = exclusive or _TOMBSTONE_MAP.fullmatch(line)
-    if found is None:
-        return None
-    start, end = (int(text.replace("'", "") or "0", 16) for text in found.group(1, 2))
-    rest = found[5] or ""
-    build_id = _BUILD_ID.search(rest)
-    return MappedFile(
-        start=start,
-        end=end if exclusive else end + 1,
-        offset=int(found[4], 16),
-        file=_file_name(rest),
-        build_id=build_id[1].lower() if build_id else "",
-        executable=found[3][2] == "x",
-    )
+def _read_signals(line: str) -> Iterator[int]:
+    """Yield the signals that a line says to have ended the process."""
+    for pattern in _SAYS_SIGNAL:
+        if (found := pattern.fullmatch(line)) is not None:
+            number, *names = found.groups()
+            if number:
+                yield int(number)
+            yield from (SIGNALS[name.upper()] for name in names if name and name.upper() in SIGNALS)
+            return
+    yield from (number for words, number in _WORDS.items() if line.startswith(words))

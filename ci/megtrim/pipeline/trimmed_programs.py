@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from megtrim.build_spec import Link
-from megtrim.crashes.callers import list_left_out
 from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.crashes.program import TrimmedProgram, read_unfolded
+from megtrim.crashes.reachable import list_left_out
 from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.errors import InputError
 from megtrim.functions.linker_script import STUB, is_stub
@@ -129,11 +129,10 @@ def read_program(
     if names is None:
         return made
     if linked is None:
-        return replace(made, left_out=list_left_out(made, names))
+        return replace(made, left_out=list_left_out(names))
     place = linked.file(linking.locate_unstripped(Link.UNFOLDED, name))
     unfolded, pointers = read_unfolded(read_linked(place), source=str(place))
-    left_out = list_left_out(made, names, unfolded, pointers, ran=keep.functions())
-    return replace(made, left_out=left_out)
+    return replace(made, left_out=list_left_out(names, unfolded, pointers))
 
 
 def make_program(

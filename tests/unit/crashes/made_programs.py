@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from megtrim.crashes.callers import list_left_out
 from megtrim.crashes.program import TrimmedProgram, read_unfolded
+from megtrim.crashes.reachable import list_left_out
 from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.linker_script import STUB
 from unit.functions.made_links import CODE_AT, Symbol, linked
@@ -72,8 +72,7 @@ def with_left_out(
     data = linked(UNFOLDED, code=WHOLE) if unfolded is None else unfolded
     code, _ = read_unfolded(data, source="unfolded")
     names = (FIRST, SECOND, UNUSED)
-    left_out = list_left_out(made, names, code, pointers, ran=("_Z5staysv", "_Z5otherv"))
-    return replace(made, left_out=left_out)
+    return replace(made, left_out=list_left_out(names, code, pointers))
 
 
 def folded(*, fixed: bool = False) -> bytes:

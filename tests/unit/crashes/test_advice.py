@@ -8,7 +8,6 @@ from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
 from megtrim.crashes.lookup import CandidateKind, CrashCandidate, CrashCause, CrashFinding
 from megtrim.midout.keepset import KeepSet, build_keep_set
 from megtrim.midout.region import Region
-from unit.crashes.made_programs import FIRST, program
 from unit.midout.test_keepset import scenario
 
 LINK = "6e" * 32
@@ -34,25 +33,20 @@ def finding(*candidates: CrashCandidate, stack: tuple[str, ...] = ()) -> CrashFi
     )
 
 
-def function(name: str, linkage_name: str) -> CrashCandidate:
-    return CrashCandidate(kind=CandidateKind.FUNCTION, name=name, linkage_name=linkage_name)
-
-
 def nearest(found: CrashFinding) -> str:
-    record = nearest_scenario(found, keep(), [program()])
+    record = nearest_scenario(found, keep())
     return record.id if record else ""
 
 
 def test_the_nearest_scenario() -> None:
-    """It runs what is on the stack, what calls it, or regions of its tag."""
+    """It runs what is on the stack, or regions of its tag."""
     region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
 
     assert nearest(finding(stack=("_Z5staysv",))) == "m/one@c"
-    assert nearest(finding(function("first()", FIRST))) == "m/one@c"
     assert nearest(finding(region)) == "m/two@c"
     assert nearest(finding()) == ""
     alone = replace(keep(), scenarios=keep().scenarios[1:])
-    record = nearest_scenario(finding(), alone, [])
+    record = nearest_scenario(finding(), alone)
     assert record is not None
     assert record.id == "m/two@c"
 
@@ -60,7 +54,9 @@ def test_the_nearest_scenario() -> None:
 def test_lines_that_keep_functions() -> None:
     """As patterns, in which brackets have a meaning."""
     region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
-    found = finding(function("a::operator[](int*)", "_Zx"), region)
+    name = "a::operator[](int*)"
+    function = CrashCandidate(kind=CandidateKind.FUNCTION, name=name, linkage_name="_Zx")
+    found = finding(function, region)
 
     assert keep_lines(found) == ("trim:", "  keep:", '    - "a::operator[[]](int[*])"')
     assert keep_lines(finding()) == ()

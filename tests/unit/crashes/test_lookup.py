@@ -65,15 +65,13 @@ def test_without_a_build_id_nothing_is_certain() -> None:
     assert finding.why_several == ("the report has no build id: it may be of another build",)
 
 
-def test_a_shared_stub_and_its_caller() -> None:
-    """The call before it shows which; without, those that anything refers to are candidates."""
-    by_caller = found(program(), STUB_AT, STAYS)
-    alone = found(program(), STUB_AT)
+def test_a_shared_stub() -> None:
+    """Whatever remaining code or data refers to is a candidate; the stack shows who called it."""
+    finding = found(program(), STUB_AT, STAYS + 4)
 
-    assert (by_caller.cause, names(by_caller)) == (CrashCause.CANDIDATES, ["first()"])
-    assert by_caller.stack == ()
-    assert (alone.cause, names(alone)) == (CrashCause.CANDIDATES, ["first()", "second(int)"])
-    assert "share one instruction" in alone.why_several[0]
+    assert (finding.cause, names(finding)) == (CrashCause.CANDIDATES, ["first()", "second(int)"])
+    assert "share one instruction" in finding.why_several[0]
+    assert finding.stack == ("_Z5staysv",)
 
 
 def test_a_trap_within_a_function_that_stays() -> None:
@@ -96,13 +94,11 @@ def test_a_trap_within_a_function_that_stays() -> None:
         (STUB_AT, {"signal": 11}, "signal 11 (SIGSEGV); what is left out ends with a trap"),
         (STUB_AT, {"signal": 6}, "signal 6 (SIGABRT)"),
         (STAYS + 4, {}, "it crashed in stays(), which was kept"),
-        (0x99990, {}, "the address is not in the code of app"),
         (STUB_AT, {"file": "/lib/libc.so", "build_id": "ff" * 20}, "it crashed in libc.so, and"),
-        (STUB_AT, {"file": "/lib/libc.so", "build_id": ""}, "it crashed in libc.so, and"),
     ],
 )
 def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
-    """Another signal, code that stays, another library: no candidate, and no doubt."""
+    """Another signal, code that stays, a library with its id: no candidate, and no doubt."""
     finding = found(numbered(), at, **said)  # type: ignore[arg-type]
 
     assert (finding.cause, finding.candidates) == (CrashCause.NOT_TRIMMING, ())
@@ -127,6 +123,68 @@ def test_another_build_cannot_be_judged(file: str, what: str) -> None:
     assert finding.text == f"{what} crashed: its build id is {'ff' * 20}, here {ID}"
 
 
+@pytest.mark.parametrize("build_id", ["", ID])
+def test_an_address_that_is_nowhere_says_nothing(build_id: str) -> None:
+    """It is an offset in the file, or an address in memory, or was damaged."""
+    finding = found(numbered(), 0x99990, build_id=build_id)
+
+    assert finding.cause is CrashCause.UNKNOWN
+    assert finding.text == "the address 0x99990 is nowhere in the code of app"
+
+
+@pytest.mark.parametrize(
+    ("rest", "cause", "doubt"),
+    [
+        ("/data/lib/app [what::0123]", "candidates", "not understood whole"),
+        ("/data/lib/app.1", "candidates", "no build id"),
+        ("/data/lib/app : Routine f in /src/f.c:3", "candidates", "not understood whole"),
+        ("/data/lib/ap", "candidates", "no build id"),
+        ("/data/lib/bare.so.0", "unknown", ""),
+        (f"/data/lib/app (BuildId: {ID}", "candidates", "not understood whole"),
+        (f"/data/lib/app (BuildId: {ID[:16]})", "candidates", "a part of the build id"),
+        (f"/data/lib/app (BuildId: {ID[-20:]})", "candidates", "a part of the build id"),
+        (f"/data/lib/app (BuildId: {'ff' * 8})", "unknown", ""),
+        (f"/data/lib/other.so {{more}} (BuildId: {'ff' * 20})", "unknown", ""),
+        ("/data/lib/brand.so", "not trimming", "may have another name"),
+        ("/lib/libc.so", "not trimming", "may have another name"),
+        (f"/data/app/x/lib/libc.so (BuildId: {'ff' * 20})", "not trimming", ""),
+        (f"/data/lib/brand.so (BuildId: {ID[:32]})", "left out", ""),
+        (f"/data/lib/brand.so [arm64-v8a::{ID[-32:]}]", "left out", ""),
+    ],
+)
+def test_what_a_line_has_behind_its_address(rest: str, cause: str, doubt: str) -> None:
+    """It is never cleared, nor certain, by what was not understood whole."""
+    report = parse_report(f"signal 5 (SIGTRAP)\n#00 pc {STUB_AT:x} {rest}".encode(), source="t")
+    finding = look_up(report, [numbered()], ["bare.so"])
+
+    assert finding.cause == cause
+    assert doubt in " ".join(finding.why_several)
+    assert bool(doubt) == bool(finding.why_several)
+
+
+def test_of_several_crashes_what_was_left_out_counts() -> None:
+    """Wherever it stands in the log."""
+    texts = [
+        tombstone([(0x1234, "/lib/libc.so")], build_id="ff" * 20, signal=6),
+        tombstone([(STUB_AT, "/data/lib/app")], build_id=ID),
+    ]
+    for number, ordered in ((2, texts), (1, texts[::-1])):
+        finding = look_up(parse_report(b"".join(ordered), source="t"), [numbered()])
+        assert finding.cause is CrashCause.LEFT_OUT
+        assert finding.text == f"crash {number} of 2 in this report: it was left out"
+
+
+def test_two_programs_of_one_name() -> None:
+    """The build id decides; without one it may be either."""
+    other = program(shipped=numbered().shipped.replace(bytes.fromhex(ID), bytes(20)))
+    for programs in ([numbered(), other], [other, numbered()]):
+        for build_id, count in ((ID, 1), ("", 2)):
+            data = tombstone([(STUB_AT, "/data/lib/app")], build_id=build_id)
+            finding = look_up(parse_report(data, source="t"), programs)
+            assert len(finding.program.split(", ")) == count
+            assert (finding.cause is CrashCause.LEFT_OUT) == bool(build_id)
+
+
 def test_a_program_without_symbols_cannot_be_judged() -> None:
     """It was trimmed as well; where the file is not known, it may be that one."""
     said = parse_report(tombstone([(STUB_AT, "/lib/libbare.so")]), source="t")
@@ -142,7 +200,7 @@ def test_a_program_without_symbols_cannot_be_judged() -> None:
 
 def test_code_that_was_kept_in_a_build_that_may_be_another() -> None:
     """In the build that crashed, something else may be at this address."""
-    for at in (STAYS + 4, STAYS + 8, 0x99990):
+    for at in (STAYS + 4, STAYS + 8):
         finding = found(numbered(), at, build_id="")
         assert finding.cause is CrashCause.NOT_TRIMMING
         assert finding.why_several == ("the report has no build id: it may be of another build",)

@@ -59,7 +59,7 @@ Examples:
     "--crash",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Look up a crash: a tombstone, lines of logcat, what a debugger or the kernel printed.",
+    help="Look up a crash: a tombstone, lines of logcat, what a crash reporter or debugger shows.",
 )
 @click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
 @click.option(
@@ -96,7 +96,7 @@ def explain(
     loaded = load_config(chosen.config, engine_source=chosen.engine)
     if thing is None:
         call = invocation_of(asdict(chosen), open_processes().env, keep_set=loaded.config.keep_set)
-        facts = explain_crash(crash, address, chosen.out, call)
+        facts = explain_crash(crash, address, chosen.out, call, loaded.config)
     elif thing == "verdict":
         facts = _explain_verdict(_verdict(chosen.out))
     else:

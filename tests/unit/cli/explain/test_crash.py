@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from support.field_reports import fill_layouts, list_places
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered
 from unit.crashes.reports import tombstone
@@ -82,7 +83,7 @@ def test_code_that_was_kept_is_not_certain_without_a_build_id(project: Shell) ->
     answer = project("explain", "--address", hex(STAYS), "--json")
 
     assert json.loads(answer.out) == {
-        "crash": "trimming is not at fault",
+        "crash": "no sign that trimming is at fault",
         "why": "it crashed in stays(), which was kept",
         "program": "app",
         "certain": False,
@@ -99,9 +100,23 @@ def test_another_build_is_not_judged(project: Shell) -> None:
     assert json.loads(answer.out) == {
         "crash": "these results cannot tell",
         "why": f"another build of app crashed: its build id is {'ff' * 20}, here {ID}",
+        "certain": False,
         "what to do": "name that build: its folder of results with --out, or its release with "
         "--release",
     }
+
+
+def test_what_bugly_shows_is_certain(project: Shell) -> None:
+    """Its page, one line, and an export: the build id stands in brackets behind the path."""
+    program = numbered()
+    places = list_places(program, {"first()": STUB_AT}, STAYS + 4)
+    reports = [each for each in fill_layouts(places) if each.title.startswith("bugly: whole")]
+    assert len(reports) > 20
+    for report in reports:
+        (project.folder / "report.txt").write_text(report.text, encoding="utf-8")
+        facts = json.loads(project("explain", "--crash", "report.txt", "--json").out)
+        headline = "trimming left it out" if report.place.name else "trimming is not at fault"
+        assert (facts["crash"], facts["certain"]) == (headline, True), report.title
 
 
 def test_a_release_is_enough(shell: Shell) -> None:
