@@ -47,12 +47,13 @@ def leave_tables(
     sizes: dict[tuple[str, str], int] = {}
     tables: dict[tuple[str, str], ByteTable] = {}
     console = session.services.console
+    leave_symbols(folder, wanted, artifacts, session)
     for name in sorted(artifacts):
         console.note(f"finding what each byte of {name} is")
+        named = folder / UNSTRIPPED / name
+        if not named.is_file():
+            continue
         try:
-            named = _find_named(name, folder, wanted, session)
-            if not named.is_file():
-                continue
             found = break_down_file(folder / "bin" / name, named)
         except MegtrimError as error:
             console.warn(f"what is left out of {name} will not be known: {error.message}")
@@ -62,17 +63,26 @@ def leave_tables(
     if tables:
         text = dump_sizes(sizes, parts=tables)
         (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
-    for made in (UNSTRIPPED, LINKS):
-        shutil.rmtree(folder / made, ignore_errors=True)
+    shutil.rmtree(folder / UNSTRIPPED, ignore_errors=True)
 
 
-def _find_named(name: str, folder: Path, wanted: BuildSpec, session: Session) -> Path:
-    """Return where a file is as it was linked; where links strip, it is linked once more."""
+def leave_symbols(
+    folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
+) -> None:
+    """Leave each file of a build with its symbols, too: where links strip, by one more link."""
     if session.services.toolchain.strip is not None:
-        return folder / UNSTRIPPED / name
-    spec = LinkSpec(target=name, label=UNSTRIPPED, strip=False)
-    variants.link(session, wanted, (spec,), folder)
-    return folder / linking.locate_unstripped(UNSTRIPPED, name)
+        return  # the build stripped copies
+    for name in sorted(artifacts):
+        spec = LinkSpec(target=name, label=UNSTRIPPED, strip=False)
+        try:
+            variants.link(session, wanted, (spec,), folder)
+        except MegtrimError as error:
+            session.services.console.warn(f"{name} has no copy with symbols: {error.message}")
+            continue
+        (folder / UNSTRIPPED).mkdir(exist_ok=True)
+        made = folder / linking.locate_unstripped(UNSTRIPPED, name)
+        made.rename(folder / UNSTRIPPED / name)
+    shutil.rmtree(folder / LINKS, ignore_errors=True)
 
 
 def read_tables(plain: StageFolder) -> Mapping[str, ByteTable]:

@@ -18,6 +18,7 @@ from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import generated_headers, shipped_links, size_options, variants
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building.shipped_links import RelinkedProgram
+from megtrim.pipeline.byte_tables import leave_symbols
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.pipeline.result_content import content_of
 from megtrim.pipeline.results import (
@@ -98,7 +99,10 @@ def work(task: Task, session: Session, folder: Path) -> ReduceResult | Symbolizi
     if _is_link(task, session.request):
         return _link(session, folder)
     wanted = variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
-    return ReduceResult(build=variants.work(session, wanted, folder), functions={})
+    built = variants.work(session, wanted, folder)
+    if task.id == REDUCED:
+        leave_symbols(folder, wanted, built.artifacts, session)
+    return ReduceResult(build=built, functions={})
 
 
 def _is_link(task: Task, request: TrimRequest) -> bool:
