@@ -105,8 +105,8 @@ def test_the_second_line_says_what_grew() -> None:
         (
             tuple(Cause),
             (
-                "Causes: source, dependencies, keep set, models, flags, toolchain, megtrim, "
-                "which are not divided."
+                "Causes: source, dependencies, keep set, models, flags, toolchain and megtrim "
+                "+1 KiB together."
             ),
         ),
     ],
