@@ -122,6 +122,13 @@ def compare(asked: Asked, span: str) -> Response:
     return as_json({"merge_base_commit": {"sha": merge_base}, "commits": [], "files": []})
 
 
+def list_activity(asked: Asked) -> Response:
+    """List what was done to a branch, by the kind that is asked for."""
+    asked_for = (asked.query["ref"], asked.query["activity_type"])
+    every = asked.repository.activity
+    return paged(asked, [e for e in every if (e["ref"], e["activity_type"]) == asked_for])
+
+
 def list_artifacts(asked: Asked) -> Response:
     """List artifacts, newest first."""
     every = reversed(asked.repository.artifacts.values())
@@ -419,6 +426,7 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("PATCH", "/issues/comments/<int:comment_id>", "pull_requests", edit_comment),
     ("DELETE", "/issues/comments/<int:comment_id>", "pull_requests", delete_comment),
     ("GET", "/compare/<path:span>", "contents", compare),
+    ("GET", "/activity", "contents", list_activity),
     ("GET", "/actions/artifacts", "actions", list_artifacts),
     ("GET", "/actions/artifacts/<int:artifact_id>/zip", "actions", download),
     ("GET", "/actions/runs", "actions", list_runs),

@@ -98,6 +98,8 @@ class Repository:
     jobs: dict[tuple[int, int], list[list[dict[str, Any]]]] = field(default_factory=dict)
     """By run and attempt: what each asking sees; the last stays."""
     dispatches: list[dict[str, Any]] = field(default_factory=list)
+    activity: list[dict[str, Any]] = field(default_factory=list)
+    """What was done to branches."""
     ids: Iterator[int] = field(default_factory=lambda: iter(range(1001, 10**9)))
 
     def stamp(self, *, days_ago: float = 0) -> str:

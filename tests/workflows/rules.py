@@ -6,6 +6,7 @@ a checker can lose them. Each rule is shown at work on a broken sample in test_r
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -166,11 +167,18 @@ def kit_known_first(document: Document) -> Iterator[str]:
     wanted = {"KIT_REPOSITORY": KIT["repository"], "KIT_SHA": KIT["ref"]}
     for job_id, job in document.jobs.items():
         first, second = job["steps"][:2]
-        command = 'test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"'
-        if first.get("run") != command or first.get("env") != wanted:
+        command = 'test "$ALLOWED_EVENT" = true -a -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"'
+        env = dict(first.get("env", {}))
+        events = _ALLOWED.fullmatch(env.pop("ALLOWED_EVENT", ""))
+        if first.get("run") != command or env != wanted:
             yield f"{job_id}: does not begin by knowing its kit"
+        if not events or not {*json.loads(events[1])} <= EVENTS or "if" in first:
+            yield f"{job_id}: does not refuse events that are not listed"
         if second.get("with") != KIT:
             yield f"{job_id}: does not check out its kit"
+
+
+_ALLOWED = re.compile(r"\$\{\{ contains\(fromJSON\('(\[.*\])'\), github\.event_name\) \}\}")
 
 
 def references_lead_somewhere(document: Document) -> Iterator[str]:
@@ -180,6 +188,8 @@ def references_lead_somewhere(document: Document) -> Iterator[str]:
         needs = job.get("needs", [])
         needs = [needs] if isinstance(needs, str) else needs
         for other, output in sorted(set(_OUTPUT.findall(text))):
+            if other in needs and "uses" in document.jobs[other]:
+                continue  # the called workflow's
             if other not in needs or output not in document.jobs[other].get("outputs", {}):
                 yield f"{job_id}: needs.{other}.outputs.{output}"
         for other in sorted(set(_RESULT.findall(text)) - set(needs)):
@@ -326,11 +336,12 @@ def the_engine_key_is_guarded(document: Document) -> Iterator[str]:
             yield f"{job_id}: {step.get('name')} fetches nothing"
 
 
-_ENGINE_KEY = (
-    "${{ (github.event_name != 'pull_request' || "
-    "github.event.pull_request.head.repo.full_name == github.repository) && "
-    "secrets.engine-key || '' }}"
+OF_THE_REPOSITORY = (
+    """(contains(fromJSON('["push", "merge_group", "schedule", "workflow_dispatch"]'), """
+    "github.event_name) || github.event_name == 'pull_request' && "
+    "github.event.pull_request.head.repo.full_name == github.repository)"
 )
+_ENGINE_KEY = f"${{{{ {OF_THE_REPOSITORY} && secrets.engine-key || '' }}}}"
 
 
 def the_kit_key_is_guarded(document: Document) -> Iterator[str]:

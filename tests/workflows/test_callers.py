@@ -154,14 +154,14 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     assert set(other["with"]) <= set(inputs)
 
 
-@pytest.mark.parametrize("path", [path for path in CALLED if path != RELEASE])
+@pytest.mark.parametrize("path", [REFRESH, NIGHT])
 def test_several_toolchains_have_a_leg_each(path: str) -> None:
     """Of the same workflow, with the same rights, and what each needs."""
     one = main_job(path)
     document = parse(workflows(SEVERAL)[path], name=path)
     for rule in _CALLER_RULES:
         assert list(rule(document)) == []
-    first, *more = document.jobs.values()
+    (first,) = document.jobs.values()
     inputs = workflow(CALLED[path]).events["workflow_call"]["inputs"]
 
     assert first["strategy"] == {
@@ -177,20 +177,30 @@ def test_several_toolchains_have_a_leg_each(path: str) -> None:
     assert first["name"] == f"{one['name']} ${{{{ matrix.toolchain }}}}"
     assert first["with"]["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
     assert set(first["with"]) <= set(inputs)
-    assert len(more) == 2 * (path == SIZE_CHECK)
 
 
 def test_several_toolchains_have_one_check_and_one_comment() -> None:
     """The check has the name that it has for one toolchain."""
-    every, _, summary = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller").jobs.values()
-    called = workflow("size-summary")
+    document = parse(workflows(SEVERAL)[SIZE_CHECK], name="caller")
+    for rule in _CALLER_RULES:
+        assert list(rule(document)) == []
+    *every, _, summary = document.jobs.values()
+    called, ids = workflow("size-summary"), ["size-android-arm64", "size-linux"]
 
     assert f"{summary['name']} / {called.jobs['verdict']['name']}" == "size / verdict"
-    assert (summary["needs"], summary["if"]) == ("size", "always()")
+    assert (summary["needs"], summary["if"]) == (ids, "always()")
+    outputs = [f"${{{{ needs.{job_id}.outputs.report }}}}" for job_id in ids]
+    assert summary["with"]["reports"] == ",".join(outputs)
+    assert "report" in workflow("size-check").events["workflow_call"]["outputs"]
+    assert [job["name"] for job in every] == ["size android-arm64", "size linux"]
+    needs = [(job["with"].get("packages"), job["with"].get("image-recipe")) for job in every]
+    assert needs == [(None, "android-arm64"), ("g++", None)]
+    (one,) = {job["uses"] for job in every}
+    assert one == main_job(SIZE_CHECK)["uses"]
     assert summary["permissions"] == called.jobs["verdict"]["permissions"]
     assert set(summary["with"]) <= set(called.events["workflow_call"]["inputs"])
     assert summary["with"]["toolchains"] == "android-arm64 linux"
-    assert every["with"]["comment"] == "false"
+    assert {job["with"]["comment"] for job in every} == {"false"}
     refresh = parse(workflows(SEVERAL)[REFRESH], name="caller").jobs["refresh"]
     assert refresh["with"]["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
 
@@ -199,17 +209,20 @@ def test_several_toolchains_have_one_check_and_one_comment() -> None:
 def test_sizes_join_the_history_after_a_push(callers: Callers) -> None:
     """In a job of its own: no pull request has one that may write the repository."""
     document = parse(workflows(callers)[SIZE_CHECK], name="caller")
-    size, job = document.jobs["size"], document.jobs["history"]
+    (*sizes, size), job = (
+        [each for name, each in document.jobs.items() if name.startswith("size")],
+        document.jobs["history"],
+    )
     called = workflow("size-history")
 
     assert (job["needs"], job["if"]) == (
-        "size",
+        ["size-android-arm64", "size-linux"] if sizes else "size",
         "${{ !cancelled() && github.event_name == 'push' }}",
     )
     assert job["permissions"] == called.jobs["history"]["permissions"] == {"contents": "write"}
     assert size["permissions"]["contents"] == "read"
-    assert job["with"] == {"config": size["with"]["config"]}
-    assert job.get("strategy") == size.get("strategy")
+    leg = "#${{ matrix.toolchain }}" if sizes else ""
+    assert job["with"] == {"config": f"megtrim.yaml{leg}"}
     assert job["uses"].startswith("megtrim/kit/.github/workflows/size-history.yml@")
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from megtrim.process import Command, ProcessRunner
 from workflows.documents import Document, action, actions, workflow, workflows
-from workflows.rules import KIT, OF_DEFAULT_BRANCH, RULES, Rule
+from workflows.expressions import evaluate
+from workflows.rules import KIT, OF_DEFAULT_BRANCH, OF_THE_REPOSITORY, RULES, Rule
 
 READ = {"contents": "read"}
 RIGHTS = {
@@ -59,15 +61,12 @@ DEVICE_JOBS = [(name, workflow(name).jobs[job_id]) for name, job_id in ON_DEVICE
 LABELS = (
     "startsWith(inputs.build-runner, '[') && fromJSON(inputs.build-runner) || inputs.build-runner"
 )
-OF_A_FORK = (
-    "github.event_name == 'pull_request' && "
-    "github.event.pull_request.head.repo.full_name != github.repository"
-)
+BY_TIME_OR_HAND = """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
 HOSTED = "ubuntu-24.04"
 RUNNERS = {
-    "size-check": f"${{{{ {OF_A_FORK} && '{HOSTED}' || {LABELS} }}}}",
-    "trace-refresh": f"${{{{ {LABELS} }}}}",
-    "nightly-performance": f"${{{{ {LABELS} }}}}",
+    "size-check": f"${{{{ !{OF_THE_REPOSITORY} && '{HOSTED}' || {LABELS} }}}}",
+    "trace-refresh": f"${{{{ !{BY_TIME_OR_HAND} && '{HOSTED}' || {LABELS} }}}}",
+    "nightly-performance": f"${{{{ !{BY_TIME_OR_HAND} && '{HOSTED}' || {LABELS} }}}}",
     "release": HOSTED,
 }
 """Where a workflow's jobs build; only the size check runs for forks."""
@@ -92,6 +91,110 @@ def _text(value: Any) -> str:
 def test_rule_is_kept(rule: Rule, document: Document) -> None:
     """See rules.py for each."""
     assert list(rule(document)) == []
+
+
+EVENTS = (
+    *("branch_protection_rule", "check_run", "check_suite", "create", "delete", "deployment"),
+    *("deployment_status", "discussion", "discussion_comment", "fork", "gollum", "issue_comment"),
+    *("issues", "label", "member", "merge_group", "milestone", "page_build", "public"),
+    *("pull_request", "pull_request_review", "pull_request_review_comment"),
+    *("pull_request_target", "push", "registry_package", "release", "repository_dispatch"),
+    *("schedule", "status", "watch", "workflow_dispatch", "workflow_run", "Push", ""),
+)
+"""What may start a caller, and what is none of it."""
+ALLOWED = {
+    "nightly-performance": {"schedule", "workflow_dispatch"},
+    "release": {"push", "workflow_dispatch"},
+    "size-check": {"pull_request", "push", "merge_group", "schedule", "workflow_dispatch"},
+    "size-history": {"push"},
+    "size-summary": {"pull_request", "push", "merge_group", "schedule", "workflow_dispatch"},
+    "trace-refresh": {"schedule", "workflow_dispatch"},
+}
+
+
+def start(event: str, *, fork: bool = True, ref: str = "refs/heads/main") -> dict[str, Any]:
+    """Return what expressions see of a run, by a pull request wherever an event has one."""
+    head = {"repo": {"full_name": "stranger/phone" if fork else "acme/phone"}, "sha": "1" * 40}
+    content = {
+        "pull_request": {"head": head, "base": {"sha": "2" * 40}} if "pull" in event else None,
+        "repository": None if event == "schedule" else {"default_branch": "main"},
+    }
+    github = {"event_name": event, "event": content, "repository": "acme/phone", "ref": ref}
+    return {
+        "github": {**github, "sha": "3" * 40},
+        "inputs": {"build-runner": "of-the-team"},
+        "secrets": {"engine-key": "key", "cache-remote": "password"},
+    }
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_job_refuses_events_that_are_not_listed(name: str) -> None:
+    """By its first step, which fails: a job that is skipped would count as passed."""
+    for job in workflow(name).jobs.values():
+        asked = job["steps"][0]["env"]["ALLOWED_EVENT"]
+        assert {each for each in EVENTS if evaluate(asked, start(each))} == ALLOWED[name]
+    (script,) = {job["steps"][0]["run"] for job in workflow(name).jobs.values()}
+    for allowed in ("true", "false", ""):
+        env = {"ALLOWED_EVENT": allowed, "KIT_REPOSITORY": "a/b", "KIT_SHA": "1"}
+        command = Command(argv=("bash", "-e", "-c", script), timeout_s=60, env=env)
+        assert ProcessRunner({"PATH": "/usr/bin:/bin"}).run(command).ok is (allowed == "true")
+
+
+@pytest.mark.parametrize("fork", [True, False], ids=["fork", "own"])
+@pytest.mark.parametrize("name", sorted({name for name, _ in BUILDS}))
+def test_only_what_the_team_started_gets_keys_and_machines(name: str, fork: bool) -> None:
+    """Of all events; a pull request only if its head is in the repository."""
+    own = {"push", "merge_group", "schedule", "workflow_dispatch"}
+    own |= set() if fork else {"pull_request"}
+    jobs = workflow(name).jobs
+    keys = {
+        step["with"]["key"]
+        for job in jobs.values()
+        for step in job["steps"]
+        if "key" in step.get("with", {})
+    }
+    runners = {jobs[job_id]["runs-on"] for of, job_id in BUILDS if of == name}
+    for event in EVENTS:
+        run = start(event, fork=fork)
+        assert {evaluate(each, run) for each in keys} == {"key" if event in own else ""}
+        if name != "release":
+            wanted = "of-the-team" if event in own & ALLOWED[name] else HOSTED
+            assert {evaluate(each, run) for each in runners} == {wanted}, event
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/topic", "refs/tags/main"])
+@pytest.mark.parametrize("event", ["schedule", "workflow_dispatch"])
+def test_a_night_of_another_branch_writes_nothing(event: str, ref: str) -> None:
+    """Neither history, nor issues, nor the compiler cache; a schedule is of the default branch."""
+    run, jobs = start(event, ref=ref), workflow("nightly-performance").jobs
+    ours = event == "schedule" or ref == "refs/heads/main"
+    passwords = {
+        step["env"]["MEGTRIM_CACHE_REMOTE_SECRET"]
+        for step in jobs["build"]["steps"]
+        if "MEGTRIM_CACHE_REMOTE_SECRET" in step.get("env", {})
+    }
+    conditions = [jobs[job_id]["if"] for job_id in ("history", "issues")]
+    conditions += [s["if"] for s in action("compiler-cache").data["runs"]["steps"][1:]]
+    facts = {**run, "needs": {"report": {"outputs": {"report": "7"}}}}
+    facts["inputs"] = {**run["inputs"], "save": "true"}
+
+    assert {evaluate(each, run) for each in passwords} == {"password" if ours else ""}
+    assert {evaluate(each, facts) for each in conditions} == {ours}
+
+
+@pytest.mark.parametrize(
+    ("event", "trusted"),
+    [
+        ("pull_request", "2" * 40),
+        *((event, "refs/heads/main") for event in ("push", "workflow_dispatch")),
+        ("schedule", "3" * 40),
+    ],
+)
+def test_what_is_trusted_is_of_the_default_branch(event: str, trusted: str) -> None:
+    """A branch that someone starts a run on says nothing of where submodules come from."""
+    (step,) = (step for _, step in action("sources").steps() if "uses" in step)
+
+    assert evaluate(step["with"]["ref"], start(event, ref="refs/heads/topic")) == trusted
 
 
 def test_every_job_may_do_what_is_listed_here() -> None:
@@ -168,7 +271,6 @@ def test_what_is_downloaded_was_uploaded() -> None:
     assert {each["pattern"] for each in given if "artifact-ids" not in each} == {
         *(f"megtrim-{what}{infix}*" for what in ("traces", "functions", "times", "evidence")),
         "megtrim-evidence${{ inputs.infix }}*",
-        "megtrim-report${{ steps.set-up.outputs.suffix || '.' }}_*",
         "${{ inputs.baseline || format('megtrim-baseline{0}', steps.set-up.outputs.suffix) }}",
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
@@ -348,18 +450,9 @@ class TestDeviceJobs:
     def test_never_for_a_fork(self, name: str, job: dict[str, Any]) -> None:
         """Events are listed: one that is not thought of starts nothing."""
         guard = {
-            "size-check": (
-                """(contains(fromJSON('["push", "merge_group", "schedule", """
-                """"workflow_dispatch"]'), """
-                "github.event_name) || github.event_name == 'pull_request' && "
-                "github.event.pull_request.head.repo.full_name == github.repository)"
-            ),
-            "trace-refresh": (
-                """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
-            ),
-            "nightly-performance": (
-                """contains(fromJSON('["schedule", "workflow_dispatch"]'), github.event_name)"""
-            ),
+            "size-check": OF_THE_REPOSITORY,
+            "trace-refresh": BY_TIME_OR_HAND,
+            "nightly-performance": BY_TIME_OR_HAND,
             "release": """contains(fromJSON('["push", "workflow_dispatch"]'), github.event_name)""",
         }
         jobs = f"needs.{job['needs']}.outputs.device-jobs"
@@ -375,7 +468,7 @@ class TestDeviceJobs:
 
         assert checkouts == [KIT]
         assert [step["name"] for step in job["steps"][:2]] == [
-            "Know which kit this is",
+            "Know the event and the kit",
             "Check out the kit",
         ]
         assert len(job["steps"]) == 3
@@ -485,7 +578,7 @@ def test_one_job_writes_the_history() -> None:
     assert writers == ["history"]
     assert checkouts == [KIT]
     assert names == [
-        *("Know which kit this is", "Check out the kit", "Set up", "Download the report"),
+        *("Know the event and the kit", "Check out the kit", "Set up", "Download the report"),
         "Append to the history",
     ]
     assert jobs["history"]["concurrency"]["group"] == (
@@ -504,7 +597,7 @@ def test_sizes_join_the_history_in_a_workflow_of_their_own() -> None:
 
     assert checkouts == [KIT]
     assert [step["name"] for step in job["steps"]] == [
-        *("Know which kit this is", "Check out the kit", "Set up", "Download the baseline"),
+        *("Know the event and the kit", "Check out the kit", "Set up", "Download the baseline"),
         "Append to the history",
     ]
     assert job["if"] == (
@@ -527,7 +620,7 @@ def test_one_job_writes_issues() -> None:
         "group": "megtrim-night-issues-${{ inputs.config }}",
         "cancel-in-progress": "false",
     }
-    gate = jobs["issues"]["steps"][-1]
+    gate = jobs["report"]["steps"][-1]
     assert (gate["run"], gate["if"]) == ("kit/.venv/bin/megtrim ci gate report", "always()")
 
 
@@ -785,7 +878,8 @@ def test_what_is_trusted_is_the_commit_that_the_change_enters() -> None:
 
     assert trusted["with"]["ref"] == (
         "${{ github.event.pull_request.base.sha || github.event.merge_group.base_sha || "
-        "github.sha }}"
+        "github.event.repository.default_branch && "
+        "format('refs/heads/{0}', github.event.repository.default_branch) || github.sha }}"
     )
     assert trusted["with"]["sparse-checkout"].split() == [".gitmodules", "*.yaml"]
 
@@ -867,11 +961,11 @@ def test_only_data_reaches_the_jobs_that_sign_and_write() -> None:
         ]
         assert checkouts == [KIT]
     assert [step["name"] for step in jobs["attest"]["steps"]] == [
-        *("Know which kit this is", "Check out the kit"),
+        *("Know the event and the kit", "Check out the kit"),
         *("Download the release", "Attest where it was built"),
     ]
     assert [step["name"] for step in jobs["publish"]["steps"] if "env" in step] == [
-        *("Know which kit this is", "Publish")
+        *("Know the event and the kit", "Publish")
     ]
 
 

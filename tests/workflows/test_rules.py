@@ -9,11 +9,7 @@ from workflows.documents import parse
 
 SHA = "0123456789012345678901234567890123456789"
 GUARDED = f"${{{{ ({rules.OF_DEFAULT_BRANCH}) && secrets.cache-remote || '' }}}}"
-KEY = (
-    "${{ (github.event_name != 'pull_request' || "
-    "github.event.pull_request.head.repo.full_name == github.repository) && "
-    "secrets.engine-key || '' }}"
-)
+KEY = f"${{{{ {rules.OF_THE_REPOSITORY} && secrets.engine-key || '' }}}}"
 PROPER = f"""\
 name: proper
 on:
@@ -31,9 +27,10 @@ jobs:
       list: ${{{{ steps.plan.outputs.list }}}}
       list-jobs: ${{{{ steps.plan.outputs.list-jobs }}}}
     steps:
-      - name: Know which kit this is
-        run: test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
+      - name: Know the event and the kit
+        run: test "$ALLOWED_EVENT" = true -a -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
         env:
+          ALLOWED_EVENT: ${{{{ contains(fromJSON('["push"]'), github.event_name) }}}}
           KIT_REPOSITORY: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
           KIT_SHA: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
       - name: Check out the kit
@@ -66,9 +63,10 @@ jobs:
       fail-fast: false
       matrix: ${{{{ fromJSON(needs.one.outputs.list || '{{"include":[]}}') }}}}
     steps:
-      - name: Know which kit this is
-        run: test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
+      - name: Know the event and the kit
+        run: test "$ALLOWED_EVENT" = true -a -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"
         env:
+          ALLOWED_EVENT: ${{{{ contains(fromJSON('["push"]'), github.event_name) }}}}
           KIT_REPOSITORY: ${{{{ job.workflow_repository || inputs.kit-repository }}}}
           KIT_SHA: ${{{{ job.workflow_sha || inputs.kit-sha }}}}
       - name: Check out the kit
@@ -210,9 +208,15 @@ DEFECTS = [
     ),
     (
         "kit_known_first",
-        'test -n "$KIT_REPOSITORY" -a -n "$KIT_SHA"\n        env:',
-        'test -n "$KIT_SHA"\n        env:',
+        '-n "$KIT_REPOSITORY" -a -n "$KIT_SHA"\n        env:',
+        '-n "$KIT_SHA"\n        env:',
         "one: does not begin by knowing its kit",
+    ),
+    (
+        "kit_known_first",
+        "fromJSON('[\"push\"]')",
+        'fromJSON(\'["push", "pull_request_target"]\')',
+        "one: does not refuse events that are not listed",
     ),
     (
         "kit_known_first",

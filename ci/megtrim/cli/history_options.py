@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_now
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry
@@ -35,6 +35,7 @@ class HistorySelector:
             found = self._open_branch().read(kind, since)
         else:
             found = read_folder(self.folder, kind, since)
+        found = found.until(read_now())
         warn_unreadable(found)
         return found
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api
-from megtrim.github.responses import text_at
+from megtrim.github.log_text import one_line
+from megtrim.github.responses import NotFound, text_at
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
+_MOST_REWRITES = 20
 _HINT = "is GITHUB_API_URL right?"
 
 
@@ -39,6 +42,42 @@ def fetch_commit(api: Api, repository: str, sha: str) -> CommitFacts:
 def fetch_start(api: Api, repository: str, run_id: int) -> str:
     """Return when a run was started, which is the same for all its attempts."""
     return _time_at(api.get(f"/repos/{repository}/actions/runs/{run_id}"), "created_at")
+
+
+def fetch_head(api: Api, repository: str, branch: str) -> str:
+    """Return the commit of a branch; a tag of that name is none. Raises InfrastructureFailure."""
+    answer = api.get(f"/repos/{repository}/git/ref/heads/{quote(branch)}")
+    return text_at(answer, "object", "sha")
+
+
+def is_ancestor(api: Api, repository: str, commit: str, head: str) -> bool:
+    """Return whether the commit ``head`` is, or descends from, another one."""
+    try:
+        answer = api.get(f"/repos/{repository}/compare/{commit}...{head}", {"per_page": 1})
+    except NotFound:  # no branch of this repository has it, or has it any more
+        return False
+    return text_at(answer, "merge_base_commit", "sha") == commit
+
+
+def list_rewrites(api: Api, repository: str, branch: str) -> tuple[str, ...]:
+    """Return when a branch was deleted or pushed by force in the last year, and by whom.
+
+    Empty if the server does not say: only GitHub keeps a record of it.
+    """
+    asked = {"ref": f"refs/heads/{branch}", "time_period": "year"}
+    found: list[str] = []
+    for kind, what in (("force_push", "pushed by force"), ("branch_deletion", "deleted")):
+        try:
+            path, wanted = f"/repos/{repository}/activity", {**asked, "activity_type": kind}
+            for each in api.pages(path, params=wanted, most=_MOST_REWRITES):
+                known = each.get("actor")  # null if the account was deleted
+                who = text_at(each, "actor", "login") if known else "someone"
+                found.append(
+                    one_line(f"{text_at(each, 'timestamp')[:19]} {what} by {who}", most=120)
+                )
+        except InfrastructureFailure:
+            continue
+    return tuple(sorted(found))
 
 
 def _time_at(answer: Any, *keys: str) -> str:

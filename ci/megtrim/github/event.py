@@ -79,7 +79,7 @@ class Event:
         """Whether it is about the default branch itself, not about a proposed change."""
         if self.name == "schedule":
             return True
-        own = f"refs/heads/{self.default_branch}"
+        own = self.default_branch and f"refs/heads/{self.default_branch}"
         return self.name in ("push", "workflow_dispatch") and self.ref == own
 
     @property

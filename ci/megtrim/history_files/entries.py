@@ -14,7 +14,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from megtrim.errors import InputError
@@ -22,6 +22,8 @@ from megtrim.strict_json import dump, load
 
 LONGEST_LINE = 300
 _DIGEST_DIGITS = 16
+_NAME_TIME = "%Y%m%dT%H%M%SZ"
+_CLOCKS_APART = timedelta(days=1)
 _PATH = re.compile(
     r"(?P<folder>[a-z]+)/(?P<year>[0-9]{4})/(?P<month>[0-9]{2})/"
     r"(?P<id>(?P<day>[0-9]{8})T[0-9]{6}Z-[0-9a-f]{12}-[0-9a-f]{16})\.json",
@@ -68,6 +70,18 @@ class History(Generic[Entry]):
         """Return it with more files that could not be read."""
         every = sorted((*self.unreadable, *unreadable), key=lambda each: each.path)
         return History(entries=self.entries, unreadable=tuple(every))
+
+    def until(self, now: datetime) -> History[Entry]:
+        """Return it without what is dated after ``now``: it would be the newest for ever."""
+        kept = tuple(each for each in self.entries if not is_future(each, now))
+        expected = f"expected one up to {now:%Y-%m-%d}"
+        return History(entries=kept, unreadable=self.unreadable).add(
+            UnreadableFile(
+                path=each.path, message=f"{each.path}:1: found a time in the future, {expected}"
+            )
+            for each in self.entries
+            if is_future(each, now)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +154,18 @@ class EntryKind(Generic[Entry]):
 def name_entry(entry: object, time: datetime, commit: str) -> str:
     """Return the name that no other content has, without a folder and an ending."""
     digest = hashlib.sha256(dump(entry).encode()).hexdigest()[:_DIGEST_DIGITS]
-    return f"{time:%Y%m%dT%H%M%SZ}-{commit[:12]}-{digest}"
+    return f"{time:{_NAME_TIME}}-{commit[:12]}-{digest}"
 
 
 def place_entry(folder: str, time: datetime, name: str) -> str:
     """Return the path of an entry's file."""
     return f"{folder}/{time:%Y/%m}/{name}.json"
+
+
+def is_future(entry: HistoryEntry, now: datetime) -> bool:
+    """Return whether an entry is dated after ``now``, by more than clocks differ."""
+    text = _name_of(entry.path).partition("-")[0]
+    return datetime.strptime(text, _NAME_TIME).replace(tzinfo=UTC) - now > _CLOCKS_APART
 
 
 def load_entry(kind: type[Entry], text: str, *, source: str, version: int, hint: str) -> Entry:

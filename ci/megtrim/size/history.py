@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Variant
@@ -98,13 +98,13 @@ def make_trends(
 
     ``variant``: only of that one; ``measure``: what is measured; ``budgets``: by configuration.
     Quick trims start from another build, so they have trends of their own. A commit counts once in
-    each: its newest run does.
+    each, however often it was measured.
     """
     measured: dict[tuple[str, str, bool], list[CommitSizes]] = {}
     for each in entries:
         measured.setdefault(each.subject, []).append(each)
-    newest = [_choose_newest(same) for same in measured.values()]
-    in_order = sorted(newest, key=lambda each: (each.committed_at, each.commit))
+    commits = [_join(same) for same in measured.values()]
+    in_order = sorted(commits, key=lambda each: (each.committed_at, each.commit))
     groups: dict[tuple[str, bool], list[CommitSizes]] = {}
     for each in in_order:
         groups.setdefault((each.config, each.quick), []).append(each)
@@ -124,9 +124,15 @@ def make_trends(
     )
 
 
-def _choose_newest(same: Sequence[CommitSizes]) -> CommitSizes:
-    """Return the entry of the newest run; an id is a digest of all, so one alone needs none."""
-    return same[0] if len(same) == 1 else max(same, key=lambda each: (each.run, each.id))
+def _join(same: Sequence[CommitSizes]) -> CommitSizes:
+    """Return one entry of a commit, with the larger size of each file: none can hide growth."""
+    files: dict[str, dict[str, FileSize]] = {}
+    for entry in same:
+        for artifact, variant in _list_keys(entry):
+            size, known = entry.artifacts[artifact][variant], files.setdefault(artifact, {})
+            if variant not in known or size.size_bytes > known[variant].size_bytes:
+                known[variant] = size
+    return same[0] if len(same) == 1 else replace(same[0], artifacts=files)
 
 
 def _list_keys(entry: CommitSizes) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Which commit a night is compared with: the last good one that matters. Pure.
+"""Which commits a night may be compared with: the last good one that matters first. Pure.
 
 Issues come first. Where the history shows a rise that no comparison has decided, it chooses the
 base, and opens nothing by itself: machines get slower, too.
@@ -15,29 +15,40 @@ from megtrim.perf.series import Point, Series, make_series
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.regressions import IssueState, KnownIssue
 
+_NIGHTS_WITHOUT_NEWS = 3
 _NIGHTS_OF_A_RISE = 14
 """For so long a rise in the history chooses the base: no comparison has called it one by then."""
 
 
-def choose_base(
+def list_bases(
     known: Iterable[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
-) -> str:
-    """Return the commit to compare ``head`` with; empty if there is none.
+) -> tuple[str, ...]:
+    """Return the commits to compare ``head`` with, the best first.
 
     This is the base of the oldest open issue, so that its regression is seen until it is repaired,
-    else the commit before a rise that the history shows, else the last other commit that was
-    measured: a night that is repeated finds it again.
+    then the commit before a rise that the history shows, then the other commits that were measured,
+    the last one first: a night that is repeated finds it again. A base that brought no news for
+    some nights may be one that cannot be built any more: it is left out every second night.
     """
     ours = [each for each in known if each.record.config == config]
     unrepaired = [each for each in ours if _is_active(each) and each.record.base]
-    if unrepaired:
-        base = min(unrepaired, key=lambda each: each.number).record.base
-        return "" if base == head else base
-    before_rise = _find_before_rise(ours, runs)
-    if before_rise not in ("", head):
-        return before_rise
-    others = [each for each in runs if each.commit.sha != head]
-    return max(others, key=lambda each: each.id).commit.sha if others else ""
+    oldest = min(unrepaired, key=lambda each: each.number, default=None)
+    if oldest is None:
+        best = _find_before_rise(ours, runs)
+    elif oldest.record.base == head:
+        return ()
+    else:
+        best = oldest.record.base if _has_its_turn(oldest, runs) else ""
+    newest_first = sorted(runs, key=lambda each: each.id, reverse=True)
+    every = dict.fromkeys((best, *(each.commit.sha for each in newest_first)))
+    return tuple(each for each in every if each not in ("", head))
+
+
+def _has_its_turn(issue: KnownIssue, runs: Sequence[HistoryRun]) -> bool:
+    """Return whether the base of an issue is used, by the nights since the issue was written."""
+    written = max((e.measured_at for e in runs if e.job == str(issue.record.run)), default="")
+    nights = {each.measured_at for each in runs if each.measured_at > written}
+    return len(nights) <= _NIGHTS_WITHOUT_NEWS or len(nights) % 2 == 0
 
 
 def _is_active(issue: KnownIssue) -> bool:

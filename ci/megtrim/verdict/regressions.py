@@ -75,6 +75,7 @@ class Night:
     """Empty: there was nothing to compare with."""
     head: str
     run: int
+    attempt: int = 1
     runs: Sequence[HistoryRun] = ()
 
 
@@ -109,8 +110,10 @@ def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Itera
     rows = [row for row in night.performance.all_rows if row.scenario == scenario]
     slower = tuple(row for row in rows if _is_slower(row, night))
     current = [each for each in known if each.is_open]
-    if any(each.record.run > night.run for each in known):
-        return  # an old night that is repeated knows less than a later one
+    # An old night that is repeated knows less than a later one. The first attempt of a run is the
+    # newest night, whatever its number: a server that was moved counts from one again.
+    if night.attempt > 1 and any(each.record.run > night.run for each in known):
+        return
     if current:
         oldest, *doubles = current
         yield from _follow_up(night, oldest, rows, slower)

@@ -368,10 +368,8 @@ def test_a_file_with_several_toolchains_has_callers_for_all(team: Shell) -> None
         'next: megtrim trim, commit, and require the check "size / verdict"'
     )
     data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
-    assert data["jobs"]["size"]["strategy"]["matrix"]["include"] == [
-        {"toolchain": "phone", "packages": "", "recipe": "android-arm64"},
-        {"toolchain": "desk", "packages": "g++", "recipe": ""},
-    ]
+    assert data["jobs"]["size-phone"]["with"]["image-recipe"] == "android-arm64"
+    assert data["jobs"]["size-desk"]["with"]["packages"] == "g++"
     refresh = given(team.folder, WRITTEN[1])
     assert refresh["config"] == "megtrim.yaml#${{ matrix.toolchain }}"
     assert refresh["keep-set"] == "megtrim/keepset/${{ matrix.toolchain }}"
@@ -385,7 +383,8 @@ def test_a_toolchain_named_like_a_number_is_a_name(team: Shell) -> None:
 
     assert team("init", *KIT).status == 0
     data = yaml.safe_load((team.folder / WRITTEN[0]).read_text(encoding="utf-8"))
-    assert data["jobs"]["size"]["strategy"]["matrix"]["include"][0]["toolchain"] == "123"
+    assert data["jobs"]["size-123"]["with"]["config"] == "megtrim.yaml#123"
+    assert data["jobs"]["history"]["strategy"]["matrix"]["include"][0]["toolchain"] == "123"
     assert data["jobs"]["summary"]["with"]["toolchains"] == "123 desk"
 
 

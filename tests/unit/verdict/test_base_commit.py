@@ -8,20 +8,27 @@ from dataclasses import replace
 import numpy as np
 
 from megtrim.perf.history import HistoryRun
-from megtrim.verdict.base_commit import choose_base
+from megtrim.verdict.base_commit import list_bases
 from megtrim.verdict.regressions import IssueState, KnownIssue
 from support.perf_runs import make_row, make_run
 from unit.verdict.test_regressions import BAD, GOOD, LATER, commit, history, opened
+
+
+def choose_best(
+    known: Sequence[KnownIssue], runs: Sequence[HistoryRun], *, config: str, head: str
+) -> str:
+    """Return the base of a night that can be built and is an ancestor."""
+    return next(iter(list_bases(known, runs, config=config, head=head)), "")
 
 
 def test_the_base_is_the_last_commit_that_was_measured() -> None:
     """There is none on the first night; where nothing changed since, it is the one before."""
     runs = history(4.0, 4.1)
 
-    assert choose_base((), runs, config="megtrim.yaml", head=BAD) == commit(1)
-    assert choose_base((), (), config="megtrim.yaml", head=BAD) == ""
-    assert choose_base((), runs, config="megtrim.yaml", head=commit(1)) == commit(0)
-    assert choose_base((), runs[:1], config="megtrim.yaml", head=commit(0)) == ""
+    assert choose_best((), runs, config="megtrim.yaml", head=BAD) == commit(1)
+    assert choose_best((), (), config="megtrim.yaml", head=BAD) == ""
+    assert choose_best((), runs, config="megtrim.yaml", head=commit(1)) == commit(0)
+    assert choose_best((), runs[:1], config="megtrim.yaml", head=commit(0)) == ""
 
 
 def test_the_base_stays_while_an_issue_is_open() -> None:
@@ -30,7 +37,7 @@ def test_the_base_stays_while_an_issue_is_open() -> None:
     closed = replace(first, is_open=False)
 
     def choose(*issues: KnownIssue) -> str:
-        return choose_base(issues, runs, config="megtrim.yaml", head=BAD)
+        return choose_best(issues, runs, config="megtrim.yaml", head=BAD)
 
     assert choose(second, first) == GOOD
     assert choose(closed, second) == LATER
@@ -49,7 +56,7 @@ def rising(nights: int, ratio: float, *, at: int, slope: bool = False) -> tuple[
 
 
 def choose_after(runs: Sequence[HistoryRun], *known: KnownIssue) -> str:
-    return choose_base(known, runs, config="megtrim.yaml", head=BAD)
+    return choose_best(known, runs, config="megtrim.yaml", head=BAD)
 
 
 def test_a_rise_that_no_night_decided_is_compared_with_what_was_before() -> None:

@@ -161,8 +161,8 @@ def test_an_old_night_that_is_repeated_is_silent() -> None:
     """A later one knows better."""
     later = known(the_one(night(SLOW, run=9)))
 
-    assert plan_actions(night(FAST, run=8), (later,)) == ()
-    assert plan_actions(night(SLOW, run=8), (replace(later, is_open=False),)) == ()
+    assert plan_actions(night(FAST, run=8, attempt=2), (later,)) == ()
+    assert plan_actions(night(SLOW, run=8, attempt=2), (replace(later, is_open=False),)) == ()
 
 
 def test_the_range_stays_that_of_the_first_night() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.history_options import HistorySelector, warn_unreadable
+from megtrim.cli.session.environment import read_now
 from megtrim.config.device import EMULATED
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError
@@ -51,7 +52,7 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
     """
     path = Path(text)
     if path.is_dir():
-        found = read_folder(path, RUN_FILES)
+        found = read_folder(path, RUN_FILES).until(read_now())
         warn_unreadable(found)
         return _newest(found.entries, text)
     if path.exists():

@@ -11,8 +11,14 @@ import click
 
 from megtrim.build_spec import Variant
 from megtrim.cli.echo import show
-from megtrim.cli.history_options import HistorySelector, history_options, parse_day
+from megtrim.cli.history_options import (
+    HistorySelector,
+    history_options,
+    parse_day,
+    warn_unreadable,
+)
 from megtrim.cli.session.console import open_console
+from megtrim.cli.session.environment import read_now
 from megtrim.cli.size.stored_files import load_commit_sizes
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
@@ -104,10 +110,14 @@ def _read(
     """Return the sizes of files and, if they are asked for or there are no files, the history's."""
     oldest = "" if since is None else since.isoformat()
     loaded = tuple(each for each in load_commit_sizes(files) if each.committed_at >= oldest)
+    given = History(entries=loaded).until(read_now())
+    warn_unreadable(given)
     if files and not selector.branch:
-        return History(entries=loaded)
+        return given
     found = selector.read(SIZE_FILES, since)
-    return History(entries=(*found.entries, *loaded), unreadable=found.unreadable)
+    return History(entries=(*found.entries, *given.entries)).add(
+        (*found.unreadable, *given.unreadable)
+    )
 
 
 def _read_budgets(repository: Path, config: str) -> tuple[Budget, ...]:

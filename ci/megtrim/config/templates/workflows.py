@@ -7,7 +7,7 @@ they are named by commit, so that no one changes them from outside.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from megtrim.config_id import choose, id_of, suffix_of
@@ -47,23 +47,25 @@ on:
   workflow_dispatch: {{inputs: {{pull-request: {{type: string, description: Its number}}}}}}
 permissions: {{}}
 jobs:
-  size:
-    name: size{of}{leg}{strategy}
-    permissions: {{actions: read, contents: read, pull-requests: write}} # baseline and comment
-    uses: {repository}/.github/workflows/size-check.yml@{sha} # {version}
-    with: {{{given}{quiet}, pull-request: "${{{{ inputs.pull-request }}}}"}}
-  history:
+{sizes}  history:
     name: history{of}{leg}{strategy}
-    needs: size
+    needs: {needs}
     if: ${{{{ !cancelled() && github.event_name == 'push' }}}}
     permissions: {{contents: write}} # the history's branch
     uses: {repository}/.github/workflows/size-history.yml@{sha} # {version}
     with: {{config: {chosen}}}
 """
+_SIZE_JOB = """\
+  {job}:
+    name: size{of}{leg}
+    permissions: {{actions: read, contents: read, pull-requests: write}} # baseline and comment
+    uses: {repository}/.github/workflows/size-check.yml@{sha} # {version}
+    with: {{{given}{quiet}, pull-request: "${{{{ inputs.pull-request }}}}"}}
+"""
 _SIZE_SUMMARY = """\
   summary:
     name: size{of}
-    needs: size
+    needs: {needs}
     if: always()
     permissions: {{contents: read, pull-requests: write}} # the comment
     uses: {repository}/.github/workflows/size-summary.yml@{sha} # {version}
@@ -164,8 +166,7 @@ def workflows(callers: Callers) -> dict[str, str]:
     for name, value in values.items():
         _expect_plain(name, value)
     values |= asdict(callers.kit)
-    given = {"config": callers.config, "packages": callers.packages, "image-recipe": callers.recipe}
-    values["given"] = ", ".join(f"{key}: {value}" for key, value in given.items() if value)
+    values["given"] = _list_given(callers.config, callers.packages, callers.recipe)
     values["chosen"] = callers.config
     values["check"] = name_check(callers.config)
     values["of"] = _of(callers.config)
@@ -178,10 +179,15 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["starts"] = f", size-check: {started}" if own[SIZE_CHECK] != SIZE_CHECK else ""
     # With any letter after the v, a tag such as vision-v1 would be one of two configurations.
     values["tags"] = f"{id_}-v[0-9]*" if (id_ := id_of(callers.config)) else "v[0-9]*"
-    values |= dict.fromkeys(("leg", "strategy", "quiet"), "")
+    values |= dict.fromkeys(("leg", "strategy", "quiet"), "") | {"job": "size", "needs": "size"}
     if callers.toolchains:
+        # Outputs of a matrix are those of one leg: a job each, for the summary to have their ids.
+        sizes = [_SIZE_JOB.format_map(values | leg) for leg in _list_size_jobs(callers)]
         values |= _legs(callers)
         texts[SIZE_CHECK] += _SIZE_SUMMARY
+    else:
+        sizes = [_SIZE_JOB.format_map(values)]
+    values["sizes"] = "".join(sizes)
     return {own[path]: text.format_map(values) for path, text in texts.items()}
 
 
@@ -198,6 +204,21 @@ def _expect_plain(name: str, value: str) -> None:
         raise InputError(msg)
 
 
+def _list_given(config: str, packages: str, recipe: str) -> str:
+    given = {"config": config, "packages": packages, "image-recipe": recipe}
+    return ", ".join(f"{key}: {value}" for key, value in given.items() if value)
+
+
+def _list_size_jobs(callers: Callers) -> Iterator[dict[str, str]]:
+    """Yield what the size check's job of each toolchain has of its own."""
+    for name, provision in callers.toolchains.items():
+        config = f'"{choose(callers.config, name)}"'
+        given = _list_given(config, provision.packages, provision.recipe)
+        yield {"job": f"size-{name}", "leg": f" {name}", "quiet": ", comment: false"} | {
+            "given": given
+        }
+
+
 def _legs(callers: Callers) -> dict[str, str]:
     """Return what differs where each job has a leg for each toolchain."""
     entries = []
@@ -211,6 +232,8 @@ def _legs(callers: Callers) -> dict[str, str]:
         )
     leg = "${{ matrix.toolchain }}"
     names = " ".join(callers.toolchains)
+    jobs = [f"size-{name}" for name in callers.toolchains]
+    reports = ",".join(f"${{{{ needs.{job}.outputs.report }}}}" for job in jobs)
     return {
         "leg": f" {leg}",
         "strategy": "\n    strategy:\n      fail-fast: false\n      matrix:\n        include:"
@@ -219,8 +242,8 @@ def _legs(callers: Callers) -> dict[str, str]:
         ', image-recipe: "${{ matrix.recipe }}"',
         "chosen": f'"{choose(callers.config, leg)}"',
         "keep_set": f'"{callers.keep_set}/{leg}"',
-        "quiet": ", comment: false",
-        "summarised": f'config: {callers.config}, toolchains: "{names}"',
+        "needs": f"[{', '.join(jobs)}]",
+        "summarised": f'config: {callers.config}, toolchains: "{names}", reports: "{reports}"',
     }
 
 

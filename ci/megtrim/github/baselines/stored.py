@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InputError
 from megtrim.github.api import Api
 from megtrim.github.archive import unpack
-from megtrim.github.responses import text_at
+from megtrim.github.commits import fetch_head, is_ancestor
 
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
 _MOST_ARTIFACTS = 1000
@@ -109,9 +108,9 @@ class StoredBaselines:
 
     def _is_on_branch(self, stored: StoredBaseline) -> bool:
         """Check its commit's branch: a run for a tag is listed as one for a branch of that name."""
-        span = f"{stored.sha}...{quote(stored.branch)}"
-        answer = self._api.get(f"{self._root}/compare/{span}", {"per_page": 1})
-        return text_at(answer, "merge_base_commit", "sha") == stored.sha
+        repository = self._home.repository
+        head = fetch_head(self._api, repository, stored.branch)
+        return is_ancestor(self._api, repository, stored.sha, head)
 
 
 def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[StoredBaseline]:

@@ -10,6 +10,7 @@ from megtrim.build_spec import Origin
 from megtrim.cli.ci.schema import make_schema
 from megtrim.history.folder import append_to_folder
 from megtrim.size.baseline import dump_sizes
+from support.clock import clock_at
 from support.size_history import make_sizes
 from unit.cli.support import Shell
 
@@ -75,7 +76,8 @@ def test_long_tables_are_cut(shell: Shell) -> None:
         shell.folder / "perf-history", [make_sizes(day, 1000 + day) for day in range(1, 29)]
     )
 
-    answer = shell("size", "history", "--last", "2")
+    with clock_at("2026-12-01"):
+        answer = shell("size", "history", "--last", "2")
 
     assert "  26 earlier commits: --last 0 shows all" in answer.out
     assert "  28 commits since 2026-11-01: +27 B (+2.7%)" in answer.out

@@ -117,11 +117,12 @@ def test_what_the_merge_base_stored_is_the_baseline(team: Team) -> None:
     assert found.stored.sizes == SIZES
     assert team.find().rebuild == ""
     assert team.github.journal[0].query == {"per_page": "1"}
-    assert [str(call) for call in team.github.journal[:6]] == [
+    assert [str(call) for call in team.github.journal[:7]] == [
         f"GET /repos/acme/phone/compare/{team.later}...{team.head}",
         "GET /repos/acme/phone/actions/artifacts",
         "GET /repos/acme/phone/actions/runs/1001",
-        f"GET /repos/acme/phone/compare/{team.base}...main",
+        "GET /repos/acme/phone/git/ref/heads/main",
+        f"GET /repos/acme/phone/compare/{team.base}...{team.later}",
         "GET /repos/acme/phone/actions/artifacts/1002/zip",
         "GET /storage/acme/phone/1002",
     ]

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from megtrim.errors import InputError
 from megtrim.github.api import Api
 from megtrim.github.event import Event, read_event
+from megtrim.github.log_text import one_line
 
 _TAGS = "refs/tags/"
 
@@ -21,6 +22,13 @@ def open_api(env: Mapping[str, str], event: Event) -> Api:
     """Return the API of the event's server, asked with the token in GITHUB_TOKEN."""
     token = env.get("GITHUB_TOKEN", "").strip()
     return Api(event.api_url, token, user_agent=f"megtrim/{version('megtrim')}")
+
+
+def expect_default_branch(event: Event) -> None:
+    """Raise InputError for a run of anything else, which has no part in history and issues."""
+    if not event.of_default_branch:
+        msg = f"this run is for {one_line(event.ref, most=80)}, which is not the default branch"
+        raise InputError(msg, hint="a night of another branch is measured and reported, no more")
 
 
 def read_tag(event: Event) -> str:

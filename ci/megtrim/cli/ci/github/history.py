@@ -6,24 +6,26 @@ Nothing that is read here is executed: runs are JSON, and git is asked for objec
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 import click
 
 from megtrim.cli.ci.evidence.join import links, write_forms
-from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.perf.options import load_run
 from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.environment import open_processes, read_now
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InputError
-from megtrim.github.commits import fetch_commit, fetch_start
+from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
 from megtrim.github.event import Event
+from megtrim.github.runner import annotation
 from megtrim.history.branch import DataBranch
+from megtrim.history_files.entries import HistoryEntry, is_future
 from megtrim.perf.history import MeasuredCommit, dump_run
 from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
@@ -143,7 +145,8 @@ def push(report: Path, branch: str, repository: Path) -> int:
         return EXIT_PASS
     processes = open_processes()
     event = open_event(processes.env)
-    commit = _open_branch(processes, event, repository, branch).append(runs)
+    expect_default_branch(event)
+    commit = _append(processes, event, repository, branch, runs)
     show("\n".join(f"{run.path} in {branch} at {commit[:12]}" for run in runs))
     return EXIT_PASS
 
@@ -174,6 +177,7 @@ def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> in
     """
     processes = open_processes()
     event = open_event(processes.env)
+    expect_default_branch(event)
     paths = sorted(baseline.rglob(SIZES_FILE))
     if len(paths) > 1:
         msg = f"{baseline}: found {len(paths)} {SIZES_FILE}, expected one"
@@ -187,10 +191,29 @@ def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> in
     except InputError as error:
         open_console(quiet=False).warn(f"left out: {error.message}")
         return EXIT_PASS
+    if is_future(found, read_now()):
+        said = f"the commit says that it was made on {found.committed_at[:10]}"
+        open_console(quiet=False).warn(f"left out: {SIZES_FILE}: {said}")
+        return EXIT_PASS
     entry = expect_sizes_of(found, commit=event.head_sha, config=str(PurePosixPath(config)))
-    commit = _open_branch(processes, event, repository, branch).append([entry])
+    commit = _append(processes, event, repository, branch, [entry])
     show(f"{entry.path} in {branch} at {commit[:12]}")
     return EXIT_PASS
+
+
+def _append(
+    processes: ProcessRunner,
+    event: Event,
+    repository: Path,
+    branch: str,
+    entries: Sequence[HistoryEntry],
+) -> str:
+    """Append to the branch, and annotate the run if someone may have dropped entries of it."""
+    commit = _open_branch(processes, event, repository, branch).append(entries)
+    for each in list_rewrites(open_api(processes.env, event), event.repository, branch):
+        text = f"{each}: compare it with the entries that you expect"
+        show(annotation("warning", text, title=f"The history {branch} was rewritten"))
+    return commit
 
 
 def _open_branch(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.cli.history_options import warn_unreadable
+from megtrim.cli.session.environment import read_now
 from megtrim.history.folder import read_folder
 from megtrim.input_files import read_text
 from megtrim.perf.history import RUN_FILES, HistoryRun
@@ -17,7 +18,7 @@ def read_runs(history: Path) -> tuple[HistoryRun, ...]:
     """Return the runs of a history, with a warning for each damaged one; a first night has none."""
     if not history.is_dir():
         return ()
-    found = read_folder(history, RUN_FILES)
+    found = read_folder(history, RUN_FILES).until(read_now())
     warn_unreadable(found)
     return found.entries
 

@@ -9,14 +9,17 @@ from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import show
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure
+from megtrim.github.api import Api
 from megtrim.github.comment import DEFAULT_AUTHOR
+from megtrim.github.commits import fetch_head, is_ancestor
+from megtrim.github.event import Event
 from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
@@ -26,7 +29,7 @@ from megtrim.report.performance.regression_issue import (
     read_record,
     render_issue,
 )
-from megtrim.verdict.base_commit import choose_base
+from megtrim.verdict.base_commit import list_bases
 from megtrim.verdict.regressions import (
     IssueAction,
     IssueState,
@@ -38,6 +41,8 @@ from megtrim.verdict.regressions import (
 Command = TypeVar("Command", bound=Callable[..., object])
 _PATH = click.Path(path_type=Path)
 _COMMIT_DIGITS = 12
+_MOST_BASES = 10
+"""Commits that GitHub is asked about."""
 _LONGEST_BRANCH = 80
 _WORDS = {
     IssueState.REGRESSED: "updated",
@@ -95,7 +100,7 @@ Outputs of the step:
   name    what reports call it
 
 From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: issues: read`.
+which needs `permissions: contents: read, issues: read`.
 """
 )
 @_common_options
@@ -103,18 +108,34 @@ def base(config: str, history: Path, author: str) -> int:
     """Print the commit that a night of performance is compared with.
 
     It is the last commit that was measured. While the issue of a regression is open it stays the
-    one before that, so that the regression is seen every night until it is repaired or accepted.
+    one before that, so that the regression is seen until it is repaired or accepted. What is no
+    ancestor of the default branch's head is no base, whatever history and issues say.
     """
     env = open_processes().env
     event = open_event(env)
-    known = _list_known(IssueTracker(open_api(env, event), event.repository,
-                                     label=LABEL, author=author))  # fmt: skip
-    commit = choose_base(known.records, read_runs(history), config=config, head=event.head_sha)
+    api = open_api(env, event)
+    known = _list_known(IssueTracker(api, event.repository, label=LABEL, author=author))
+    found = list_bases(known.records, read_runs(history), config=config, head=event.head_sha)
+    commit = _choose_ancestor(api, event, found)
     write_output(env, "commit", commit)
-    branch = one_line(event.ref.removeprefix("refs/heads/"), most=_LONGEST_BRANCH)
+    branch = one_line(event.default_branch, most=_LONGEST_BRANCH)
     write_output(env, "name", f"{branch} at {commit[:_COMMIT_DIGITS]}" if commit else "")
     show(f"compared with {commit}" if commit else "there is no earlier commit to compare with")
     return EXIT_PASS
+
+
+def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
+    """Return the first commit that the default branch has; empty if it has none of them."""
+    if not commits:
+        return ""
+    own, repository = event.of_default_branch, event.repository
+    head = event.sha if own else fetch_head(api, repository, event.default_branch)
+    for commit in commits[:_MOST_BASES]:
+        if is_ancestor(api, repository, commit, head):
+            return commit
+        text = f"{commit} is not in the history of the default branch: it is no base"
+        open_console(quiet=False).warn(text)
+    return ""
 
 
 @click.command(
@@ -154,6 +175,8 @@ def regression_issues(
     if performance is None:
         show("no times were measured: all issues stay as they are")
         return EXIT_PASS
+    if not dry_run:
+        expect_default_branch(event)
     tracker = IssueTracker(open_api(env, event), event.repository, label=LABEL, author=author)
     known = _list_known(tracker)
     night = Night(
@@ -162,6 +185,7 @@ def regression_issues(
         base=base_commit,
         head=event.head_sha,
         run=event.run_id,
+        attempt=event.run_attempt,
         runs=read_runs(history),
     )
     where = NightPlace(

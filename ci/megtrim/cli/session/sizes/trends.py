@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from megtrim.build_spec import Variant
+from megtrim.cli.session.environment import read_now
 from megtrim.console import Console
 from megtrim.history.folder import read_folder
 from megtrim.pipeline.session import TrimRequest
@@ -45,7 +46,7 @@ def read_trends(
     """
     if folder is None:
         return ()
-    found = read_folder(folder, SIZE_FILES)
+    found = read_folder(folder, SIZE_FILES).until(read_now())
     for each in found.unreadable:
         console.warn(f"left out: {each.message}")
     config, quick = request.origin.config if request.origin.commit else "", request.quick

@@ -62,7 +62,10 @@ def open_night(folder: Path, env: pytest.MonkeyPatch) -> Iterator[tuple[GithubDo
     """Make a team's repository, and set what a scheduled job of it sees."""
     with GithubDouble() as github:
         repository = github.repository("acme/phone")
+        for number in range(3):
+            repository.commit(branch="main", sha=f"{number:040x}")
         head = repository.commit({"a": "1"}, branch="main")
+        env.setenv("MEGTRIM_NOW", repository.now.isoformat())
         event = folder / "event.json"
         event.write_text(json.dumps({"repository": repository.brief()}), encoding="utf-8")
         variables = {
