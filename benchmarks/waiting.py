@@ -1,12 +1,10 @@
-"""What a person at a terminal waits for: the longest silence, and the estimate against the truth.
+"""What a person at a terminal waits for: the longest silence.
 
     python benchmarks/waiting.py
     python benchmarks/waiting.py -- python3 scripts/fresh.py demo
 
-Without a command the sample engine is trimmed twice, with a compiler cache and a memory of former
-times that begin empty, each time into a new folder: the second run is the one whose estimate has a
-memory. A command of one's own runs once. Everything runs on a pseudo terminal; the silence is the
-longest time between two outputs, whatever they are.
+Without a command the sample engine is trimmed. Everything runs on a pseudo terminal; the silence is
+the longest time between two outputs, whatever they are.
 """
 
 from __future__ import annotations
@@ -26,12 +24,8 @@ import click
 from megtrim.process import Command, ProcessRunner
 
 MOST_SILENCE_S = 5.0
-MOST_RATIO = 1.5
-SECOND = "second run"
-"""The one whose estimate has a memory, and has to be there."""
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-_ESTIMATE = re.compile(r"time +about (?:(\d+) s|(a) minute|(\d+) minutes)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +37,6 @@ class Watched:
     """The longest time without any output."""
     after: str
     """The last line before it."""
-    estimate_s: float | None
-    """What megtrim said that it would take; None: nothing."""
-    truth_s: float
-    """What it took from then on."""
 
 
 def watch(argv: Sequence[str], env: Mapping[str, str]) -> Watched:
@@ -76,58 +66,25 @@ def _outputs(screen: bytes, timing: str) -> Iterator[tuple[float, str]]:
 
 def _judge(outputs: Sequence[tuple[float, str]], wall_s: float) -> Watched:
     said = sum(waited for waited, _ in outputs)
-    silence_s, after, line, now, estimated_at, estimate = 0.0, "", "", 0.0, 0.0, None
+    silence_s, after, line = 0.0, "", ""
     for waited, text in (*outputs, (max(0.0, wall_s - said), "")):
         if waited > silence_s:
             silence_s, after = waited, line
-        now += waited
         line = next((each for each in reversed(text.splitlines()) if each.strip()), line)
-        if estimate is None and (found := _ESTIMATE.search(text)):
-            estimate, estimated_at = (
-                float(found[1]) if found[1] else 60.0 * float(found[3] or 1),
-                now,
-            )
-    return Watched(
-        wall_s=wall_s,
-        silence_s=silence_s,
-        after=after,
-        estimate_s=estimate,
-        truth_s=wall_s - estimated_at,
-    )
-
-
-def _show(name: str, seen: Watched) -> bool:
-    """Print what was seen; return whether all of it is as it should be."""
-    click.echo(f"{name}: {seen.wall_s:.0f} s, load {os.getloadavg()[0]:.1f}")
-    click.echo(f"  longest silence {seen.silence_s:.1f} s (at most {MOST_SILENCE_S:g} s)")
-    click.echo(f"    after: {seen.after.strip()[:100]}")
-    good = seen.silence_s <= MOST_SILENCE_S
-    if seen.estimate_s is None:
-        click.echo("  no estimate")
-        return good and name != SECOND
-    ratio = max(seen.estimate_s, seen.truth_s) / min(seen.estimate_s, seen.truth_s)
-    click.echo(f"  estimated {seen.estimate_s:.0f} s, took {seen.truth_s:.1f} s: {ratio:.2f} x")
-    return good and (name != SECOND or ratio <= MOST_RATIO)
+    return Watched(wall_s=wall_s, silence_s=silence_s, after=after)
 
 
 @click.command()
 @click.argument("command", nargs=-1)
 def main(command: tuple[str, ...]) -> None:
-    """Watch COMMAND, or two trims of the sample engine."""
-    if command:
-        sys.exit(not _show(command[0], watch(command, os.environ)))
+    """Watch COMMAND, or a trim of the sample engine."""
     with tempfile.TemporaryDirectory() as scratch:
-        env = {
-            **os.environ,
-            "MEGTRIM_STATE": str(Path(scratch, "state")),
-            "CCACHE_DIR": str(Path(scratch, "ccache")),
-        }
-        good = []
-        for name in ("first run", SECOND):
-            out = str(Path(scratch, name.replace(" ", "-")))
-            trim = ("-m", "megtrim", "trim", "--config", str(SAMPLE), "--out", out)
-            good.append(_show(name, watch((sys.executable, *trim), env)))
-    sys.exit(not all(good))
+        trim = ("-m", "megtrim", "trim", "--config", str(SAMPLE), "--out", scratch)
+        seen = watch(command or (sys.executable, *trim), os.environ)
+    click.echo(f"{seen.wall_s:.0f} s, load {os.getloadavg()[0]:.1f}")
+    click.echo(f"  longest silence {seen.silence_s:.1f} s (at most {MOST_SILENCE_S:g} s)")
+    click.echo(f"    after: {seen.after.strip()[:100]}")
+    sys.exit(seen.silence_s > MOST_SILENCE_S)
 
 
 if __name__ == "__main__":

@@ -69,9 +69,9 @@ class Console:
             self._end_line()
             self._write(f"warning: {text}\n")
 
-    def progress(self, what: str, left: TimeLeft | None = None) -> Progress:
-        """Return a counter for one piece of long work; ``left`` estimates the time left."""
-        return Progress(what, self, self._clock, left)
+    def progress(self, what: str) -> Progress:
+        """Return a counter for one piece of long work."""
+        return Progress(what, self, self._clock)
 
     def show(self, line: str) -> None:
         """Show a line of progress: in place on a terminal, as a line of its own elsewhere."""
@@ -133,56 +133,24 @@ class Console:
         self._stream.flush()
 
 
-TimeLeft = Callable[[int, int, str, float], float | None]
-"""From steps done, steps of all, what the last one was and the clock to the seconds that are left;
-None: not known."""
-
-
 class Progress:
-    """Reports the progress of one piece of work: steps done of total, rate, time left."""
+    """Reports the progress of one piece of work: steps done of total."""
 
-    def __init__(
-        self,
-        what: str,
-        console: Console,
-        clock: Callable[[], float],
-        left: TimeLeft | None = None,
-    ) -> None:
+    def __init__(self, what: str, console: Console, clock: Callable[[], float]) -> None:
         self._what = what
-        self._left = left
         self._console = console
         self._clock = clock
-        self._started = clock()
-        self._shown = self._started
-        self._total = 0
-        self._before = 0
+        self._shown = clock()
 
     def __call__(self, done: int, total: int, item: str) -> None:
         """Report that step ``done`` of ``total`` was ``item``; without ``total``, that it began."""
         now = self._clock()
-        if total != self._total:
-            # Another piece of work begins, at a rate of its own.
-            self._total, self._before, self._started = total, done, now
-        left_s = self._left(done, total, item, now) if self._left and total else None
-        line = f"  {self._what}: {self._count(done, total, now, left_s)}{item[:60]}"
+        count = f"{done}/{total} · " if total else ""
+        line = f"  {self._what}: {count}{item[:60]}"
         self._console.note(line)
         if now - self._shown >= self._console.period_s:
             self._shown = now
             self._console.show(line)
-
-    def _count(self, done: int, total: int, now: float, left_s: float | None) -> str:
-        """Return how far the work is; nothing for a step that is not one of several.
-
-        Without ``left_s`` the rate so far decides.
-        """
-        if not total:
-            return ""
-        elapsed = now - self._started
-        rate = (done - self._before) / elapsed if elapsed > 0 else 0.0
-        if left_s is None and rate > 0:
-            left_s = max(0, total - done) / rate
-        left = f", {show_time(left_s)} left" if left_s is not None else ""
-        return f"{done}/{total}, {rate:.1f}/s{left} · "
 
 
 class SparseLines:

@@ -61,11 +61,11 @@ def test_a_job_with_a_terminal_gets_the_lines_of_a_log() -> None:
     clock.now += 15
     progress(30, 360, "a.o")
 
-    assert stream.getvalue() == "  building plain: 30/360, 2.0/s, 2 min 45 s left · a.o\n"
+    assert stream.getvalue() == "  building plain: 30/360 · a.o\n"
 
 
 def test_a_log_gets_a_plain_line_now_and_then() -> None:
-    """Every 15 seconds: done of total, rate, time left, and what was done."""
+    """Every 15 seconds: done of total, and what was done."""
     stream, clock = io.StringIO(), Clock()
     progress = Console(stream, clock=clock).progress("building plain")
 
@@ -75,8 +75,7 @@ def test_a_log_gets_a_plain_line_now_and_then() -> None:
         progress(done, 360, f"Building {done}.o")
 
     assert stream.getvalue() == (
-        "  building plain: 30/360, 2.0/s, 2 min 45 s left · Building 30.o\n"
-        "  building plain: 60/360, 2.0/s, 2 min 30 s left · Building 60.o\n"
+        "  building plain: 30/360 · Building 30.o\n  building plain: 60/360 · Building 60.o\n"
     )
 
 
@@ -94,9 +93,7 @@ def test_a_terminal_gets_one_line_that_changes() -> None:
     console.say("again")
 
     assert stream.getvalue() == (
-        "\r\x1b[2K  building: 2/4, 8.0/s, 0 s left · 2.o"
-        "\r\x1b[2K  building: 4/4, 8.0/s, 0 s left · 4.o"
-        "\r\x1b[2Kdone\nagain\n"
+        "\r\x1b[2K  building: 2/4 · 2.o\r\x1b[2K  building: 4/4 · 4.o\r\x1b[2Kdone\nagain\n"
     )
 
 
@@ -109,43 +106,6 @@ def test_a_warning_also_begins_on_a_clean_line() -> None:
     console.warn("careful")
 
     assert stream.getvalue() == "\r\x1b[2K3 of 4\r\x1b[2Kwarning: careful\n"
-
-
-@pytest.mark.parametrize(
-    ("done", "expected"),
-    [
-        (0, "0/100, 0.0/s · x"),
-        (50, "50/100, 2.5/s, 20 s left · x"),
-        (100, "100/100, 5.0/s, 0 s left · x"),
-        (120, "120/100, 6.0/s, 0 s left · x"),
-    ],
-)
-def test_time_left_follows_from_the_rate(done: int, expected: str) -> None:
-    """After 20 seconds; unknown while nothing was done, never negative."""
-    stream, clock = io.StringIO(), Clock()
-    progress = Console(stream, clock=clock).progress("work")
-    progress(0, 100, "begin")
-    clock.now += 20
-
-    progress(done, 100, "x")
-
-    assert stream.getvalue() == f"  work: {expected}\n"
-
-
-def test_another_piece_of_work_has_its_own_rate() -> None:
-    """What was done before it began, and the time that took, do not count."""
-    stream, clock = io.StringIO(), Clock()
-    progress = Console(stream, clock=clock).progress("work")
-    progress(0, 10, "flatc")
-    clock.now += 100
-
-    progress(40, 100, "first")
-    clock.now += 20
-    progress(60, 100, "x")
-
-    assert stream.getvalue() == (
-        "  work: 40/100, 0.0/s · first\n  work: 60/100, 1.0/s, 40 s left · x\n"
-    )
 
 
 def test_a_long_item_is_cut() -> None:
@@ -244,17 +204,3 @@ def test_sparse_lines_are_said_every_15_seconds() -> None:
 def test_times_that_are_left_are_shown_in_whole_seconds(seconds: float, shown: str) -> None:
     """They are estimates."""
     assert show_time(seconds) == shown
-
-
-def test_the_time_that_is_left_may_be_known_better() -> None:
-    """By what the steps cost; where that is not known, by their number."""
-    clock, stream = Clock(), io.StringIO()
-    known = iter((90.0, None))
-    progress = Console(stream, clock=clock).progress("work", lambda *_: next(known))
-
-    for done, item in ((1, "a"), (2, "b")):
-        clock.now += 100
-        progress(done, 4, item)
-
-    assert "1 min 30 s left · a" in stream.getvalue()
-    assert "3 min 20 s left · b" in stream.getvalue()

@@ -12,10 +12,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.options import DEFAULT_OUT
 from megtrim.cli.session.environment import is_in_job, open_processes, read_git_ceilings
 from megtrim.cli.session.new_files import Content, find_missing, write_files
-from megtrim.cli.session.setup import Options, open_session
 from megtrim.cli.session.starter import StarterFiles, plan_models, plan_starter
 from megtrim.cli.trim import trim
 from megtrim.config.load import list_toolchains, load_config
@@ -32,15 +30,12 @@ from megtrim.config.templates.workflows import (
     workflows,
 )
 from megtrim.config_id import DEFAULT_CONFIG, choose, split
-from megtrim.errors import EXIT_PASS, InputError, MegtrimError
+from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
-from megtrim.plan.estimate import Estimate, estimate_first_trim
-from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.process import ProcessRunner
 from megtrim.sources.default_branch import find_default_branch
 from megtrim.sources.kit_versions import expect_version, list_versions
-from megtrim.stages import runner
 
 _SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
@@ -156,26 +151,13 @@ def _plan_models(
 
 
 def _go_on(config: Path) -> int:
-    """Say what comes next, and how long it takes; a person at a terminal may have it done."""
-    if not list_toolchains(config) and (expected := _estimate(config)) is not None:
-        show(f"time: {expected}")
+    """Say what comes next; a person at a terminal may have it done."""
     show(f"next: megtrim trim --config {config}")
     attended = sys.stdin.isatty() and sys.stderr.isatty() and not is_in_job()
     if not attended or not click.confirm("Trim now?", default=True, err=True):
         return EXIT_PASS
     status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
     return status
-
-
-def _estimate(config: Path) -> Estimate | None:
-    """Return what `megtrim plan` says; by the engine alone where that cannot be asked yet."""
-    options = Options(config=config, out=Path(DEFAULT_OUT), engine=None, jobs=None, quiet=True)
-    try:
-        session = open_session(options, writes=False)
-    except MegtrimError:  # no compiler, for one: the trim itself says what is missing
-        return estimate_first_trim(load_config(config).config, os.cpu_count() or 1)
-    every = tasks(session.request.config)
-    return runner.estimate(tasks_up_to(Stage.REPORT, every), session)
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:

@@ -82,8 +82,8 @@ def plan(
         show(json.dumps([_data(step) for step in steps], indent=1))
         return EXIT_PASS
     show("\n".join(_line(step, why=why) for step in steps))
-    if (expected := runner.estimate(wanted, session)) is not None:
-        show(f"time: {expected}")
+    if took := runner.describe_durations(wanted, session):
+        show(f"time: {took}")
     count = sum(step.state is not TaskState.DONE for step in steps)
     show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")
     return EXIT_PASS

@@ -31,13 +31,11 @@ from megtrim.engines.cmake import (
 )
 from megtrim.engines.cmake.compiler_cache import CompilerCache
 from megtrim.engines.cmake.driver import Job, WorkTree
-from megtrim.engines.cmake.step_costs import read_costs
 from megtrim.engines.link import relink
 from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.engines.megengine import android_script
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.midout.header import CONTRACT
-from megtrim.plan.remaining import StepCosts
 from megtrim.process import ProcessRunner
 
 Progress = Callable[[int, int, str], None]
@@ -100,38 +98,11 @@ class Builder:
             return None
         return rebuild_forecast.predict_sources(tree, changed, self._processes)
 
-    def predict_share(
-        self, spec: BuildSpec, *, work: Path, guess: Callable[[str], float | None]
-    ) -> float:
-        """Return the share of the files that :meth:`build` would compile in ``work``, 0 to 1.
-
-        Files count by what they cost; ``guess`` returns the cost of one that was not built here.
-        """
-        tree = _tree(spec, work)
-        changed = self._find_changed(spec, tree)
-        if changed is None:
-            return 1.0
-        costs = read_costs(tree, guess)
-        return rebuild_forecast.predict_share(tree, changed, spec.targets, costs, self._processes)
-
     def _find_changed(self, spec: BuildSpec, tree: WorkTree) -> frozenset[Path] | None:
         """Return the files that would differ; None: the tree would be built from its beginning."""
         if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
             return None
         return generated_files.pending(spec, tree, self._checkout)
-
-    def is_built(self, work: Path) -> bool:
-        """Return whether ``work`` holds a finished build, of whatever options."""
-        return up_to_date.is_finished(WorkTree(root=work))
-
-    def read_step_costs(
-        self, spec: BuildSpec, *, work: Path, guess: Callable[[str], float | None]
-    ) -> StepCosts:
-        """Return what the objects of a build in ``work`` cost, by builds that were made here.
-
-        ``guess`` returns the cost of an object that was not built here.
-        """
-        return StepCosts(costs_s=read_costs(_tree(spec, work), guess), jobs=self._jobs)
 
     def link(
         self,

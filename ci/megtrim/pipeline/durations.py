@@ -1,7 +1,6 @@
-"""How long tasks took on this machine, whatever the folder of results.
+"""What tasks took when they were last done on this machine, whatever the folder of results.
 
-It serves estimates alone: a file that cannot be read counts as none, and a machine where it cannot
-be written has none.
+A file that cannot be read counts as none, and a machine where it cannot be written has none.
 """
 
 from __future__ import annotations
@@ -12,86 +11,68 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from megtrim.console import show_time
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.input_files import read_text
-from megtrim.pipeline.results import RebuildRecord
-from megtrim.plan.estimate import (
-    BuildSetting,
-    Duration,
-    Estimate,
-    PendingTask,
-    estimate,
-    estimate_cached,
-)
 from megtrim.store import write_atomically
 from megtrim.strict_json import dump, load
 
 _FILE = "durations.json"
-_VERSION: Literal[2] = 2
+_VERSION: Literal[3] = 3
 _MOST = 500
-"""Durations that are kept: the newest."""
+"""Tasks that are kept: the last ones."""
 _LARGEST_BYTES = 2**20
-_UNCOUNTED = 0.5
-"""What an old compiler cache, which does not count, may have had: such a build is no measure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Duration:
+    task: str
+    """Its setting and its id."""
+    time_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Document:
-    version: Literal[2]
-    durations: tuple[Duration, ...]
+    version: Literal[3]
+    durations: tuple[_Duration, ...]
 
 
 class DurationLog:
-    """The durations of former tasks on this machine."""
+    """The last durations of tasks in one setting: engine, toolchain and compilers at once."""
 
-    def __init__(self, file: Path, setting: BuildSetting) -> None:
+    def __init__(self, file: Path, setting: str) -> None:
         self._file = file
         self._setting = setting
 
-    def add(
-        self, pending: PendingTask, time_s: float, *, rebuilt: RebuildRecord | None = None
-    ) -> None:
-        """Remember how long a task took; ``rebuilt``: what it compiled."""
-        former = self._read()
-        added = Duration(
-            task=pending.task,
-            variant=pending.variant,
-            place=self._setting.place,
-            key=pending.key,
-            time_s=time_s,
-            share=rebuilt.share if rebuilt else 0.0,
-            cached=self._find_cached_share(rebuilt),
-        )
-        document = _Document(version=_VERSION, durations=(*former, added)[-_MOST:])
+    def add(self, task: str, time_s: float) -> None:
+        """Remember how long a task took."""
+        name = f"{self._setting} {task}"
+        others = {former: took for former, took in self._read().items() if former != name}
+        rows = tuple(_Duration(task=k, time_s=v) for k, v in {**others, name: time_s}.items())
+        document = _Document(version=_VERSION, durations=rows[-_MOST:])
         with suppress(InfrastructureFailure):
             write_atomically(self._file, dump(document))
 
-    def estimate(self, pending: Sequence[PendingTask]) -> Estimate:
-        """Return how long tasks will take."""
-        return estimate(pending, self._read(), self._setting)
+    def describe(self, tasks: Sequence[str]) -> str:
+        """Say what tasks took last time; empty if there are none, or one was never done here."""
+        former = self._read()
+        took = [former.get(f"{self._setting} {task}") for task in tasks]
+        known = [each for each in took if each is not None]
+        if not known or len(known) < len(took):
+            return ""
+        return f"{show_time(sum(known))} when these tasks were last done on this machine"
 
-    def estimate_cached(self, pending: PendingTask) -> float | None:
-        """Return the seconds of a build that the compiler cache has; None if that is not known."""
-        return estimate_cached(pending, self._read(), self._setting)
-
-    def _find_cached_share(self, rebuilt: RebuildRecord | None) -> float | None:
-        if rebuilt is None or not self._setting.cached:
-            return None
-        if rebuilt.from_cache is None:
-            return _UNCOUNTED
-        return rebuilt.from_cache / rebuilt.compiled if rebuilt.compiled else 0.0
-
-    def _read(self) -> tuple[Duration, ...]:
+    def _read(self) -> dict[str, float]:
         try:
             text = read_text(self._file, most_bytes=_LARGEST_BYTES, expected="durations")
             found = load(_Document, text, source=str(self._file), version=_VERSION, hint="")
         except InputError:
-            return ()
-        return found.durations
+            return {}
+        return {each.task: each.time_s for each in found.durations}
 
 
-def open_durations(env: Mapping[str, str], setting: BuildSetting) -> DurationLog | None:
+def open_durations(env: Mapping[str, str], setting: str) -> DurationLog | None:
     """Return the durations of this user on this machine; None where there is no home for them."""
     try:
         return DurationLog(state_folder(env) / _FILE, setting)

@@ -319,10 +319,3 @@ class ReferencesResult(StageResult):
     """Of the stage `references`: programs linked with their relocations, and their maps."""
 
     programs: tuple[str, ...]
-
-
-def find_rebuild(result: StageResult) -> RebuildRecord | None:
-    """Return what a stage compiled; None where it builds nothing."""
-    if not isinstance(result, BuildResult | ReduceResult | SwitchBuildResult):
-        return None
-    return result.build.rebuilt if result.build else None

@@ -96,10 +96,7 @@ class Services:
     applications: Mapping[str, Checkout] = field(default_factory=dict)
     """By name: the sources of applications that have a folder of their own."""
     durations: DurationLog | None = None
-    """None: nothing is remembered, and nothing estimated."""
-    cached_s: float | None = None
-    """How long the build of the task at work takes out of the compiler cache; None: the cache is
-    not known to have it."""
+    """None: nothing is remembered."""
 
     def device(self, scenario: Scenario) -> Device:
         """Return the device of the scenario's CPU class. Raises InputError without one."""

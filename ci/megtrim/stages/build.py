@@ -21,12 +21,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
 
 
-def predict_share(task: Task, session: Session) -> float:
-    """Return the share of the files that will be compiled, 0 to 1."""
-    wanted = variants.make_spec(session, Variant(task.name), {})
-    return variants.predict_share(session.services, wanted)
-
-
 def result_type(_task: Task) -> type[BuildResult]:
     """Return the type of what :func:`work` finds."""
     return BuildResult

@@ -64,17 +64,6 @@ def forecast(task: Task, session: Session) -> str:
     return "" if wanted is None else variants.forecast(session.services, wanted)
 
 
-def predict_share(_task: Task, session: Session) -> float | None:
-    """Return the share of the files that will be compiled, 0 to 1.
-
-    None where there is a tree, but the keep set is not known yet.
-    """
-    wanted = _find_spec(session)
-    if wanted is not None:
-        return variants.predict_share(session.services, wanted)
-    return None if variants.is_built(session.services, Variant.REDUCED) else 1.0
-
-
 def _find_spec(session: Session) -> BuildSpec | None:
     """Return the build by regions; None where the keep set is not known yet."""
     if HEADER in session.results.done:

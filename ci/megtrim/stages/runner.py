@@ -6,10 +6,8 @@ depends on it: the verdict speaks of it, and the chain exits as its worst stage.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,15 +19,12 @@ from megtrim.errors import (
     worst_exit_code,
 )
 from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.results import find_rebuild
 from megtrim.pipeline.session import Session, StageModule, TaskResults
-from megtrim.plan.estimate import Estimate, PendingTask, compiled_variant
 from megtrim.plan.graph import (
     Stage,
     Task,
     keep_task,
     on_demand,
-    trims_functions,
     with_dependencies,
 )
 from megtrim.plan.graph import tasks as tasks_of
@@ -67,13 +62,6 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.REPORT: report,
     Stage.REFERENCES: references,
 }
-
-
-SHARES: Mapping[Stage, Callable[[Task, Session], float | None]] = {
-    Stage.BUILD: build.predict_share,
-    Stage.REDUCE: reduce.predict_share,
-}
-"""Stages that can tell which share of the files a build of theirs will compile."""
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
@@ -142,62 +130,18 @@ def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
     return tuple(_step(task, session) for task in tasks)
 
 
-def estimate(tasks: Sequence[Task], session: Session) -> Estimate | None:
-    """Return how long :func:`run` will take; None if there is nothing to do, or no way to know."""
+def describe_durations(tasks: Sequence[Task], session: Session) -> str:
+    """Say what the tasks that :func:`run` would do took last time here; empty: not known."""
     if session.services.durations is None:
-        return None
+        return ""
     # What is found here, warnings of damage among it, is for the run itself.
     services = replace(session.services, store=Store(session.services.store.root))
     fresh = TaskResults(done=dict(session.results.done))
     quiet = replace(session, services=services, results=fresh)
-    steps = [(task, _step(task, quiet, explain=False)) for task in tasks]
-    pending = tuple(
-        _pending(task, quiet, step) for task, step in steps if step.state is not TaskState.DONE
+    steps = [_step(task, quiet, explain=False) for task in tasks]
+    return session.services.durations.describe(
+        [each.task for each in steps if each.state is not TaskState.DONE]
     )
-    return session.services.durations.estimate(pending) if pending else None
-
-
-def _pending(task: Task, session: Session, step: PlanStep) -> PendingTask:
-    variant = compiled_variant(task.id, functions=trims_functions(session.request.config))
-    if not variant:
-        return PendingTask(task=task.id, variant="", key="")
-    ready = step.state is TaskState.RUN
-    key = _digest(MODULES[task.stage].inputs(task, session)) if ready else ""
-    return PendingTask(task=task.id, variant=variant, key=key, share=_predict_share(task, session))
-
-
-def _predict_share(task: Task, session: Session) -> float | None:
-    predict = SHARES.get(task.stage)
-    try:
-        return predict(task, session) if predict else 1.0
-    except (InputError, ProductFailure, InfrastructureFailure):
-        return 1.0  # the stage itself says what is wrong, when its turn comes
-
-
-def _digest(named: Mapping[str, str]) -> str:
-    """Name what enters a build: another version of megtrim compiles the same of it."""
-    return hashlib.sha256(json.dumps(sorted(named.items())).encode()).hexdigest()[:20]
-
-
-def _remember(
-    task: Task, session: Session, named: Mapping[str, str], result: StageResult, took_s: float
-) -> None:
-    if session.services.durations is None:
-        return
-    done = _name_build(task, session, named)
-    rebuilt = find_rebuild(result) if done.variant else None
-    session.services.durations.add(done, took_s, rebuilt=rebuilt)
-
-
-def _estimate_cached(task: Task, session: Session, named: Mapping[str, str]) -> float | None:
-    log = session.services.durations
-    return log.estimate_cached(_name_build(task, session, named)) if log is not None else None
-
-
-def _name_build(task: Task, session: Session, named: Mapping[str, str]) -> PendingTask:
-    """Return a task whose inputs are known; one that compiles nothing has no key."""
-    variant = compiled_variant(task.id, functions=trims_functions(session.request.config))
-    return PendingTask(task=task.id, variant=variant, key=_digest(named) if variant else "")
 
 
 def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
@@ -207,16 +151,15 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
 
     def produce(folder: Path) -> StageResult:
         session.services.console.say(f"  run   {task.id}")
-        services = replace(session.services, cached_s=_estimate_cached(task, session, named))
-        return module.work(task, replace(session, services=services), folder)
+        return module.work(task, session, folder)
 
     kind = module.result_type(task)
     folder, fresh = session.services.store.ensure(task.stage, task.name, named, produce, kind)
     if folder.key in session.services.store.taken:
         session.results.taken.add(task.id)
     took_s = time.monotonic() - started
-    if fresh:
-        _remember(task, session, named, folder.result, took_s)
+    if fresh and session.services.durations is not None:
+        session.services.durations.add(task.id, took_s)
     how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
     if task.id in session.results.taken:
         how = f"{how}, as an earlier run made it"

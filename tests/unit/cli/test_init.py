@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from megtrim.cli import init
-from megtrim.cli.session.setup import Options, open_session
 from megtrim.config.load import load_config
-from megtrim.errors import InputError
-from megtrim.pipeline.results import RebuildRecord
-from megtrim.pipeline.session import Session
-from megtrim.plan.estimate import PendingTask
 from unit.cli.support import Shell
 from unit.engines.megengine_trees import NEWEST
 from unit.engines.support import write
@@ -41,13 +34,12 @@ def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
 
     assert (answer.status, answer.err) == (0, "")
     takes = "for the input h2d[0] Float32 (1, 3, 64, 64) of"
-    *lines, time, following = answer.out.splitlines()
+    *lines, following = answer.out.splitlines()
     assert lines == [
         f"wrote resnet18-s.h2d-0.npy, {takes} resnet18-s.mge",
         f"wrote mobilenet-s.v2.h2d-0.npy, {takes} mobilenet-s.v2.mge",
         "wrote megtrim.yaml and megtrim/models, for the engine in ../MegEngine",
     ]
-    assert re.fullmatch(r"time: about .* minutes, by the size of the engine(; less if .*)?", time)
     assert following == "next: megtrim trim --config megtrim.yaml"
     config = load_config(team.folder / "megtrim.yaml").config
     assert (config.engine.kind, str(config.engine.source)) == ("megengine", "../MegEngine")
@@ -56,44 +48,6 @@ def test_a_model_and_a_checkout_are_enough(team: Shell) -> None:
         ("resnet18-s", "resnet18-s.mge", ["resnet18-s.mge.json"]),
     ]
     assert config.models[1].scenarios[0].inputs == {"h2d[0]": Path("resnet18-s.h2d-0.npy")}
-
-
-def test_former_builds_here_say_how_long_a_trim_takes(team: Shell) -> None:
-    """As they do in a plan."""
-    team.model("resnet18-s.mge")
-    assert team("init", "resnet18-s.mge").status == 0
-    options = Options(
-        config=Path("megtrim.yaml"), out=Path("out"), engine=None, jobs=None, quiet=True
-    )
-    former = open_session(options, writes=False).services.durations
-    assert former is not None
-    whole = RebuildRecord(
-        predicted=None, compiled=1178, units=1178, from_cache=0, cpu_s=None, files=()
-    )
-    former.add(PendingTask(task="build/plain", variant="plain", key="x"), 600, rebuilt=whole)
-
-    team.model("mobilenet-s.v2.mge")
-    (time,) = (line for line in team("init", "--add", "mobilenet-s.v2.mge").out.splitlines()
-               if line.startswith("time: "))  # fmt: skip
-    assert "by former runs here" in time
-    assert time in team("plan").out.splitlines()
-
-
-def test_without_a_compiler_the_engine_says_how_long_a_trim_takes(
-    team: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is missing is said by the trim itself."""
-
-    def refuse(*_: object, **__: object) -> Session:
-        msg = "no C++ compiler was found"
-        raise InputError(msg)
-
-    monkeypatch.setattr(init, "open_session", refuse)
-    team.model("resnet18-s.mge")
-    answer = team("init", "resnet18-s.mge")
-
-    assert (answer.status, answer.err) == (0, "")
-    assert re.search(r"^time: about \d+ minutes, by the size of the engine$", answer.out, re.M)
 
 
 @pytest.mark.parametrize("blocked", ["megtrim", "resnet18-s.h2d-0.npy"])

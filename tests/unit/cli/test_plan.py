@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -25,14 +24,13 @@ def team(shell: Shell) -> Shell:
 def test_a_plan_lists_every_task_and_counts_them(
     team: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is left in the folder of results, and no run is known on a new machine."""
+    """Nothing is left in the folder of results; what they took is not known on a new machine."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     answer = team("plan", "--quiet")
 
     assert answer.status == 0, answer.err
     lines = answer.out.splitlines()
-    assert lines[-1] == f"{len(lines) - 2} of {len(lines) - 2} tasks to do"
-    assert re.fullmatch("time: about .*, by the size of the engine(; less if .*)?", lines[-2])
+    assert lines[-1] == f"{len(lines) - 1} of {len(lines) - 1} tasks to do"
     assert any(line.endswith("build/plain") for line in lines)
     assert not (team.folder / "megtrim-out").exists()
 
@@ -41,14 +39,14 @@ def test_why_adds_a_reason_to_each(team: Shell) -> None:
     """A first run has no result to compare with."""
     plain, why = team("plan"), team("plan", "--why")
 
-    pairs = list(zip(plain.out.splitlines(), why.out.splitlines(), strict=True))[:-2]
+    pairs = list(zip(plain.out.splitlines(), why.out.splitlines(), strict=True))[:-1]
     assert all(long.startswith(short) and len(long) > len(short) + 2 for short, long in pairs)
 
 
 def test_a_plan_is_data_too(team: Shell) -> None:
     """The same tasks in the same order."""
     steps = json.loads(team("plan", "--json").out)
-    lines = team("plan").out.splitlines()[:-2]
+    lines = team("plan").out.splitlines()[:-1]
 
     assert [step["task"] for step in steps] == [line.split()[1] for line in lines]
     assert {step["state"] for step in steps} == {line.split()[0] for line in lines}

@@ -20,7 +20,6 @@ from megtrim.errors import ProductFailure
 from megtrim.pipeline.results import HeaderResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER
-from megtrim.plan.remaining import StepCosts
 from unit.engines.support import TOOLCHAIN
 from unit.stages.results import sample
 from unit.stages.support import changed, open_session
@@ -95,9 +94,6 @@ class Builder:
                 predicted=None, compiled=("log.cpp",), units=1, from_cache=None, cpu_s=None
             ),
         )
-
-    def read_step_costs(self, spec: BuildSpec, **_: object) -> StepCosts:
-        return StepCosts(costs_s={}, jobs=1)
 
 
 def made(

@@ -11,7 +11,6 @@ from megtrim.build_spec import BuildRecord, BuildSpec, LinkSpec, RebuiltSources,
 from megtrim.errors import InputError, ProductFailure
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, Task
-from megtrim.plan.remaining import StepCosts
 from megtrim.stages import build
 from unit.stages.support import changed, trace
 from unit.stages.switch_builds import made
@@ -36,9 +35,6 @@ class Builder:
                 predicted=None, compiled=(), units=1, from_cache=None, cpu_s=None
             ),
         )
-
-    def read_step_costs(self, spec: BuildSpec, **_: object) -> StepCosts:
-        return StepCosts(costs_s={}, jobs=1)
 
     def link(self, spec: BuildSpec, links: tuple[LinkSpec, ...], **_: object) -> None:
         self.asked += (f"{spec.variant} {each.target}" for each in links)

@@ -27,19 +27,10 @@ class Foreteller:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, BuildSpec]] = []
-        self.built = True
 
     def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...]:
         self.asked.append((work.name, spec))
         return ("kern.cpp",)
-
-    def predict_share(self, spec: BuildSpec, *, work: Path, guess: object) -> float:
-        self.asked.append((work.name, spec))
-        return 0.25
-
-    def is_built(self, work: Path) -> bool:
-        assert work.name.endswith("-reduced")
-        return self.built
 
 
 @pytest.fixture
@@ -80,19 +71,6 @@ def test_a_committed_keep_set_reports_without_a_header(now: Session, builder: Fo
     assert reduce.forecast(TASK, changed(now, committed=True)) == "1 file is compiled: kern.cpp"
     ((_, spec),) = builder.asked
     assert dict(spec.include)["midout.h"].count("kern") > 0
-
-
-def test_the_share_that_is_compiled_is_known_once_the_keep_set_is(
-    now: Session, builder: Foreteller
-) -> None:
-    """Before it, only that a tree without a build compiles everything."""
-    assert reduce.predict_share(TASK, now) is None
-    builder.built = False
-    assert reduce.predict_share(TASK, now) == 1.0
-    assert reduce.predict_share(TASK, changed(now, committed=True)) == 0.25
-    assert [name for name, _ in builder.asked] == [
-        f"sample-{TOOLCHAIN.kind}-{TOOLCHAIN.machine}-reduced"
-    ]
 
 
 def test_nothing_is_shown_before_the_traces(now: Session, builder: Foreteller) -> None:

@@ -18,9 +18,7 @@ from megtrim.errors import (
 )
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.durations import DurationLog
-from megtrim.pipeline.results import RebuildRecord
 from megtrim.pipeline.session import Session
-from megtrim.plan.estimate import BuildSetting
 from megtrim.plan.graph import PROFILE, Stage, Task
 from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stage_result import StageResult
@@ -52,7 +50,6 @@ class Fake:
 
     def __init__(self) -> None:
         self.worked: list[str] = []
-        self.cached_s: list[float | None] = []
         self.named: dict[str, Mapping[str, str]] = {}
         self.does: dict[str, MegtrimError | Found] = {}
 
@@ -66,7 +63,6 @@ class Fake:
 
     def work(self, task: Task, session: Session, folder: Path) -> Found:
         self.worked.append(task.id)
-        self.cached_s.append(session.services.cached_s)
         done = self.does.get(task.id, Found(code=0))
         if isinstance(done, MegtrimError):
             raise done
@@ -77,7 +73,6 @@ class Fake:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     made = Fake()
     monkeypatch.setattr(runner, "MODULES", dict.fromkeys(Stage, made))
-    monkeypatch.setattr(runner, "SHARES", {Stage.BUILD: lambda *_: 0.0})
     yield made
 
 
@@ -95,42 +90,19 @@ def test_every_task_runs_once(fake: Fake, tmp_path: Path) -> None:
     assert said.getvalue() == "".join(f"  ok    {task.id}\n" for task in TASKS)
 
 
-def test_what_is_to_be_done_is_estimated(fake: Fake, tmp_path: Path) -> None:
-    """By what the first run took; for that, nothing is done, and nothing is taken as found."""
-    setting = BuildSetting(engine="sample", toolchain="zig", jobs=1, cached=False)
-    log = DurationLog(tmp_path / "durations.json", setting)
+def test_what_is_to_be_done_took_some_time_before(fake: Fake, tmp_path: Path) -> None:
+    """Nothing is done for that, and nothing is taken as found."""
+    log = DurationLog(tmp_path / "durations.json", "sample zig 1")
     first = changed(open_session(tmp_path)[0], durations=log)
-
-    before = runner.estimate(TASKS, first)
-    assert before is not None
-    assert not before.measured
+    assert runner.describe_durations(TASKS, first) == ""
     assert (fake.worked, first.results.done) == ([], {})
 
     runner.run(TASKS, first)
-    assert runner.estimate(TASKS, changed(open_session(tmp_path)[0], durations=log)) is None
+    again = changed(open_session(tmp_path)[0], durations=log)
+    assert runner.describe_durations(TASKS, again) == ""
     fake.named[BUILD.id] = {"engine": "another"}
-    after = runner.estimate(TASKS, changed(open_session(tmp_path)[0], durations=log))
-    assert after is not None
-    assert after.measured
-    assert after.time_s < 5
-
-
-def test_a_build_knows_what_the_compiler_cache_has(
-    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same was built here before, in another folder of results, say."""
-    whole = RebuildRecord(predicted=None, compiled=49, units=49, from_cache=0, cpu_s=None, files=())
-    monkeypatch.setattr(runner, "find_rebuild", lambda _: whole)
-    setting = BuildSetting(engine="sample", toolchain="zig", jobs=1, cached=True)
-    log = DurationLog(tmp_path / "durations.json", setting)
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        session = changed(open_session(tmp_path / folder)[0], durations=log)
-        runner.run((BUILD, OTHER), session)
-
-    first, other, again, other_again = fake.cached_s
-    assert (first, other, other_again) == (None, None, None)
-    assert again is not None
+    again = changed(open_session(tmp_path)[0], durations=log)
+    assert runner.describe_durations(TASKS, again).endswith(" last done on this machine")
 
 
 def test_a_changed_input_redoes_what_depends_on_it(fake: Fake, tmp_path: Path) -> None:

@@ -63,7 +63,6 @@ from megtrim.pipeline.durations import open_durations
 from megtrim.pipeline.results import BuildResult
 from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Services, Session, TaskResults, TrimRequest
-from megtrim.plan.estimate import BuildSetting
 from megtrim.plan.graph import PLAIN, Stage, task_name
 from megtrim.plan.performance import BASE
 from megtrim.process import ProcessRunner
@@ -271,12 +270,7 @@ def open_session(
     base = _find_base(options, console)
     request = _make_request(options, loaded, processes, accept=accept)
     request = replace(request, trends=read_trends(options.history, request, console))
-    setting = BuildSetting(
-        engine=loaded.config.engine.kind,
-        toolchain=f"{toolchain.kind} {toolchain.target}",
-        jobs=jobs,
-        cached=place.which("ccache") is not None and not options.recompile,
-    )
+    setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
     services = Services(
         engine=engine,
         toolchain=toolchain,

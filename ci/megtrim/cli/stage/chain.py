@@ -103,8 +103,8 @@ def run_chain(
     if again:
         clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, scenario or "")
-    if (expected := runner.estimate(wanted, session)) is not None:
-        session.services.console.say(f"time       {expected}")
+    if took := runner.describe_durations(wanted, session):
+        session.services.console.say(f"time       {took}")
     ran, codes = runner.run(wanted, session)
     for line in ahead(session):
         session.services.console.warn(line)

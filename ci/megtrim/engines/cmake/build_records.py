@@ -50,19 +50,6 @@ def steps(log: str, build: Path) -> Mapping[Path, str]:
     return {_resolve(row[3], build): "\t".join(row) for row in rows if len(row) == 5}
 
 
-def parse_durations(log: str, build: Path) -> Mapping[Path, float]:
-    """Return the seconds that each file took to make, by Ninja's last record of it.
-
-    ``log`` is the text of ``.ninja_log``: times are milliseconds since the build began.
-    """
-    return {
-        file: max(0, int(end) - int(start)) / 1000
-        for file, record in steps(log, build).items()
-        for start, end, *_ in (record.split("\t"),)
-        if start.isdecimal() and end.isdecimal()
-    }
-
-
 def _output(entry: Mapping[str, str]) -> str:
     """Return a command's object file. CMake 3.25, which Debian 12 has, does not name it."""
     named = entry.get("output")

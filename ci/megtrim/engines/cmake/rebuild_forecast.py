@@ -6,11 +6,10 @@ compiled, and what Ninja made. Nothing is built or written here.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from megtrim.engines.cmake import build_records, up_to_date
+from megtrim.engines.cmake import build_records
 from megtrim.engines.cmake.build_records import TranslationUnit
 from megtrim.engines.cmake.driver import WorkTree
 from megtrim.process import ProcessRunner
@@ -19,8 +18,6 @@ COMMANDS = "compile_commands.json"
 LOG = ".ninja_log"
 _DEPENDENCIES = ".ninja_deps"
 _DEPENDENCIES_TIMEOUT_S = 300.0
-_OBJECTS = {".o", ".obj"}
-_STEP = re.compile(r"^\[\d+/\d+\] Building \S+ object (\S+)$")
 _CONFIGURES = ("CMakeLists.txt", ".cmake")
 
 
@@ -42,37 +39,6 @@ def predict_sources(
     """Return the sources that depend on ``changed`` files; None: not known, maybe all."""
     stale = _find_stale(tree, changed, processes)
     return None if stale is None else _sources(tree, stale, _read_units(tree))
-
-
-def predict_share(
-    tree: WorkTree,
-    changed: Collection[Path],
-    targets: Sequence[str],
-    costs: Mapping[str, float],
-    processes: ProcessRunner,
-) -> float:
-    """Return the share of a build that is compiled if ``changed`` files change, 0 to 1.
-
-    What an earlier build left undone is part of it. ``costs``: seconds of an object by its name for
-    Ninja; one without counts like the others without.
-    """
-    stale = _find_stale(tree, changed, processes)
-    if stale is None:
-        return 1.0
-    made = {file for file in read_steps(tree) if file.suffix in _OBJECTS}
-    wanted = stale | _find_undone(tree, targets, processes)
-    weights = {file: costs.get(name_object(file, tree), 1.0) for file in made | wanted}
-    whole = sum(weights.values())
-    return sum(weights[file] for file in wanted) / whole if whole else 1.0
-
-
-def _find_undone(
-    tree: WorkTree, targets: Sequence[str], processes: ProcessRunner
-) -> frozenset[Path]:
-    """Return the objects that Ninja would make as the tree is now, without building."""
-    said = up_to_date.dry_run(tree.build, targets, processes).stdout
-    found = (_STEP.search(line) for line in said.splitlines())
-    return frozenset(tree.build / match[1] for match in found if match)
 
 
 def _find_stale(
@@ -119,11 +85,6 @@ def _sources(
     """Return the sources of ``objects``, as paths in the tree; other files are skipped."""
     found = {units[file].source for file in objects if file in units}
     return tuple(sorted(_in_tree(path, tree) for path in found))
-
-
-def name_object(file: Path, tree: WorkTree) -> str:
-    """Return an object's name for Ninja."""
-    return str(file.relative_to(tree.build)) if file.is_relative_to(tree.build) else str(file)
 
 
 def _in_tree(path: Path, tree: WorkTree) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from megtrim.build_spec import BuildSpec, Toolchain
 from megtrim.engines.cmake.driver import WorkTree
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process import Command, ProcessRunner
 from megtrim.store import cannot_write, write_atomically
 
 _RECORD = "built.json"
@@ -41,11 +41,6 @@ def note(tree: WorkTree, finished: str) -> None:
     write_atomically(tree.root / _RECORD, json.dumps(finished))
 
 
-def is_finished(tree: WorkTree) -> bool:
-    """Return whether the last build in the tree was finished."""
-    return (tree.root / _RECORD).is_file()
-
-
 def is_noted(tree: WorkTree, expected: str) -> bool:
     """Return whether the last finished build is the one with this token."""
     try:
@@ -65,11 +60,6 @@ def holds(
 
 def _nothing_to_do(build: Path, targets: Sequence[str], processes: ProcessRunner) -> bool:
     """Return whether Ninja would rebuild none of ``targets``, without building."""
-    outcome = dry_run(build, targets, processes)
-    return outcome.ok and _NOTHING_TO_DO in outcome.stdout
-
-
-def dry_run(build: Path, targets: Sequence[str], processes: ProcessRunner) -> CompletedCommand:
-    """Return what Ninja says that it would do for ``targets``; nothing is built."""
     argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
-    return processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
+    outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
+    return outcome.ok and _NOTHING_TO_DO in outcome.stdout

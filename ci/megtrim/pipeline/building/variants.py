@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
@@ -17,9 +16,7 @@ from megtrim.pipeline.building import programs, size_options
 from megtrim.pipeline.results import BuildSummary, RebuildRecord
 from megtrim.pipeline.session import Services, Session, TaskResults
 from megtrim.plan import staleness
-from megtrim.plan.compile_costs import guess_cost
 from megtrim.plan.graph import HEADER
-from megtrim.plan.remaining import RemainingTime
 from megtrim.store import StageFolder
 
 _INCLUDE = "include/"
@@ -137,17 +134,14 @@ def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = ""
     """Build, and return the record of it; ``purpose`` has a tree of its own."""
     what = purpose or str(wanted.variant)
     services = session.services
-    guess = _guess(services)
     way = way_of(wanted)
     services.console.say(f"  by {way}")
     with _tree(services, what) as tree:
-        read = partial(services.builder.read_step_costs, wanted, work=tree, guess=guess)
-        left = RemainingTime(read, services.cached_s)
         record = services.builder.build(
             wanted,
             work=tree,
             folder=folder,
-            progress=services.console.progress(f"building {what}", left.after),
+            progress=services.console.progress(f"building {what}"),
             applications=programs.list_specs(session, wanted.variant),
         )
     rebuilt = record.rebuilt
@@ -176,17 +170,6 @@ def forecast(services: Services, wanted: BuildSpec) -> str:
     return staleness.describe_forecast(predicted)
 
 
-def predict_share(services: Services, wanted: BuildSpec) -> float:
-    """Return the share of the files that :func:`work` would compile, 0 to 1; nothing is built."""
-    tree = _folder(services, str(wanted.variant))
-    return services.builder.predict_share(wanted, work=tree, guess=_guess(services))
-
-
-def is_built(services: Services, variant: Variant) -> bool:
-    """Return whether the tree of a variant holds a finished build."""
-    return services.builder.is_built(_folder(services, str(variant)))
-
-
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
     """Make further links from the objects of a build, which is brought up to date first."""
     with _tree(session.services, str(wanted.variant)) as tree:
@@ -210,10 +193,6 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
             folder=folder,
             applications=programs.list_specs(session, wanted.variant),
         )
-
-
-def _guess(services: Services) -> Callable[[str], float | None]:
-    return partial(guess_cost, services.engine.identity().kind)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
     """Below the name of its task, with its folder; and not below that of another stage."""
     found = {"folder": "f", "result": dump_result(SAMPLES[kind])}
     own, other = STAGES[kind], Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
-    document = {"version": 1, "failed": {}, "done": {f"{own}/a": found}}
+    document = {"version": results_json.VERSION, "failed": {}, "done": {f"{own}/a": found}}
 
     assert find_errors(document) == []
     assert find_errors(document | {"done": {f"{other}/a": found}})

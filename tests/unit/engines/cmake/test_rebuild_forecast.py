@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.engines.cmake import rebuild_forecast
 from megtrim.engines.cmake.driver import WorkTree
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.process import ProcessRunner
 
 LOG = "# ninja log v7\n"
 OPENED = {
@@ -23,21 +23,8 @@ OPENED = {
 class Ninja(ProcessRunner):
     """Answers what the build tool would say of its dependencies."""
 
-    undone: tuple[str, ...] = ()
-    """What it would make if nothing changed."""
-
     def build_tool(self, name: str) -> str:
         return name
-
-    def run(self, command: Command) -> CompletedCommand:
-        assert (command.argv[0], command.argv[3:]) == ("ninja", ("-n", "program"))
-        lines = [f"Building CXX object {each}" for each in self.undone]
-        steps = [*lines, "Linking CXX executable program"] if lines else []
-        said = [f"[{at}/{len(steps)}] {each}" for at, each in enumerate(steps, 1)]
-        stdout = "".join(f"{line}\n" for line in said or ["ninja: no work to do."])
-        return CompletedCommand(
-            argv=command.argv, rc=0, stdout=stdout, stderr="", wall_s=0.0, timed_out=False
-        )
 
     def capture(self, *argv: str, cwd: Path | None = None, timeout_s: float = 60.0) -> str:
         assert (argv[0], argv[3:]) == ("ninja", ("-t", "deps"))
@@ -107,48 +94,6 @@ def test_nothing_is_predicted_without_a_build_before(tree: WorkTree, record: str
 def test_nothing_is_predicted_of_changed_build_files(tree: WorkTree, name: str) -> None:
     """They may change every command."""
     assert predict(tree, [name]) is None
-
-
-@pytest.mark.parametrize(
-    ("changed", "undone", "share"),
-    [
-        ([], (), 0.0),
-        (["include/megtrim/tags/two.h"], (), 0.5),
-        (["include/megtrim/tags/one.h"], (), 0.5),
-        (["src/dnn/b.h"], ("b.o",), 0.3),
-        ([], ("b.o", "c.o"), 0.8),
-        (["src/CMakeLists.txt"], (), 1.0),
-    ],
-)
-def test_a_file_counts_by_what_it_costs(
-    tree: WorkTree, changed: list[str], undone: tuple[str, ...], share: float
-) -> None:
-    """Those that changed, and those that an earlier build left undone: each once."""
-    costs = {"a.o": 20.0, "b.o": 30.0, "c.o": 50.0}
-    ninja = Ninja({})
-    ninja.undone = undone
-    files = [tree.root / name for name in changed]
-
-    found = rebuild_forecast.predict_share(tree, files, ["program"], costs, ninja)
-    assert found == pytest.approx(share)
-
-
-def test_without_costs_files_are_counted(tree: WorkTree) -> None:
-    """An engine without a table, before its first build."""
-    files = [tree.root / "src/c.cpp"]
-
-    found = rebuild_forecast.predict_share(tree, files, ["program"], {}, Ninja({}))
-    assert found == pytest.approx(1 / 3)
-
-
-def test_what_was_never_made_is_part_of_the_whole(tree: WorkTree) -> None:
-    """A build that was cut off after its first file."""
-    log(tree, ("a.o", 1))
-    ninja = Ninja({})
-    ninja.undone = ("b.o", "c.o")
-
-    found = rebuild_forecast.predict_share(tree, [], ["program"], {}, ninja)
-    assert found == pytest.approx(2 / 3)
 
 
 def test_what_was_made_again_was_compiled(tree: WorkTree) -> None:

@@ -24,9 +24,7 @@ def tree(tmp_path: Path) -> WorkTree:
 def test_what_was_noted_is_known_until_it_is_forgotten(tree: WorkTree) -> None:
     """A build that is cut off leaves nothing that looks like a finished one."""
     assert not up_to_date.is_noted(tree, "one")
-    assert not up_to_date.is_finished(tree)
     up_to_date.note(tree, "one")
-    assert up_to_date.is_finished(tree)
     assert up_to_date.is_noted(tree, "one")
     assert not up_to_date.is_noted(tree, "another")
     up_to_date.forget(tree)
