@@ -20,7 +20,7 @@ def run() -> None:
     gc.set_threshold(_ALLOCATIONS)
     try:
         _hear_interrupts()
-        from megtrim.cli.main import run as run_command_line  # noqa: PLC0415 - it takes a moment
+        from megtrim.cli.main import run as run_command_line
 
         run_command_line()
     except KeyboardInterrupt:

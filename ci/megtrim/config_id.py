@@ -13,6 +13,8 @@ import re
 from pathlib import PurePosixPath
 
 DEFAULT_CONFIG = "megtrim.yaml"
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""The name of a model, a scenario, a class or a device: part of paths and labels."""
 TOOLCHAIN_PATTERN = r"^(?=[a-z0-9-]{1,40}$)[a-z0-9]+(-[a-z0-9]+)*$"
 """The name of a toolchain: part of an id, and so of every name that an id is part of."""
 

@@ -24,14 +24,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaValidator
 
 from megtrim.errors import InputError
-
-LARGEST_DOCUMENT = 64 * 1024 * 1024
-"""Characters of a document that is still read."""
+from megtrim.json_text import LONGEST_SHOWN, read, show
 
 _LARGEST_NUMBER = 2**62
-_MOST_KEYS = 10_000
-"""Of one object. pydantic reports every key that it does not know, each with its own cost."""
-_LONGEST_SHOWN = 60
 
 _EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
@@ -77,18 +72,7 @@ def load(kind: type[T], text: str, *, source: str, version: int, hint: str) -> T
     Anything but exactly its shape is an InputError naming ``source`` and the path to the value;
     a ValueError of the value's own checks is one too.
     """
-    try:
-        value: T = decode(kind, _parse_json(text, version), "")
-    except json.JSONDecodeError as error:
-        msg = f"{source}:{error.lineno}: found no JSON here ({error.msg}), expected a document"
-        raise InputError(msg, hint=hint) from None
-    except RecursionError:
-        msg = f"{source}:1: found JSON that is nested too deep, expected a document"
-        raise InputError(msg, hint=hint) from None
-    except (InputError, ValueError) as error:
-        of = type(error) if isinstance(error, InputError) else InputError
-        msg = f"{source}:1: {error}"
-        raise of(msg, hint=hint) from None
+    value: T = read(text, lambda value: decode(kind, value, ""), source, version, hint)
     return value
 
 
@@ -153,34 +137,8 @@ def show_path(path: tuple[str | int, ...], start: str = "") -> str:
         else:
             shown = part if part.isprintable() else ascii(part)
             text += "." * bool(text)
-            text += shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 3]}..."
+            text += shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 3]}..."
     return text
-
-
-def _parse_json(text: str, version: int) -> Any:
-    if len(text) > LARGEST_DOCUMENT:
-        expected = f"a document of at most {LARGEST_DOCUMENT} characters"
-        raise _make_mismatch_error(len(text), expected, path="length")
-    # pydantic's own parser takes the last of equal keys, and no lone surrogates.
-    value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    if isinstance(value, dict) and value.get("version", version) != version:
-        raise _make_mismatch_error(value["version"], str(version), path="version")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(pairs) > _MOST_KEYS:
-        msg = f"found an object of {len(pairs)} keys, expected at most {_MOST_KEYS}"
-        raise InputError(msg)
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        msg = "found a key twice in one object, expected each key once"
-        raise InputError(msg)
-    return entries
-
-
-def _refuse_constant(name: str) -> Any:
-    raise _make_mismatch_error(name, "a finite number", path="a number")
 
 
 @cache
@@ -231,7 +189,7 @@ def _strict(schema: Any) -> Any:
 
 
 def _message(error: ErrorDetails, start: str) -> str:
-    path, kind, found = error["loc"], error["type"], _show(error["input"])
+    path, kind, found = error["loc"], error["type"], show(error["input"])
     expected = error["msg"]
     if kind == "value_error":
         # A value's own check, which says where.
@@ -241,12 +199,3 @@ def _message(error: ErrorDetails, start: str) -> str:
     elif kind in _EXPECTED:
         expected = _EXPECTED[kind].format(**error.get("ctx", {})).replace("'", "")
     return f"{show_path(path, start) or 'top level'}: found {found}, expected {expected}"
-
-
-def _make_mismatch_error(value: object, expected: str, *, path: str) -> InputError:
-    return InputError(f"{path}: found {_show(value)}, expected {expected}")
-
-
-def _show(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"

@@ -21,7 +21,7 @@ from act.driver.forge import KIT, KIT_VERSION
 from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.evidence.early_exit import ENDING_FILE
+from megtrim.evidence.limits import ENDING_FILE
 from megtrim.github.comment import key_of
 from support.fork_server import run_megtrim
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 import sys
-import traceback
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -121,7 +118,7 @@ _VERBS = {
     help=_ABOUT,
     epilog=_EXIT_STATUSES,
 )
-@click.version_option(version("megtrim"), prog_name="megtrim")
+@click.version_option(package_name="megtrim", prog_name="megtrim")
 def main() -> None:
     """Parse the command line."""
 
@@ -157,6 +154,10 @@ def _status(arguments: list[str]) -> int:
 
 def _bug(arguments: list[str]) -> int:
     """Leave a report that can be pasted as it is."""
+    import platform
+    import traceback
+    from importlib.metadata import version
+
     lines = [
         "# megtrim crashed",
         f"- version: {version('megtrim')}, Python {platform.python_version()}",

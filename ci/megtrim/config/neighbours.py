@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from megtrim.config.value_types import NAME_PATTERN, make_value_error
+from megtrim.config.value_types import make_value_error
+from megtrim.config_id import NAME_PATTERN
 
 ALL = "all"
 """Every neighbour that the plain build can run."""

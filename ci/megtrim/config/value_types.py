@@ -23,13 +23,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from megtrim.config.base import LONGEST_NAME, make_pattern, strict_pattern
-from megtrim.config_id import TOOLCHAIN_PATTERN
+from megtrim.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.load_and_run import environment
 
 EXPECTED = "expected"
 """Type of our own validation errors; their message is what was expected."""
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 NAME_EXPECTED = "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit"
 _TOOLCHAIN_EXPECTED = (
     "a name of at most 40 small letters, digits and hyphens, such as android-arm64"

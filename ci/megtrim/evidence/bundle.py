@@ -26,12 +26,13 @@ from megtrim.evidence import limits
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.device import BundleDevice
 from megtrim.input_files import decode
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.load_and_run import application as command
 from megtrim.load_and_run.arguments import check_reserved
 from megtrim.load_and_run.environment import Variables
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import GENERATIONS
-from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
+from megtrim.strict_json import dump, load
 from megtrim.verdict.model import DeviceIdentity
 
 VERSION = 6

@@ -17,9 +17,10 @@ from pydantic import Field
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.perf.samples import Mark, Sample
-from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
+from megtrim.strict_json import dump, load
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import DeviceIdentity
 from megtrim.verdict.statuses import ScenarioStatus

@@ -13,7 +13,6 @@ from megtrim.evidence import limits
 from megtrim.strict_json import dump, load
 
 VERSION = 2
-ENDING_FILE = "ending.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,14 +13,17 @@ from datetime import date
 from pathlib import Path
 
 from megtrim import input_files
-from megtrim.config.value_types import NAME_PATTERN
+from megtrim.config_id import NAME_PATTERN
 from megtrim.errors import InputError
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.load_and_run import environment
 from megtrim.load_and_run.environment import Variables
-from megtrim.strict_json import LARGEST_DOCUMENT
 
 FILES = "files"
 """Folder of a bundle or of evidence that holds files, each named by its sha256."""
+
+ENDING_FILE = "ending.json"
+"""How a run ended that left no verdict."""
 
 MOST_RESULTS = 1000
 """Results of one device job."""

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.errors import InputError
-from megtrim.store import cannot_write
 
 LARGEST_SUMMARY_BYTES = 1024 * 1024
 """GitHub drops the whole summary of a step that is larger."""
@@ -93,4 +92,6 @@ def _append(env: Mapping[str, str], variable: str, text: str) -> None:
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
     except OSError as error:
+        from megtrim.store import cannot_write
+
         raise cannot_write(path, error) from None

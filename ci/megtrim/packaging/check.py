@@ -19,6 +19,7 @@ from megtrim.crashes.left_out import parse_left_out
 from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import Evidence, load_proofs
 from megtrim.input_files import read_text
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.packaging.aar import collect_aar
 from megtrim.packaging.archive import FETCH_AGAIN
@@ -45,7 +46,6 @@ from megtrim.release.statement import (
     parse_statement,
 )
 from megtrim.store import sha256_file
-from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import VerdictKind
 
 _MOST_FILES = 100_000

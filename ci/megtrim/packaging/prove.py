@@ -9,6 +9,7 @@ from pathlib import Path
 from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.input_files import read_text
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.packaging.check import (
     ReleaseCheck,
     check_release,
@@ -19,7 +20,6 @@ from megtrim.packaging.files import ReleaseFile, from_text
 from megtrim.release.contents import PROOFS_PATH, ReleaseContents, add_proofs, hide_machine
 from megtrim.release.documents import DOCUMENTS, seal
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
-from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import VerdictKind, parse_verdict
 
 

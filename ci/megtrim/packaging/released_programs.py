@@ -9,11 +9,11 @@ from megtrim.crashes.program import TrimmedProgram
 from megtrim.elf.symbol_table import read_linked, read_table
 from megtrim.errors import InputError
 from megtrim.input_files import read_text
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.packaging.check import check_release, expect_whole
 from megtrim.pipeline.trimmed_programs import FinishedTrim, finish_trim, make_program
 from megtrim.release.contents import KEEP_SET_PATH, SYMBOLS, ReleaseArtifact, locate_left_out
-from megtrim.strict_json import LARGEST_DOCUMENT
 
 
 def read_release(folder: Path, *, shown: str) -> FinishedTrim:

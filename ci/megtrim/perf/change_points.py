@@ -139,7 +139,7 @@ def _replace_outliers(levels: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _propose(levels: NDArray[np.float64]) -> list[int]:
     """Return more changes than there are, rather than fewer: each is tested later."""
-    import ruptures  # noqa: PLC0415 - half a second, which only this function needs
+    import ruptures  # it takes half a second
 
     scaled = (levels - np.median(levels)) / _estimate_noise(levels)
     # PELT with the sum of squares as cost, in C.

@@ -23,10 +23,9 @@ from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.stage_result import StageResult
 from megtrim.strict_json import SignedInt
-from megtrim.verdict.join import exit_code
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus, VerdictKind
 from megtrim.verdict.neighbours import NeighbourResult
-from megtrim.verdict.statuses import UnverifiedPolicy
+from megtrim.verdict.statuses import UnverifiedPolicy, exit_code
 from megtrim.verdict.trim_summary import SwitchSize
 
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.config.value_types import NAME_PATTERN
-from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of
+from megtrim.config_id import DEFAULT_CONFIG, NAME_PATTERN, id_of, infix_of
 from megtrim.errors import InputError
 
 MOST_JOBS = 256

@@ -110,7 +110,7 @@ def _times(verdict: Verdict) -> dict[str, Any]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import (  # noqa: PLC0415 - most verbs write no page
+    from jinja2 import (
         Environment,
         PackageLoader,
         StrictUndefined,

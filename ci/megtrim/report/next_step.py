@@ -10,9 +10,9 @@ from megtrim.report.formatting import list_trimmed, list_urgent
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import code, prose
 from megtrim.report.text import path_in_repository
-from megtrim.verdict.join import exit_code
-from megtrim.verdict.model import Check, Verdict, name_subject
-from megtrim.verdict.statuses import CheckKind
+from megtrim.verdict.agreement import name_subject
+from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.statuses import CheckKind, exit_code
 
 _OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
 

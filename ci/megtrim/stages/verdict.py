@@ -65,6 +65,7 @@ from megtrim.plan.graph import (
 )
 from megtrim.size.budgets import ending
 from megtrim.strict_json import dump
+from megtrim.verdict.agreement import name_subject
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     Check,
@@ -72,7 +73,6 @@ from megtrim.verdict.model import (
     CheckStatus,
     DeviceIdentity,
     ToolchainIdentity,
-    name_subject,
     to_json,
 )
 from megtrim.verdict.statuses import UnverifiedPolicy

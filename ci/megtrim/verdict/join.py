@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
 from megtrim.config.yaml.problems import Place
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.history import SizeTrend
@@ -42,7 +41,6 @@ from megtrim.verdict.statuses import (
     CheckStatus,
     ScenarioStatus,
     UnverifiedPolicy,
-    VerdictKind,
     decide,
 )
 
@@ -118,16 +116,6 @@ def join(facts: VerdictInputs) -> Verdict:
         warnings=facts.warnings,
         invocation=facts.invocation,
     )
-
-
-def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPolicy.WARN) -> int:
-    """Return the exit status: 1 for a failure (an expired proof is one), else 0.
-
-    3 if nothing is known of the product on a device, and the team wants to know.
-    """
-    if verdict is VerdictKind.UNVERIFIED and unverified is UnverifiedPolicy.FAIL:
-        return InfrastructureFailure.exit_code
-    return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS
 
 
 def _checks(facts: VerdictInputs) -> tuple[Check, ...]:

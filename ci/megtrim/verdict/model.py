@@ -7,7 +7,6 @@ keys of its JSON object, in this order.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
@@ -23,13 +22,11 @@ from megtrim.size.growth.notes import CauseNote
 from megtrim.size.history import SizeTrend
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
-from megtrim.strict_json import SignedInt, dump, load
-from megtrim.verdict.agreement import (
-    expect_budget_checks,
-    expect_latency_checks,
-    expect_scenario_checks,
-)
-from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
+from megtrim.strict_json import AnyMagnitude, SignedInt, dump, load
+from megtrim.verdict import agreement
+from megtrim.verdict.agreement import name_subject
+from megtrim.verdict.conclusion import HINT, VERSION
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.verdict.performance import (
@@ -40,6 +37,7 @@ from megtrim.verdict.performance import (
     RatioResult,
     StageTime,
     TrimmingRow,
+    expect_latency_checks,
 )
 from megtrim.verdict.statuses import (
     BudgetStatus,
@@ -48,7 +46,6 @@ from megtrim.verdict.statuses import (
     ScenarioStatus,
     UnverifiedPolicy,
     VerdictKind,
-    decide,
 )
 from megtrim.verdict.trim_summary import FunctionsUse, Rebuild, SwitchSize, TrimChoice
 
@@ -95,7 +92,6 @@ __all__ = [
     "to_json",
 ]
 
-VERSION = 3
 MACHINE_FACTS = ("serial", "host")
 """Facts of a device that tell one machine from all others."""
 
@@ -244,6 +240,17 @@ class OperatorsUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutputResult:
+    """One output tensor of reduced, compared with plain's."""
+
+    name: str
+    size_bytes: int
+    equal: bool
+    largest_difference: AnyMagnitude | None
+    """None: not comparable (other size, or a value that is not a number)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult:
     """One scenario on the reduced build."""
 
@@ -282,12 +289,6 @@ class LowerLimit:
     """The whole line of the configuration, with the lower limit in it; empty: not one line."""
     file: str
     line: int
-
-
-def name_subject(artifact: str, variant: str, measure: str) -> str:
-    """Return what the checks of a budget are about; ``measure`` is empty for a file's size."""
-    build = f"{artifact}/{variant}"
-    return f"{build} {measure}" if measure else build
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,20 +333,12 @@ class BudgetRow:
     @property
     def is_oversize(self) -> bool:
         """Whether it is larger than its limit, whatever a waiver says."""
-        return self.max_bytes is not None and self.size_bytes > self.max_bytes
+        return agreement.is_oversize(self)
 
     @property
     def is_overgrown(self) -> bool:
         """Whether it grew more than its limit and what commits acknowledge, waiver or not."""
-        if self.growth_max_bytes is None:
-            return False
-        acknowledged_bytes = self.acknowledged_bytes if self.acknowledged else 0
-        return (self.growth_bytes or 0) > max(self.growth_max_bytes, acknowledged_bytes)
-
-    @property
-    def is_exceeded(self) -> bool:
-        """Whether more was measured than is allowed, without a waiver."""
-        return (self.is_oversize or self.is_overgrown) and not self.waiver
+        return agreement.is_overgrown(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,29 +387,7 @@ class Verdict:
 
     def __post_init__(self) -> None:
         """Refuse what reports would show wrongly: an id twice, no line, another verdict."""
-        for what, ids in (
-            ("checks", [check.id for check in self.checks]),
-            ("scenarios", [scenario.id for scenario in self.scenarios]),
-        ):
-            twice = Counter(ids).most_common(1)
-            if twice and twice[0][1] > 1:
-                msg = f"{what}: found id {twice[0][0][:60]!r} twice, expected each id once"
-                raise ValueError(msg)
-        for scenario in self.scenarios:
-            expect_consistent(
-                f"scenarios: {scenario.id}",
-                scenario.status,
-                outputs=scenario.outputs,
-                missing_regions=scenario.missing_regions,
-                crash=scenario.crash,
-            )
-        if any(check.line < 1 for check in self.checks):
-            msg = "checks: found a line below 1, expected 1 or more"
-            raise ValueError(msg)
-        decided = decide(check.status for check in self.checks)
-        if self.verdict is not decided:
-            msg = f"verdict: found {self.verdict}, expected what its checks add up to: {decided}"
-            raise ValueError(msg)
+        agreement.expect_sound(self)
 
 
 def to_json(verdict: Verdict) -> str:
@@ -426,27 +397,18 @@ def to_json(verdict: Verdict) -> str:
 
 def parse_verdict(text: str, *, source: str) -> Verdict:
     """Read verdict.json. Anything but exactly its shape is an InputError naming ``source``."""
-    hint = "another version of megtrim wrote it, or it was damaged: make the verdict again"
-    verdict = load(Verdict, text, source=source, version=VERSION, hint=hint)
+    verdict = load(Verdict, text, source=source, version=VERSION, hint=HINT)
     try:
         _expect_agreement(verdict)
     except Contradiction as error:
         msg = f"{source}:1: {error.message}"
-        raise Contradiction(msg, hint=hint) from None
+        raise Contradiction(msg, hint=HINT) from None
     return verdict
 
 
 def _expect_agreement(verdict: Verdict) -> None:
     """Refuse scenarios, budgets and times that ended worse than their checks say."""
-    by_subject: dict[str, dict[CheckKind, CheckStatus]] = {}
-    for check in verdict.checks:
-        by_subject.setdefault(check.subject, {})[check.kind] = check.status
-    for scenario in verdict.scenarios:
-        checks = by_subject.get(scenario.id, {})
-        expect_scenario_checks(scenario.id, scenario.status, checks)
-    for row in verdict.budgets:
-        statuses = by_subject.get(row.subject, {}).values()
-        expect_budget_checks(row.subject, row.status, statuses, exceeded=row.is_exceeded)
+    agreement.expect_agreement(verdict)
     if verdict.performance is not None:
         latency = {
             check.subject: check.status

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.time_stage import TimeStage
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.statuses import CheckStatus
 
 
@@ -355,3 +356,17 @@ def _expect_once(what: str, names: Iterable[str]) -> None:
     if twice and twice[0][1] > 1:
         msg = f"{what}: found {twice[0][0][:80]!r} twice, expected each once"
         raise ValueError(msg)
+
+
+def expect_latency_checks(performance: Performance, statuses: Mapping[str, CheckStatus]) -> None:
+    """Raise Contradiction if a row has no latency check, or one of another status.
+
+    ``statuses``: of the latency checks, by subject.
+    """
+    for row in performance.all_rows:
+        expected = check_status(row.status, performance.inconclusive)
+        found = statuses.get(row.subject)
+        if found is not expected:
+            seen = "none" if found is None else str(found)
+            msg = f"performance: {row.subject}: found a check of status {seen}, expected {expected}"
+            raise Contradiction(msg)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+from megtrim.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
+
 
 class VerdictKind(StrEnum):
     """What all checks add up to."""
@@ -89,3 +91,13 @@ def decide(statuses: Iterable[CheckStatus]) -> VerdictKind:
     if CheckStatus.INCONCLUSIVE in seen or CheckStatus.PASS not in seen:
         return VerdictKind.INCONCLUSIVE
     return VerdictKind.PASS
+
+
+def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPolicy.WARN) -> int:
+    """Return the exit status: 1 for a failure (an expired proof is one), else 0.
+
+    3 if nothing is known of the product on a device, and the team wants to know.
+    """
+    if verdict is VerdictKind.UNVERIFIED and unverified is UnverifiedPolicy.FAIL:
+        return InfrastructureFailure.exit_code
+    return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from megtrim.cli.lazy_group import LazyGroup, Member
 from megtrim.cli.main import main
 from megtrim.process import Command, ProcessRunner
+from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
+from unit.verdict.examples import passing
 
 MOVED = {
     **{name: f"stage {name}" for name in ("build", "profile", "header", "reduce")},
@@ -109,6 +112,14 @@ def test_a_verb_imports_statistics_and_templates_only_to_use_them(
 def test_a_small_step_of_a_job_imports_little(processes: ProcessRunner, words: str) -> None:
     """Each job of a workflow has some: none waits for what a trim needs."""
     assert list_heavy(processes, words, *("megtrim.stages.runner", "megtrim.engines")) == []
+
+
+def test_the_gate_imports_no_schema(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Every job has a gate, and every one of its modules is a moment of each."""
+    (tmp_path / "verdict.json").write_text(to_json(passing()), encoding="utf-8")
+    heavy = ("pydantic", "yaml", "requests", "filelock", "elftools", "importlib.metadata")
+
+    assert list_heavy(processes, f"ci gate {tmp_path}", *heavy, "megtrim.verdict.model") == []
 
 
 def list_heavy(processes: ProcessRunner, words: str, *more: str) -> list[str]:

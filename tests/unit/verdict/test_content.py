@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.verdict.content import Contradiction, OutputResult, expect_consistent
+from megtrim.verdict.content import Contradiction, expect_consistent
+from megtrim.verdict.model import OutputResult
 from megtrim.verdict.statuses import ScenarioStatus
 
 GOOD = OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.0)

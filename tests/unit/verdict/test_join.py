@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from megtrim.config.yaml.problems import Place
-from megtrim.verdict.join import exit_code, join
+from megtrim.verdict.join import join
 from megtrim.verdict.model import RegionsUse
-from megtrim.verdict.statuses import CheckStatus, UnverifiedPolicy, VerdictKind
+from megtrim.verdict.statuses import CheckStatus, UnverifiedPolicy, VerdictKind, exit_code
 from unit.verdict.examples import (
     MOBILENET,
     RESNET,

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim import strict_json
+from megtrim import json_text
 from megtrim.errors import InputError
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.verdict.checks import scenario_checks
+from megtrim.verdict.conclusion import read_conclusion
 from megtrim.verdict.model import (
     OutputResult,
     ScenarioResult,
@@ -270,7 +271,7 @@ def test_what_is_no_verdict_is_refused(text: str, said: str) -> None:
 
 def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is in characters."""
-    monkeypatch.setattr(strict_json, "LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr(json_text, "LARGEST_DOCUMENT", 100)
     with pytest.raises(InputError, match="found no JSON here"):
         parse_verdict(" " * 100, source="v.json")
     with pytest.raises(InputError, match="length: found 101, expected a document of at most 100"):
@@ -284,9 +285,10 @@ def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatc
     )
 )
 def test_any_json_is_read_or_refused(value: object) -> None:
-    """Nothing but an InputError leaves the parser."""
-    with pytest.raises(InputError):
-        parse_verdict(json.dumps(value), source="v.json")
+    """Nothing but an InputError leaves the parser, nor the gate's."""
+    for read in (parse_verdict, read_conclusion):
+        with pytest.raises(InputError):
+            read(json.dumps(value), source="v.json")
 
 
 @given(st.sampled_from(sorted(json.loads(to_json(passing())))), st.integers() | st.text())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.verdict.join import exit_code, join
+from megtrim.verdict.join import join
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.performance import PerformanceStatus
-from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
+from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind, exit_code
 from unit.verdict.examples import facts
 from unit.verdict.performance_examples import (
     NO_CHANGE,

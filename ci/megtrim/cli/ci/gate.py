@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from megtrim.build_spec import Variant
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
-from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
 from megtrim.github.runner import write_output
 from megtrim.pipeline.filenames import VERDICT_FILE
-from megtrim.verdict.join import exit_code
-from megtrim.verdict.model import Verdict, parse_verdict
+from megtrim.verdict.conclusion import Conclusion, conclude, read_conclusion
+from megtrim.verdict.statuses import exit_code
+
+if TYPE_CHECKING:
+    from megtrim.evidence.early_exit import EarlyExit
+
+T = TypeVar("T")
 
 NOTHING_LEFT = "the build job left no result"
 _UNVERIFIED = (
@@ -40,11 +45,12 @@ Outputs of the step:
 @click.argument("report", type=click.Path(path_type=Path))
 def gate(report: Path) -> int:
     """Exit with the status of the verdict in REPORT, or of a run that ended before a verdict."""
-    verdict = read_verdict(report)
-    if verdict is not None:
-        _write_outputs(str(verdict.verdict), _size(verdict))
-        show(f"{verdict.verdict}: {limits.clean_line(verdict.headline)}")
-        status = exit_code(verdict.verdict, verdict.unverified)
+    found = read_report(report, _read)
+    if found is not None:
+        size = "" if found.size_bytes is None else str(found.size_bytes)
+        _write_outputs(str(found.verdict), size)
+        show(f"{found.verdict}: {limits.clean_line(found.headline)}")
+        status = exit_code(found.verdict, found.unverified)
         if status == InfrastructureFailure.exit_code:
             show(_UNVERIFIED)
         return status
@@ -55,19 +61,29 @@ def gate(report: Path) -> int:
     return ending.exit
 
 
-def read_verdict(report: Path) -> Verdict | None:
-    """Return the verdict that a run left; None if it ended before one."""
+def read_report(report: Path, read: Callable[..., T]) -> T | None:
+    """Return what ``read`` makes of a run's verdict; None if it ended before one."""
     path = report / VERDICT_FILE
     if not path.is_file():
         return None
     _expect_alone(report)
-    return parse_verdict(limits.read_text(path, hint=_HINT), source=str(path))
+    return read(limits.read_text(path, hint=_HINT), source=str(path))
+
+
+def _read(text: str, *, source: str) -> Conclusion:
+    if (found := read_conclusion(text, source=source)) is not None:
+        return found
+    from megtrim.verdict.model import parse_verdict
+
+    return conclude(parse_verdict(text, source=source))
 
 
 def read_ending(report: Path) -> EarlyExit:
     """Return how a run ended that left no verdict. Raises InfrastructureFailure for none."""
-    path = report / ENDING_FILE
+    path = report / limits.ENDING_FILE
     if path.is_file():
+        from megtrim.evidence.early_exit import parse_ending
+
         return parse_ending(limits.read_text(path, hint=_HINT), source=str(path))
     msg = f"{report}: {NOTHING_LEFT}"
     raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
@@ -79,14 +95,8 @@ def _write_outputs(verdict: str, size: str) -> None:
     write_output(env, "size", size)
 
 
-def _size(verdict: Verdict) -> str:
-    sizes = verdict.artifacts[0].sizes if verdict.artifacts else ()
-    trimmed = (each for each in sizes if each.variant == Variant.REDUCED)
-    return next((str(each.size_bytes) for each in trimmed), "")
-
-
 def _expect_alone(report: Path) -> None:
     """Refuse a verdict next to the ending of a run without one: one of them is older."""
-    if (report / ENDING_FILE).exists():
-        msg = f"{report}: found {VERDICT_FILE} and {ENDING_FILE}, expected one of them"
+    if (report / limits.ENDING_FILE).exists():
+        msg = f"{report}: found {VERDICT_FILE} and {limits.ENDING_FILE}, expected one of them"
         raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")

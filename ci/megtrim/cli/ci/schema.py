@@ -14,7 +14,7 @@ from megtrim.config.checks.json_schema import DIALECT, make_json_schema
 from megtrim.errors import EXIT_PASS
 from megtrim.size import baseline, history, left_out_document
 from megtrim.strict_json import make_schemas
-from megtrim.verdict import model
+from megtrim.verdict import conclusion, model
 
 
 def _of_document(kind: type) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def _of_document(kind: type) -> dict[str, Any]:
 
 _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
     "megtrim.yaml": (1, make_json_schema),
-    "verdict.json": (model.VERSION, lambda: _of_document(model.Verdict)),
+    "verdict.json": (conclusion.VERSION, lambda: _of_document(model.Verdict)),
     "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
     "left-out": (

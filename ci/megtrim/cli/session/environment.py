@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from megtrim.errors import InputError
-from megtrim.process import ProcessRunner
-from megtrim.sources.deploy_key import check_host_keys, is_deploy_key
+
+if TYPE_CHECKING:
+    from megtrim.process import ProcessRunner
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
@@ -39,6 +41,8 @@ def open_processes() -> ProcessRunner:
     person's. Compiler caches and their passwords are for builds: programs under test do not see
     them. The engine's key is for one fetch.
     """
+    from megtrim.process import ProcessRunner
+
     own = {
         name: value
         for name, value in os.environ.items()
@@ -59,6 +63,8 @@ def read_cache_variables() -> dict[str, str]:
 
 def read_engine_key() -> str:
     """Return the key that reads the engine's repository, a token or SSH's; empty: there is none."""
+    from megtrim.sources.deploy_key import is_deploy_key
+
     key = os.environ.get(ENGINE_KEY, "").strip()
     deploy_key = "\n".join((*key.splitlines(), ""))
     if is_deploy_key(deploy_key):
@@ -73,6 +79,8 @@ def read_engine_key() -> str:
 
 def read_engine_host_keys() -> str:
     """Return lines of known hosts. Raises InputError for anything else."""
+    from megtrim.sources.deploy_key import check_host_keys
+
     return check_host_keys(os.environ.get(ENGINE_HOST_KEYS, "")[:_LONGEST_HOST_KEYS])
 
 

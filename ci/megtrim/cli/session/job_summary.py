@@ -14,15 +14,16 @@ from typing import TypeVar
 from megtrim.build_spec import Origin
 from megtrim.config_id import id_of, is_inside, split
 from megtrim.errors import InfrastructureFailure, MegtrimError
-from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, parse_ending
+from megtrim.evidence.early_exit import EarlyExit, parse_ending
+from megtrim.evidence.limits import ENDING_FILE
 from megtrim.input_files import read_bytes
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.annotations import Annotation, Level, annotate
 from megtrim.report.comment import Links, close, render
 from megtrim.report.formatting import VERDICT_SIGNS
 from megtrim.report.markup import block, code, prose
 from megtrim.report.text import one_line
-from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
 from megtrim.verdict.statuses import VerdictKind
 

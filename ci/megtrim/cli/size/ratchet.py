@@ -14,11 +14,11 @@ from megtrim.config.yaml.document import LARGEST_FILE_BYTES
 from megtrim.config_id import split
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.input_files import read_bytes, read_text
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
 from megtrim.report.text import command, one_line
 from megtrim.size.ratchet import lower_limit
 from megtrim.store import write_atomically
-from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import BudgetRow, Verdict, parse_verdict
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from megtrim.config.value_types import NAME_PATTERN
-from megtrim.config_id import DEFAULT_CONFIG
+from megtrim.config_id import DEFAULT_CONFIG, NAME_PATTERN
 from megtrim.errors import InputError
 
 _HEAD = """\

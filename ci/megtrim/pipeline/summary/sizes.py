@@ -17,6 +17,7 @@ from megtrim.size.budgets import warn_early
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.ratchet import lower_limit
+from megtrim.verdict.agreement import name_subject
 from megtrim.verdict.checks import budget_checks
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -26,7 +27,6 @@ from megtrim.verdict.model import (
     LowerLimit,
     SwitchSize,
     VariantSize,
-    name_subject,
 )
 
 

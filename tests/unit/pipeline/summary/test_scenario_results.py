@@ -22,8 +22,9 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.stages import verdict
-from megtrim.verdict.content import Contradiction, OutputResult
+from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.model import OutputResult
 from megtrim.verdict.statuses import ScenarioStatus
 from unit.engines.support import TOOLCHAIN
 from unit.stages.built import built, finish

@@ -30,7 +30,7 @@ from megtrim.evidence import limits
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
 from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.configuration import expect_configuration
-from megtrim.evidence.early_exit import ENDING_FILE, EarlyExit, dump_ending, parse_ending
+from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
     Evidence,
@@ -53,7 +53,7 @@ _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
 _PAGE_FILE = "index.html"
 _ALL = (
-    *(VERDICT_FILE, ENDING_FILE, EVIDENCE_FILE, SIZES_FILE, BASELINE_FILE),
+    *(VERDICT_FILE, limits.ENDING_FILE, EVIDENCE_FILE, SIZES_FILE, BASELINE_FILE),
     *(COMMENT_FILE, _REPORT_FILE, _JUNIT_FILE, _PAGE_FILE),
 )
 _HINT = "download the results of the build job again"
@@ -191,7 +191,7 @@ def execute(order: JoinRequest, where: Links) -> int:
         if path.is_file():
             _join(order, path, where)
         else:
-            ending = _read_ending(path.parent / ENDING_FILE, order.config)
+            ending = _read_ending(path.parent / limits.ENDING_FILE, order.config)
             _write_ending(order, ending, where)
     except MegtrimError as error:
         ending = EarlyExit(
@@ -344,7 +344,7 @@ def _read_ending(left: Path, config: str) -> EarlyExit:
 def leave_ending(ending: EarlyExit, to: Path, origin: Origin = _UNKNOWN) -> None:
     """Write what the gate and CI read of a run without a verdict."""
     write_atomically(to / _JUNIT_FILE, junit.render_ending(ending, origin))
-    write_atomically(to / ENDING_FILE, dump_ending(ending))
+    write_atomically(to / limits.ENDING_FILE, dump_ending(ending))
 
 
 def _write_ending(order: JoinRequest, ending: EarlyExit, where: Links) -> None:

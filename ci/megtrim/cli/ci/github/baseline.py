@@ -27,13 +27,14 @@ from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, f
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
 from megtrim.input_files import read_text
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.plan.graph import SIZE, Stage, tasks, tasks_up_to
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.stages import runner
 from megtrim.store import cannot_write, write_atomically
-from megtrim.strict_json import LARGEST_DOCUMENT, dump, load
+from megtrim.strict_json import dump, load
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"

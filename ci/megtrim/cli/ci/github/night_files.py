@@ -8,9 +8,9 @@ from megtrim.cli.history_options import warn_unreadable
 from megtrim.cli.session.environment import read_now
 from megtrim.history.folder import read_folder
 from megtrim.input_files import read_text
+from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.perf.history import RUN_FILES, HistoryRun
 from megtrim.pipeline.filenames import VERDICT_FILE
-from megtrim.strict_json import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
 
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim.cli.ci.gate import read_ending, read_verdict
+from megtrim.cli.ci.gate import read_ending, read_report
 from megtrim.cli.echo import show
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import REPORT_ARTIFACT
@@ -22,8 +22,8 @@ from megtrim.report.comment import Links
 from megtrim.report.joint.comment import ToolchainReport, find_worst, render
 from megtrim.report.markup import block
 from megtrim.store import write_atomically
-from megtrim.verdict.join import exit_code
-from megtrim.verdict.model import Verdict
+from megtrim.verdict.model import Verdict, parse_verdict
+from megtrim.verdict.statuses import exit_code
 
 
 @click.command(
@@ -98,7 +98,7 @@ def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
 def _config_of(report: Path) -> str:
     """Return the configuration that a report says it is of; empty if it is none."""
     with suppress(MegtrimError):
-        verdict = read_verdict(report)
+        verdict = read_report(report, parse_verdict)
         return read_ending(report).config if verdict is None else verdict.invocation.config
     return ""
 
@@ -109,7 +109,7 @@ def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
     Raises MegtrimError for a report that is missing, or is not this toolchain's.
     """
     _, name = split(chosen)
-    verdict = read_verdict(report)
+    verdict = read_report(report, parse_verdict)
     if verdict is not None:
         expect_configuration("the verdict", verdict.invocation.config, chosen)
         show(f"{name}: {verdict.verdict}: {limits.clean_line(verdict.headline)}")
