@@ -12,6 +12,7 @@ from megtrim.cli.options import CONFIG_HELP
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.environment import open_processes
+from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
     expect_known_application_options,
@@ -51,7 +52,8 @@ Examples:
 def check(config: Path, engine: Path | None) -> int:
     """Check the configuration and all files that it names: models, inputs, keep set, options.
 
-    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong.
+    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong:
+    also why a pull request would be red for the committed keep set.
     """
     console = open_console(quiet=False)
     loaded = load_config(config, engine_source=engine)
@@ -61,6 +63,9 @@ def check(config: Path, engine: Path | None) -> int:
     applications = open_applications(loaded, processes)
     warnings = [*loaded.warnings]
     wrong = list(_find_mistakes(loaded, opened, applications, warnings))
+    again = invocation_of({"config": config, "out": None, "engine": engine}, processes.env)
+    for each in wrong:
+        each.complete(again.place)
     for warning in warnings:
         console.warn(warning)
     if wrong:
@@ -68,7 +73,14 @@ def check(config: Path, engine: Path | None) -> int:
         raise InputError("\n".join(each.message for each in wrong), hint="; ".join(hints))
     scenarios = len(list(all_scenarios(loaded.config)))
     models = len(loaded.config.models)
-    show(f"{config}: fine, {_count(models, 'model')} and {_count(scenarios, 'scenario')}")
+    counts = f"{_count(models, 'model')} and {_count(scenarios, 'scenario')}"
+    if committed_keepset.digest_committed(loaded):
+        show(f"{config}: fine, {counts}")
+    else:
+        show(
+            f"{config}: {counts} can be trimmed; a pull request would be red, because there is no "
+            f"{loaded.config.keep_set} yet: make it with {again.again('trim')}, and commit it"
+        )
     return EXIT_PASS
 
 
@@ -85,11 +97,14 @@ def _find_mistakes(
     )
     found = [error for each in checks if (error := _try(each))]
     yield from found
-    # What is wrong with a model's file has been said; its inputs cannot be compared with it.
-    if not found and (
-        error := _try(lambda: warnings.extend(expect_runnable_models(loaded, engine)))
-    ):
-        yield error
+    if found:
+        return  # a file that is wrong can be compared with nothing
+    later: list[Callable[[], object]] = [
+        lambda: warnings.extend(expect_runnable_models(loaded, engine))
+    ]
+    if committed_keepset.digest_committed(loaded):
+        later.append(lambda: committed_keepset.expect_fitting(loaded, engine))
+    yield from (error for each in later if (error := _try(each)))
 
 
 def _try(check_one: Callable[[], object]) -> InputError | None:

@@ -39,7 +39,10 @@ _V2_IDENTIFIER = b"mgv2"
 _OTHERS = (
     (re.compile(rb".{4}TFL3", re.DOTALL), "a TensorFlow Lite model"),
     (re.compile(rb"PK\x03\x04"), "a zip archive, such as PyTorch saves"),
-    (re.compile(rb"\x80[\x02-\x05]"), "a Python pickle, such as megengine.save writes"),
+    (
+        re.compile(rb"\x80(?:[\x02\x03][\](cX}]|[\x04\x05]\x95)"),
+        "a Python pickle, such as megengine.save writes",
+    ),
     # It has no magic: the number of its version is first, then what wrote it, or the graph.
     (re.compile(rb"\x08[\x01-\x20][\x12\x3a]"), "an ONNX model"),
 )
@@ -50,6 +53,8 @@ _VALUES = re.compile(r"B?Float.*|Quantized.*")
 
 Those of constants do: the engine folds some, and others are shapes, axes or indices.
 """
+_TEXT = re.compile(rb"[\t\n\r\f -~\x80-\xff]+")
+_LONGEST_HEAD = 4096
 _MAX_RANK = 64
 _UINT64 = struct.Struct("<Q")
 
@@ -128,17 +133,19 @@ def parse_mge(data: bytes, *, source: str) -> ModelFacts:
         return _parse_v1(data, start + _V1_MAGICS[magic], source)
     if data[start + 8 : start + 12] == _V2_IDENTIFIER:
         return _parse_v2(data, start, source)
-    msg = f"{source}: not a .mge model: {_describe_other(data)}"
-    hint = "expected a dump in the engine's formats mgb1 or mgv2; an encrypted or packed one"
-    raise UnknownFormat(msg, hint=f"{hint} cannot be read: add its operator JSON (strip_info)")
+    hint = "expected a dump in the engine's formats mgb1 or mgv2"
+    if found := _name_other(data):
+        msg = f"{source}: not a .mge model: it is {found}; the engine runs only its own dumps"
+        raise InputError(msg, hint=hint)
+    msg = f"{source}: not a .mge model: it begins with {data[:12]!r}"
+    more = "an encrypted or packed one cannot be read: add its operator JSON (strip_info)"
+    raise UnknownFormat(msg, hint=f"{hint}; {more}")
 
 
-def _describe_other(data: bytes) -> str:
-    """Return what a file is that the engine's dump did not write, as far as its bytes say."""
-    name = next((name for pattern, name in _OTHERS if pattern.match(data)), "")
-    if not name:
-        return f"it begins with {data[:12]!r}"
-    return f"it is {name}; the engine runs only what its own dump writes"
+def _name_other(data: bytes) -> str:
+    """Return what a file is that no engine reads; empty: it may be encrypted or packed."""
+    text = "a text file" if _TEXT.fullmatch(data[:_LONGEST_HEAD]) else ""
+    return next((name for pattern, name in _OTHERS if pattern.match(data)), text)
 
 
 def _graph_start(data: bytes) -> int:

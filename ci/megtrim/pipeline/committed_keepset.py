@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,8 @@ from megtrim.midout import staleness
 from megtrim.midout.keepset import (
     HINT,
     KeepSet,
+    ScenarioRecord,
+    differing,
     find_lost_functions,
     find_lost_regions,
     has_other_weights,
@@ -25,9 +27,9 @@ from megtrim.midout.keepset import (
 from megtrim.midout.keepset_folder import dump_folder, find_files, read_folder
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.running.scenario_runs import UNTRACED, record_of
+from megtrim.pipeline.running.scenario_runs import UNTRACED, bind, record_of
 from megtrim.pipeline.session import Session, TrimRequest
-from megtrim.plan.graph import keep_task, trims_plain_build, verb_of
+from megtrim.plan.graph import keep_task, trims_functions, trims_plain_build, verb_of
 from megtrim.store import StageFolder, cannot_write, sha256_file, write_atomically
 from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
@@ -68,6 +70,35 @@ def list_retrained(session: Session) -> tuple[str, ...]:
         if each.id in traced
         and has_other_weights(traced[each.id], record_of(each, session, UNTRACED))
     )
+
+
+def expect_fitting(loaded: LoadedConfig, engine: Engine) -> None:
+    """Refuse a committed keep set that a pull request would be red for, whatever its code does."""
+    shown = str(loaded.config.keep_set)
+    keep = read_committed(loaded, engine)
+    traced = {record.id: record for record in keep.scenarios}
+    wrong = list(_find_unfit(loaded, traced))
+    if trims_functions(loaded.config) and not keep.functions():
+        wrong.append("no function is listed in it, but functions are trimmed")
+    if wrong:
+        known = {*traced}.issuperset(each.id for each in all_scenarios(loaded.config))
+        lines = (f"a pull request would be red, because {shown}: {each}" for each in wrong)
+        again = ACCEPT if known and keep.functions() else ("trim",)
+        raise InputError("\n".join(lines), hint="trace, and commit the keep set", command=again)
+
+
+def _find_unfit(loaded: LoadedConfig, traced: Mapping[str, ScenarioRecord]) -> Iterator[str]:
+    for scenario in all_scenarios(loaded.config):
+        record, settings = traced.get(scenario.id), scenario.settings
+        if record is None:
+            yield f"{scenario.id} is not in it"
+            continue
+        cache = loaded.resolve(settings.algo_cache) if settings.algo_cache else None
+        now = bind(scenario, loaded, cache)
+        if scenario.searches:
+            now = replace(now, algo_cache_sha256=record.algo_cache_sha256)
+        if changed := differing(record, now):
+            yield f"{scenario.id} is not what was traced: {changed}"
 
 
 def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:

@@ -37,7 +37,7 @@ def glance(verdict: Verdict) -> str:
         for artifact, size in reduced[:_MOST_ARTIFACTS]
         for line in (
             _line(verdict, artifact, size, against),
-            growth.explain(size, verdict.causes),
+            growth.explain(size, verdict.causes, committed=verdict.invocation.committed),
             _name_components(size),
         )
         if line

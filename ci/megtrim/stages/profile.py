@@ -14,7 +14,7 @@ from pathlib import Path
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
-from megtrim.errors import InputError
+from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.load_and_run.exit_status import ProgramRun
@@ -30,6 +30,7 @@ from megtrim.plan.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
 from megtrim.verdict.model import DeviceIdentity
 
 _TRACE = "trace"
+_LOG = "run.log"
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -69,7 +70,13 @@ def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResu
     if given is not None:
         imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
         return (_take_cache if _is_search(task) else _take_trace)(given, folder)
-    return (_search if _is_search(task) else _trace)(scenario, session, folder)
+    try:
+        return (_search if _is_search(task) else _trace)(scenario, session, folder)
+    except ProductFailure as failure:
+        root = session.request.invocation.out or session.services.store.root.name
+        log = folder.relative_to(session.services.store.root) / _LOG
+        failure.message += f"\n  its log: {root}/{log}"
+        raise
 
 
 def _is_search(task: Task) -> bool:
@@ -132,4 +139,4 @@ def _summarize_trace(trace: Trace, device: DeviceIdentity, time_s: float) -> Tra
 def _write_log(folder: Path, seen: RunResult) -> None:
     run: ProgramRun = seen.run
     text = f"$ {' '.join(run.argv)}\n{run.stdout}{run.stderr}exit status {run.rc}\n"
-    (folder / "run.log").write_text(text, encoding="utf-8")
+    (folder / _LOG).write_text(text, encoding="utf-8")

@@ -62,7 +62,7 @@ def for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
         case CheckKind.TRACE if invocation.committed:
             return f"if the change is meant, {accept(invocation)}"
         case CheckKind.TRACE:
-            return "the run that was to be traced failed: look at its run.log, mend it, trim again"
+            return "the run that was to be traced failed: mend what its log shows, and trim again"
         case CheckKind.DEVICE:
             return LOOK_AT_DEVICE
         case CheckKind.COVERAGE:

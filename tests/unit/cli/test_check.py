@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from megtrim.config.load import load_config
+from megtrim.config.scenarios import all_scenarios
+from megtrim.midout.keepset import build_keep_set
+from megtrim.midout.region import Region
+from megtrim.pipeline.committed_keepset import write_committed
+from megtrim.pipeline.running.scenario_runs import bind
 from unit.cli.support import SAMPLE_MODEL, Shell
+from unit.sample_engine.engine_scripts import ENGINE, write_models
 
 CONFIG = """\
 version: 1
@@ -36,13 +46,108 @@ def edit(team: Shell, *pairs: tuple[str, str]) -> None:
     (team.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
 
-def test_what_is_right_is_fine(team: Shell) -> None:
+@pytest.fixture
+def committed(team: Shell) -> Path:
+    """The keep set of what is configured, as a trim leaves it."""
+    loaded = load_config(team.folder / "megtrim.yaml")
+    records = (
+        replace(bind(each, loaded, None), regions=(Region("kern", (1,)),), trace_sha256="0" * 64)
+        for each in all_scenarios(loaded.config)
+    )
+    path = team.folder / "megtrim/keepset"
+    write_committed(path, build_keep_set(20220507, records, None))
+    return path
+
+
+def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
     """Nothing is written."""
     before = sorted(team.folder.rglob("*"))
     answer = team("check")
 
     assert (answer.status, answer.out) == (0, "megtrim.yaml: fine, 1 model and 3 scenarios\n")
     assert sorted(team.folder.rglob("*")) == before
+    assert committed in before
+
+
+def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
+    """Nor is it a mistake: it is what a trim makes."""
+    answer = team("check")
+
+    assert answer.status == 0
+    assert answer.out == (
+        "megtrim.yaml: 1 model and 3 scenarios can be trimmed; a pull request would be red, "
+        "because there is no megtrim/keepset yet: make it with megtrim trim --config "
+        "megtrim.yaml, and commit it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "because"),
+    [
+        ("default, inputs", "other, inputs", "vgg/other@any is not in it"),
+        ("[1, 2]", "[1, 4]", "vgg/wide-threads-4@any is not in it"),
+        (
+            "name: default,",
+            "name: default, args: [--cpu, --iter, '7'],",
+            "vgg/default@any is not what was traced: the arguments changed",
+        ),
+        (
+            "models:",
+            "trim: {level: function}\nmodels:",
+            "no function is listed in it, but functions are trimmed",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("committed")
+def test_a_keep_set_of_something_else_is_wrong(
+    team: Shell, old: str, new: str, because: str
+) -> None:
+    """Said in a second, and not by a pull request."""
+    edit(team, (old, new))
+    answer = team("check")
+
+    assert answer.status == 2
+    assert f"a pull request would be red, because megtrim/keepset: {because}\n" in answer.err
+    assert "trace, and commit the keep set: megtrim trim --config megtrim.yaml" in answer.err
+
+
+@pytest.mark.usefixtures("committed")
+def test_files_are_held_against_the_keep_set_by_their_bytes(team: Shell) -> None:
+    """A model may have other weights, as long as they are in the same graph."""
+    writer = write_models.tiny_vgg()
+    for at, each in enumerate(writer._operators):
+        writer._operators[at] = replace(each, weights=each.weights[::-1])
+    writer.write(team.folder / "m.sample")
+    same = team("check")
+    data = (team.folder / "data.npy").read_bytes()
+    (team.folder / "data.npy").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    other = team("check")
+
+    assert (same.status, other.status) == (0, 2), same.err
+    assert "vgg/default@any is not what was traced: an input changed\n" in other.err
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"\x08\x08\x12\x07pytorch", "an ONNX model"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x80\x04\x95\0\0", "a Python pickle"),
+        (b"hello, world\n", "a text file"),
+    ],
+)
+@pytest.mark.parametrize("info", ["", "strip_info: info.json\n    "])
+def test_a_model_that_no_engine_reads_is_refused(
+    team: Shell, data: bytes, what: str, info: str
+) -> None:
+    """Whether an operator JSON is given for it, or not: only an encrypted one may need that."""
+    (team.folder / "m.sample").write_bytes(data)
+    (team.folder / "info.json").write_bytes((ENGINE / "models/tiny-vgg.sample.json").read_bytes())
+    edit(team, ("scenarios:", f"{info}scenarios:"))
+    answer = team("check")
+
+    assert answer.status == 2
+    assert f"m.sample: not a .mge model: it is {what}" in answer.err
 
 
 def test_keys_are_checked(team: Shell) -> None:

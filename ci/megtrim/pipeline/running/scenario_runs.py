@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import ACCEPT, InputError, MegtrimError
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, differing
@@ -65,27 +66,34 @@ def make_run_spec(
 
 def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRecord:
     """Return what a scenario's trace is bound to, as its files are now."""
-    settings = scenario.settings
-    cache = cache_of(scenario, session)
-    digests = (
-        (name, sha256_file(session.request.path(path))) for name, path in settings.inputs.items()
-    )
-    model = session.request.path(scenario.model.file)
-    sha256 = sha256_file(model)
     toolchain = session.services.toolchain
     chosen = session.request.config.toolchain.kind != "auto"
+    bound = bind(scenario, session.request.loaded, cache_of(scenario, session))
+    return replace(
+        bound,
+        toolchain=f"{toolchain.kind} {toolchain.target}" if chosen else "",
+        trace_sha256=trace.sha256,
+        regions=trace.regions,
+    )
+
+
+def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> ScenarioRecord:
+    """Return what a scenario's trace is bound to, apart from any program."""
+    settings = scenario.settings
+    digests = ((name, sha256_file(loaded.resolve(path))) for name, path in settings.inputs.items())
+    model = loaded.resolve(scenario.model.file)
+    sha256 = sha256_file(model)
     return ScenarioRecord(
         id=scenario.id,
         model_sha256=sha256,
         graph_sha256=digest_model_graph(model, sha256),
-        toolchain=f"{toolchain.kind} {toolchain.target}" if chosen else "",
         arguments=settings.command,
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,
         threads=settings.threads,
         environment=settings.variables,
-        trace_sha256=trace.sha256,
-        regions=trace.regions,
+        trace_sha256="",
+        regions=(),
     )
 
 

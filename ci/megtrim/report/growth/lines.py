@@ -14,13 +14,19 @@ from megtrim.size.growth.causes import Cause
 from megtrim.verdict.model import VariantSize, Verdict
 
 
-def explain(size: VariantSize, causes: Sequence[Cause]) -> str:
-    """Return the line that names the causes; empty if there is nothing to say."""
+def explain(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:
+    """Return the line that names the causes; empty if there is nothing to say.
+
+    A keep set that was traced follows from the other causes, and models change it: then it is not
+    said to be unchanged.
+    """
     names = name_causes(size, causes)
     if not names:
         return ""
     noun = "Cause" if len(causes) == 1 else "Causes"
-    same = [cause for cause in Cause if cause not in causes]
+    follows = not committed or Cause.MODELS in causes
+    left_out = (*causes, Cause.KEEP_SET) if follows else causes
+    same = [cause for cause in Cause if cause not in left_out]
     unchanged = f" Unchanged: {', '.join(same)}." if same else ""
     return f"{noun}: {names}.{unchanged}"
 

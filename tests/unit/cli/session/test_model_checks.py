@@ -207,7 +207,7 @@ def test_a_model_of_another_framework_is_called_by_its_name(
 
 def test_what_only_the_engine_can_read_passes(newest: MegEngine, tmp_path: Path) -> None:
     """Encrypted, with its operator JSON; or any, where no regions are trimmed."""
-    (tmp_path / "m.bin").write_bytes(b"encrypted")
+    (tmp_path / "m.bin").write_bytes(b"\0encrypted")
     plain = "trim: {level: function, base: plain}\n"
     loaded = configured(tmp_path, "inputs: {x: good.npy}", model="m.bin", more=plain)
 
