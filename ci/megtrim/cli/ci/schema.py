@@ -10,7 +10,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.stage import results_json
-from megtrim.config.checks.json_schema import DIALECT, make_json_schema
+from megtrim.config.checks.json_schema import DIALECT, make_item_schema, make_json_schema
 from megtrim.errors import EXIT_PASS
 from megtrim.size import baseline, history, left_out_document
 from megtrim.strict_json import make_schemas
@@ -26,6 +26,8 @@ def _of_document(kind: type) -> dict[str, Any]:
 
 _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
     "megtrim.yaml": (1, make_json_schema),
+    "model": (1, lambda: make_item_schema("ModelConfig")),
+    "scenario": (1, lambda: make_item_schema("ScenarioConfig")),
     "verdict.json": (conclusion.VERSION, lambda: _of_document(model.Verdict)),
     "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
@@ -42,7 +44,8 @@ def make_schema(name: str) -> dict[str, Any]:
     """Return the schema of a kind of document, named by the version of its form."""
     version, make = _MADE[name]
     document = make()
-    document["properties"]["version"] = {"const": version}
+    if "version" in document["properties"]:
+        document["properties"]["version"] = {"const": version}
     return {"$schema": DIALECT, "$id": f"urn:megtrim:{name}:{version}"} | document
 
 
@@ -55,6 +58,7 @@ def name_file(name: str) -> str:
     epilog="""\b
 Examples:
   megtrim ci schema > megtrim.schema.json
+  megtrim ci schema scenario > scenario.schema.json
   megtrim ci schema verdict.json
 """
 )
@@ -62,9 +66,9 @@ Examples:
 def schema(name: str) -> int:
     """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.
 
-    NAME may be megtrim.yaml, verdict.json, sizes.json, size-history: what `megtrim size history
-    --json` prints, left-out: what `megtrim size left-out --json` prints, or results: what --json of
-    a stage prints.
+    NAME may be megtrim.yaml; model or scenario, a file that holds one; verdict.json; sizes.json;
+    size-history, what `megtrim size history --json` prints; left-out, what `megtrim size left-out
+    --json` prints; or results, what --json of a stage prints.
     """
     show(json.dumps(make_schema(name), indent=1))
     return EXIT_PASS

@@ -6,7 +6,6 @@ there, a size that is too large when its unit is counted. Pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +22,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 _ABOUT = ("title", "default", "description")
 """What a key says of itself, whatever it holds."""
+
+
+def make_item_schema(section: str) -> Schema:
+    """Return the schema of a file that holds one model or scenario: a section of the whole."""
+    definitions = make_json_schema()["$defs"]
+    return {**definitions[section], "$defs": definitions}
 
 
 def make_json_schema() -> Schema:
@@ -114,7 +119,7 @@ def _trim_rules() -> Iterator[Schema]:
 
 
 def _scenario_rules() -> Iterator[Schema]:
-    own = f"^({'|'.join(map(re.escape, OWN_ARGUMENTS))})(=|$)"
+    own = f"^({'|'.join(OWN_ARGUMENTS)})(=|$)"  # JSON Schema knows no escaped hyphen
     arguments = {"items": {"not": {"type": "string", "pattern": own}}}
     yield {
         "if": _has("application"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import regress
+import yaml
 from jsonschema import Draft202012Validator
 
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
@@ -36,8 +39,8 @@ def test_the_schema_knows_the_keys_as_they_are_written() -> None:
     definitions = make_schema("megtrim.yaml")["$defs"]
 
     assert list(definitions["DeviceConfig"]["properties"]) == [
-        *("name", "kind", "class", "runner", "sysroot", "serial", "match"),
-        *("host", "port", "user", "key", "known_hosts", "power", "cool_down", "governor", "cpus"),
+        *("name", "kind", "class", "runner", "host", "port", "user", "key", "known_hosts", "power"),
+        *("sysroot", "serial", "match", "cool_down", "governor", "cpus"),
         "toolchains",
     ]
     assert "timeout" in definitions["ScenarioConfig"]["properties"]
@@ -60,10 +63,34 @@ def test_a_schema_says_its_version(name: str) -> None:
     schema = make_schema(name)
     Draft202012Validator.check_schema(schema)
 
-    version = schema["properties"]["version"]["const"]
+    version = schema["properties"].get("version", {"const": 1})["const"]
     assert schema["$id"] == f"urn:megtrim:{name}:{version}"
     assert name_file(name).endswith(f"-{version}.schema.json")
     assert find_errors(name, {"version": version + 1})
+    for pattern in list_patterns(schema):
+        regress.Regex(pattern, "u")  # as editors and check-jsonschema read it
+
+
+def list_patterns(value: Any) -> Iterator[str]:
+    """Yield the patterns of a schema."""
+    if isinstance(value, dict):
+        yield from (each for key, each in value.items() if key == "pattern" and each is str(each))
+        yield from value.get("patternProperties", ())
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from list_patterns(each)
+
+
+@pytest.mark.parametrize(("name", "file"), [("model", "m.yaml"), ("scenario", "m/default.yaml")])
+def test_files_of_models_and_scenarios_have_schemas(shell: Shell, name: str, file: str) -> None:
+    """What init writes fits; an unknown key does not."""
+    shell.sample("tiny-vgg.sample")
+    (shell.folder / "tiny-vgg.sample").rename(shell.folder / "m.sample")
+    assert shell("init", "m.sample").status == 0
+    document = yaml.safe_load((shell.folder / "megtrim/models" / file).read_text("utf-8"))
+
+    assert find_errors(name, document) == []
+    assert find_errors(name, document | {"sauce": 1})
 
 
 @pytest.mark.parametrize(
