@@ -51,8 +51,6 @@ class Request:
     """Of the body."""
     accept: str = ""
     """Form of the answer; empty: the client's own."""
-    sink: Callable[[bytes], None] | None = None
-    """Takes the body of a response with status 200 in pieces, in place of :attr:`Response.body`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +159,10 @@ class HttpClient:
 
     def _body(self, response: requests.Response, request: Request, ends_s: float) -> bytes:
         body = bytearray()
-        size_bytes = 0
-        take = request.sink if request.sink and response.status_code == 200 else body.extend
         # Take whatever has arrived: reading whole chunks would wait for a slow server.
         while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
-            take(chunk)
-            size_bytes += len(chunk)
-            if size_bytes > request.largest_bytes:
+            body += chunk
+            if len(body) > request.largest_bytes:
                 if response.status_code >= 300:  # only its message is of use, and this is none
                     return b""
                 msg = f"the answer is larger than {request.largest_bytes} bytes"

@@ -2,9 +2,9 @@
 
     fetch_ndk.py GIVEN TARGET URL SHA256
 
-GIVEN holds an NDK, or nothing: then the archive at URL is downloaded, checked against its sha256
-and unpacked. If an argument is wrong, exits with 2 and one line that starts with ``megtrim: ``.
-It needs little more than Python.
+GIVEN holds an NDK, or only the recipe's README.md. If there is a URL, its archive is downloaded,
+checked against its sha256 and unpacked. If an argument is wrong, exits with 2 and one line that
+starts with ``megtrim: ``. It needs little more than Python.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 GIVEN_WRONGLY = 2
 NO_ARCHIVE = 3
 LAYOUT = ("source.properties", "build/cmake/android.toolchain.cmake")
+PLACEHOLDER = "README.md"
 CHUNK_BYTES = 1024 * 1024
 SILENCE_S = 60
 
@@ -102,7 +103,7 @@ def main(given: Path, target: Path, url: str, sha256: str) -> None:
         archive = target.parent / "archive.zip"
         load(url, sha256, archive)
         found, source = unpack(archive, work), url
-    elif any(given.iterdir()):
+    elif any(path.name != PLACEHOLDER for path in given.iterdir()):
         found, source = given, "the folder"
     else:
         msg = "no NDK was given: name a folder, or an archive and its sha256"

@@ -1,18 +1,19 @@
-"""Both images, made by the command line over the Debian that the device host's tests use."""
+"""Both images, made by docker over the Debian that the device host's tests use."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from megtrim.images.build import recipes
 from megtrim.images.container_runner import ContainerRunner, Mounts
 from megtrim.images.docker import DockerClient
-from megtrim.process import ProcessRunner
+from megtrim.process import Command, ProcessRunner
 from support.docker_engine import debian_image, engine
-from support.fork_server import run_megtrim
 from support.standin_ndk import make_standin_ndk
 
 __all__ = ["engine"]
@@ -23,11 +24,21 @@ LINUX = f"{_NAME}:linux-arm64"
 ANDROID = f"{_NAME}:android-arm64"
 
 
-def built(*words: str) -> str:
-    """Build an image, and return the ID that is printed."""
-    outcome = run_megtrim("images", "build", *words, timeout_s=900)
-    assert outcome.rc == 0, outcome.stderr[-3000:]
-    return outcome.stdout.split()[-1]
+def built(recipe: Path, tag: str, *arguments: str, fails: bool = False) -> str:
+    """Build an image as a person does; return its ID, or what docker said if it failed."""
+    given = (word for each in arguments for word in ("--build-arg", each))
+    argv = ("docker", "build", "--tag", tag, *given, str(recipe))
+    processes = ProcessRunner(os.environ)
+    outcome = processes.run(Command(argv=argv, timeout_s=900, merge_stderr=True))
+    assert outcome.ok is not fails, outcome.stdout[-3000:]
+    return outcome.stdout if fails else DockerClient(processes).image(tag).id
+
+
+def recipe_with(ndk: Path, folder: Path) -> Path:
+    """Return a copy of Android's recipe that has an NDK in its place."""
+    copied = Path(shutil.copytree(recipes() / "android-arm64", folder))
+    shutil.copytree(ndk, copied / "ndk", symlinks=True, dirs_exist_ok=True)
+    return copied
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +56,8 @@ def base(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> str
 @pytest.fixture(scope="session")
 def linux_image(base: str) -> str:
     """The image for Linux on arm64."""
-    return _kept("linux-arm64", "--base", base, "--tag", LINUX)
+    built(recipes() / "linux-arm64", LINUX, f"BASE={base}")
+    return LINUX
 
 
 @pytest.fixture(scope="session")
@@ -55,14 +67,11 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def android_image(linux_image: str, standin: Path) -> str:
+def android_image(linux_image: str, standin: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The image for Android; its base has the clang that the stand-in leads to."""
-    return _kept("android-arm64", "--base", LINUX, "--ndk", str(standin), "--tag", ANDROID)
-
-
-def _kept(*words: str) -> str:
-    built(*words)
-    return words[-1]
+    recipe = recipe_with(standin, tmp_path_factory.mktemp("recipe") / "android")
+    built(recipe, ANDROID, f"BASE={linux_image}")
+    return ANDROID
 
 
 @pytest.fixture

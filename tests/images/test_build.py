@@ -1,11 +1,9 @@
-"""Images made by the command line: from what, how often, and what is refused."""
+"""Images made by docker of the recipes: from what, how often, and what is refused."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 import time
 import zipfile
 from collections.abc import Iterator
@@ -16,11 +14,10 @@ from threading import Thread
 
 import pytest
 
-from images.conftest import ANDROID, LINUX, built
+from images.conftest import LINUX, built, recipe_with
+from megtrim.images.build import recipes
 from megtrim.images.docker import DockerClient
 from megtrim.process import ProcessRunner
-from support.fork_server import run_megtrim
-from support.standin_ndk import make_standin_ndk
 
 TAG = "megtrim-images-test:tried"
 
@@ -68,30 +65,27 @@ def test_a_second_build_builds_nothing(docker: DockerClient, base: str, linux_im
     """Equal things give the same image, in the time of a look."""
     before = docker.image(linux_image)
     started = time.monotonic()
-    again = built("linux-arm64", "--base", base, "--tag", LINUX)
+    again = built(recipes() / "linux-arm64", LINUX, f"BASE={base}")
 
     assert again == before.id == before.identity
     assert time.monotonic() - started < 30
 
 
-def test_an_ndk_is_its_content(
+def test_an_ndk_in_its_place(
     docker: DockerClient, android_image: str, standin: Path, tmp_path: Path
 ) -> None:
-    """Another folder, another date, another umask: the same image. Another release: another."""
-    copied = tmp_path / "copied"
-    shutil.copytree(standin, copied, symlinks=True)
-    for path in (copied, *copied.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(0o700 if path.is_dir() else 0o600)
-            os.utime(path, (1, 1))
-    other = make_standin_ndk(tmp_path / "other", revision="20.1.5948944")
-    words = ("android-arm64", "--base", LINUX, "--tag", TAG)
-    first = docker.image(android_image)
+    """It is the image's NDK, without what the recipe has in its place."""
+    made = docker.image(android_image)
+    assert made.env["ANDROID_NDK_ROOT"] == "/opt/android-ndk"
+    look = ("run", "--rm", "--network", "none", made.id, "sh", "-c")
+    text = docker.check_output(*look, "cat $ANDROID_NDK_ROOT/source.properties")
+    assert text == (standin / "source.properties").read_text("utf-8")
 
-    assert built(*words, "--ndk", str(copied)) == first.id
-    assert built(*words, "--ndk", str(other)) != first.id
-    assert first.env["ANDROID_NDK_ROOT"] == "/opt/android-ndk"
-    assert docker.image(ANDROID).id == first.id
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none/file").touch()
+    recipe = recipe_with(tmp_path / "none", tmp_path / "recipe")
+    said = built(recipe, TAG, f"BASE={LINUX}", fails=True)
+    assert "megtrim: the folder is no Android NDK: it has no source.properties" in said
 
 
 def test_an_ndk_from_an_archive(
@@ -99,14 +93,12 @@ def test_an_ndk_from_an_archive(
     android_image: str,
     standin: Path,
     archives: tuple[Path, str],
-    tmp_path: Path,
 ) -> None:
     """It is loaded and held to its checksum; neither stays in the image."""
     folder, url = archives
     sha256 = zipped(standin, folder / "ndk.zip")
-    words: tuple[str, ...] = ("android-arm64", "--base", LINUX, "--tag", TAG)
-    words = (*words, "--ndk-url", f"{url}/ndk.zip")
-    made = docker.image(built(*words, "--ndk-sha256", sha256))
+    recipe, address = recipes() / "android-arm64", f"NDK_URL={url}/ndk.zip"
+    made = docker.image(built(recipe, TAG, f"BASE={LINUX}", address, f"NDK_SHA256={sha256}"))
     look = ("run", "--rm", "--network", "none", made.id, "sh", "-c")
     listing = "find / -xdev -name '*.zip' -o -name fetch_ndk.py; cat $ANDROID_NDK_ROOT/source.prop*"
     links = "readlink $ANDROID_NDK_ROOT/toolchains/llvm/prebuilt/linux-x86_64/bin/clang"
@@ -114,31 +106,9 @@ def test_an_ndk_from_an_archive(
     assert docker.check_output(*look, listing) == (standin / "source.properties").read_text("utf-8")
     assert docker.check_output(*look, links) == "/usr/bin/clang-14\n"
 
-    wrong = run_megtrim("images", "build", *words, "--ndk-sha256", "0" * 64)
-    assert wrong.rc == 2
-    assert wrong.stderr.splitlines()[-1] == (
-        f"megtrim: the image android-arm64 cannot be built: {url}/ndk.zip: found sha256 {sha256} "
-        f"of {(folder / 'ndk.zip').stat().st_size} bytes, expected {'0' * 64}"
+    wrong = built(recipe, TAG, f"BASE={LINUX}", address, f"NDK_SHA256={'0' * 64}", fails=True)
+    assert f"megtrim: {url}/ndk.zip: found sha256 {sha256} of" in wrong
+    gone = (f"NDK_URL={url}/gone.zip", f"NDK_SHA256={sha256}")
+    assert "gone.zip: the server answered 404" in built(
+        recipe, TAG, f"BASE={LINUX}", *gone, fails=True
     )
-
-    (folder / "none").mkdir()
-    (folder / "none" / "readme").write_text("no NDK", encoding="utf-8")
-    other = zipped(folder / "none", folder / "other.zip")
-    words = (*words[:-1], f"{url}/other.zip", "--ndk-sha256", other)
-    layout = run_megtrim("images", "build", *words)
-    assert layout.rc == 2
-    assert layout.stderr.endswith("is no Android NDK: it has no source.properties\n")
-
-    words = (*words[:-3], f"{url}/gone.zip", "--ndk-sha256", other)
-    gone = run_megtrim("images", "build", *words)
-    assert (gone.rc, "gone.zip: the server answered 404" in gone.stderr) == (2, True)
-
-
-def test_no_daemon(base: str, tmp_path: Path) -> None:
-    """It is the infrastructure's failure; a base that is nowhere is whoever's who named it."""
-    words = ("images", "build", "linux-arm64", "--base")
-    none = run_megtrim(*words, base, env={"DOCKER_HOST": f"unix://{tmp_path}/none"})
-    unknown = run_megtrim(*words, "no-such:tag")
-
-    assert (none.rc, "no Docker daemon answers" in none.stderr) == (3, True)
-    assert (unknown.rc, "a tag may be another image tomorrow" in unknown.stderr) == (2, True)

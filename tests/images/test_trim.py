@@ -124,7 +124,7 @@ def test_an_image_that_cannot(base: str, tmp_path: Path) -> None:
         ),
         ("ndk", base, {}, 2, f"ANDROID_NDK_ROOT is not set on image {base}"),
         ("zig", base, {}, 2, f"but not in image {base}"),
-        ("host", "no-such/image:here", {}, 2, "megtrim images build"),
+        ("host", "no-such/image:here", {}, 2, "with `docker build`"),
         ("host", base, {}, 2, f"image {base} has no C++ compiler"),
         ("host", base, no_daemon, 3, "no Docker daemon answers"),
     ):

@@ -58,6 +58,8 @@ class Shipped:
     folder: Path
     """Of the release."""
     file: Path
+    out: Path
+    """Of the results."""
 
     @property
     def program(self) -> TrimmedProgram:
@@ -94,7 +96,9 @@ def trims(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shipped, Shipped]:
         file.write_bytes(program.shipped)
         file.chmod(0o755)
         release = read_release(released, shown="release")
-        made.append(Shipped(results=results, release=release, folder=released, file=file))
+        made.append(
+            Shipped(results=results, release=release, folder=released, file=file, out=project.out)
+        )
     return made[0], made[1]
 
 
@@ -171,7 +175,8 @@ def test_the_printed_command_works_when_typed(trims: tuple[Shipped, Shipped]) ->
     crash = next(plant_in_numbered(numbered.program))
     project = numbered.file.parent
     (project / "tombstone_04").write_bytes(report_of(crash, numbered.program))
-    asked = run_megtrim("explain", "--crash", "tombstone_04", "--json", cwd=project)
+    words = ("explain", "--crash", "tombstone_04", "--json", "--out", str(numbered.out))
+    asked = run_megtrim(*words, cwd=project)
     assert asked.rc == 0, asked.stderr
 
     label = "to be sure, with the arguments and inputs that the field used"

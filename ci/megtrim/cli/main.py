@@ -96,10 +96,6 @@ _VERBS = {
         "megtrim.cli.dump:dump",
         "Dump a model with the engine's own Python package, and write its operator JSON.",
     ),
-    "images": Member(
-        "megtrim.cli.images:images",
-        "Build images with compilers, and pin what they are built from.",
-    ),
     "stage": Member(
         "megtrim.cli.stage.group:stage",
         "Run one stage of a trim, and those that it depends on.",

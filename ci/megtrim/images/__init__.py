@@ -1,1 +1,1 @@
-"""Docker images: running programs inside them, building them, and pinning them."""
+"""Docker images: running programs inside them, building them, and keeping them between jobs."""

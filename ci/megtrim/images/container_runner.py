@@ -99,7 +99,7 @@ class ContainerRunner(ProcessRunner):
         found = self.which(name)
         if found is None:
             msg = f"{self.where} has no {name}"
-            raise InputError(msg, hint="build an image that has it with `megtrim images build`")
+            raise InputError(msg, hint="build an image that has it by a recipe of the kit")
         return found
 
     def read(self, path: Path) -> bytes | None:
@@ -225,7 +225,7 @@ class ContainerRunner(ProcessRunner):
             return
         if failed[1] == "No such file or directory":
             msg = f"{self.where} has no program {command.argv[0]!r}"
-            raise InputError(msg, hint="build an image that has it with `megtrim images build`")
+            raise InputError(msg, hint="build an image that has it by a recipe of the kit")
         msg = f"{command.argv[0]} cannot be started in {self.where}: {failed[1]}"
         raise InfrastructureFailure(msg)
 

@@ -70,7 +70,7 @@ class DockerClient:
         if found is None:
             msg = f"there is no image {reference} on this machine"
             raise InputError(
-                msg, hint="build it with `megtrim images build`, or get it with `docker pull`"
+                msg, hint="build it by a recipe with `docker build`, or get it with `docker pull`"
             )
         return found
 

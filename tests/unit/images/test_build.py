@@ -2,71 +2,77 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.images import build as builds
-from megtrim.images.build import ImageSpec, Ndk
 from megtrim.images.docker import DockerClient, Image
 from unit.images.stub import ID, Stub
 
-DIGEST = "sha256:" + "cd" * 32
-BASE = f"debian@{DIGEST}"
-LINUX = ImageSpec(name="linux-arm64", base=BASE, tag="team/linux")
 COMMAND = "The command '/bin/sh -c python3 /fetch_ndk.py' returned a non-zero code:"
+BASE = f"ARG BASE=debian@sha256:{'cd' * 32}"
 
 
 @pytest.fixture
-def stub(tmp_path: Path) -> Stub:
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    """A machine with docker, and a kit whose recipes say what they are built from."""
+    write_recipe(tmp_path / "kit/linux-arm64", "# x", BASE)
+    monkeypatch.setattr(builds, "recipes", lambda: tmp_path / "kit")
     return Stub.make(tmp_path / "bin")
 
 
-def build(stub: Stub, spec: ImageSpec) -> tuple[Image, list[tuple[int, int, str]]]:
+def write_recipe(folder: Path, *lines: str) -> None:
+    """Write a recipe with these lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Dockerfile").write_text("\n".join((*lines, "FROM ${BASE}\n")), encoding="utf-8")
+
+
+def build(stub: Stub) -> tuple[Image, list[tuple[int, int, str]]]:
     steps: list[tuple[int, int, str]] = []
-    made = builds.build(spec, DockerClient(stub.processes), lambda *step: steps.append(step))
+    docker = DockerClient(stub.processes)
+    made = builds.build("linux-arm64", docker, lambda *step: steps.append(step))
     return made, steps
 
 
-def test_everything_is_an_argument(stub: Stub) -> None:
-    """The base's own identity is written on the image; the context is read from a pipe."""
+def test_a_recipe_is_built_by_plain_docker(stub: Stub, tmp_path: Path) -> None:
+    """What it is built from stands in it."""
     stub.answer((["build"], 0, "Step 1/2 : ARG BASE\nhm\nStep 2/2 : FROM x\n", ""))
-    made, steps = build(stub, LINUX)
+    made, steps = build(stub)
 
     assert stub.calls("build") == [
-        [
-            *("build", "--force-rm", "--tag", "team/linux", "--label", f"megtrim.base={DIGEST}"),
-            *("--build-arg", f"BASE={BASE}", "-"),
-        ]
+        ["build", "--force-rm", "--tag", "megtrim/linux-arm64", str(tmp_path / "kit/linux-arm64")]
     ]
     assert made.id == ID
     assert steps == [(1, 2, "ARG BASE"), (2, 2, "FROM x")]
     assert stub.env("build")["BUILDX_NO_DEFAULT_ATTESTATIONS"] == "1"
 
 
-def test_an_archive_goes_with_its_checksum(stub: Stub) -> None:
-    """Both are arguments of the build."""
-    ndk = Ndk(url="https://host.example/ndk.zip", sha256="0" * 64)
-    build(stub, ImageSpec(name="android-arm64", base=BASE, tag="t", ndk=ndk))
-
-    argv = stub.calls("build")[0]
-    given = {argv[at + 1] for at, word in enumerate(argv) if word == "--build-arg"}
-    assert given == {
-        *(f"BASE={BASE}", "NDK_URL=https://host.example/ndk.zip", f"NDK_SHA256={'0' * 64}")
-    }
-
-
-def test_a_base_that_is_not_here(stub: Stub) -> None:
-    """By digest it is brought by the build; by a tag, no one knows which it will be."""
-    stub.answer((["image", "inspect", BASE], 1, "[]", "No such image"))
-    build(stub, LINUX)
-    assert f"megtrim.base={DIGEST}" in stub.calls("build")[0]
-
-    stub.answer((["image", "inspect", "debian:12"], 1, "[]", "No such image"))
-    with pytest.raises(InputError, match=r"debian:12 is not on this machine, and a tag") as refused:
-        build(stub, ImageSpec(name="linux-arm64", base="debian:12", tag="t"))
-    assert "`megtrim images pin`" in refused.value.hint
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("ARG BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is built from: "),
+        (
+            ("", "ARG BASE=debian:12"),
+            "Dockerfile:2: ARG BASE says what it is built from: found 'debian:12'",
+        ),
+        (
+            (BASE, "ARG NDK_URL="),
+            "Dockerfile:2: ARG NDK_URL says what it is built from: found '', expected a",
+        ),
+    ],
+)
+def test_a_recipe_that_does_not_say_what_it_is_built_from(
+    stub: Stub, tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    """A tag may be another image tomorrow; nothing is guessed, and nothing built."""
+    write_recipe(tmp_path / "kit/linux-arm64", *lines)
+    with pytest.raises(InputError) as refused:
+        build(stub)
+    assert message in refused.value.message
+    assert stub.calls("build") == []
 
 
 def test_what_was_given_wrongly(stub: Stub) -> None:
@@ -74,7 +80,7 @@ def test_what_was_given_wrongly(stub: Stub) -> None:
     output = f"Step 1/1 : RUN x\nmegtrim: URL: found sha256 a\n{COMMAND} 2\n"
     stub.answer((["build"], 1, "", output))
     with pytest.raises(InputError) as refused:
-        build(stub, LINUX)
+        build(stub)
     assert str(refused.value) == "the image linux-arm64 cannot be built: URL: found sha256 a"
 
 
@@ -84,11 +90,11 @@ def test_what_fails_around_it(stub: Stub, status: int) -> None:
     output = f"Step 1/1 : RUN x\n ---> abc\nmegtrim: URL: refused\n{COMMAND} {status}\n"
     stub.answer((["build"], 1, "", output))
     with pytest.raises(InfrastructureFailure, match=r"cannot be built: URL: refused\n"):
-        build(stub, LINUX)
+        build(stub)
 
     stub.answer((["build"], 1, "", f"Step 1/1 : RUN x\n ---> abc\nE: no mirror\n{COMMAND} 100\n"))
     with pytest.raises(InfrastructureFailure) as failed:
-        build(stub, LINUX)
+        build(stub)
     assert "E: no mirror" in failed.value.message
     assert "--->" not in failed.value.message
 
@@ -113,7 +119,7 @@ def test_the_words_of_buildkit(stub: Stub) -> None:
     steps: list[tuple[int, int, str]] = []
     stub.answer((["build"], 1, "", BUILDKIT))
     with pytest.raises(InputError) as refused:
-        builds.build(LINUX, DockerClient(stub.processes), lambda *step: steps.append(step))
+        builds.build("linux-arm64", DockerClient(stub.processes), lambda *step: steps.append(step))
 
     assert str(refused.value) == "the image linux-arm64 cannot be built: URL: found sha256 a"
     assert steps == [
@@ -123,26 +129,26 @@ def test_the_words_of_buildkit(stub: Stub) -> None:
     ]
     stub.answer((["build"], 1, "", BUILDKIT.replace("exit code: 2", "exit code: 3")))
     with pytest.raises(InfrastructureFailure, match=r"cannot be built: URL: found sha256 a\n"):
-        build(stub, LINUX)
+        build(stub)
 
 
 def test_no_daemon(stub: Stub) -> None:
-    """Found before anything is built."""
+    """It is no fault of the recipe."""
     said = "Cannot connect to the Docker daemon at x. Is the docker daemon running?\n"
-    stub.answer((["image"], 1, "", said))
+    stub.answer((["build"], 1, "", said))
     with pytest.raises(InfrastructureFailure, match="no Docker daemon answers"):
-        build(stub, LINUX)
-    assert stub.calls("build") == []
+        build(stub)
 
 
 @pytest.mark.parametrize("name", builds.NAMES)
-def test_recipes_have_no_pins_of_their_own(name: str) -> None:
-    """What is not read from its source has to be given: no digest, version or address in them."""
+def test_recipes_name_no_digest(name: str) -> None:
+    """None can be cited: no digest, version or address is made up, and a job says so."""
     text = (builds.recipes() / name / "Dockerfile").read_text(encoding="utf-8")
 
     assert "\nARG BASE\nFROM ${BASE}" in text
-    assert "sha256:" not in text
-    assert "://" not in text
-    for line in text.splitlines():
-        if line.startswith("ARG "):
-            assert line in ("ARG BASE", "ARG NDK_URL=", "ARG NDK_SHA256=")
+    assert not re.search(r"sha256:[0-9a-f]|://", text)
+    with pytest.raises(
+        InputError,
+        match=rf"docker/{name}/Dockerfile:\d+: ARG BASE says what it is built from: found ''",
+    ):
+        builds.expect_recipe(name)

@@ -47,7 +47,7 @@ def test_an_image_that_is_not_here(stub: Stub) -> None:
     with pytest.raises(InputError) as refused:
         docker.image("a/b:c")
     assert refused.value.message == "there is no image a/b:c on this machine"
-    assert "`megtrim images build`" in refused.value.hint
+    assert "`docker build`" in refused.value.hint
     assert docker.find("a/b:c") is None
     assert stub.calls("pull") == []
 

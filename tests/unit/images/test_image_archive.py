@@ -1,4 +1,4 @@
-"""The image of a recipe between jobs: its spec by the pins, and its file."""
+"""The image of a recipe between jobs, as a file."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
-from megtrim.images import image_archive
 from megtrim.images.docker import DockerClient
-from megtrim.images.image_archive import ARCHIVE, load, make_pinned_spec, save
-from megtrim.images.pins import Pin, write_pins
+from megtrim.images.image_archive import ARCHIVE, load, save
 from unit.images.stub import ID, Stub
 
 TAG = "megtrim/android-arm64"
-DIGEST = "a" * 64
-BASE = Pin(value=f"debian@sha256:{DIGEST}", source="https://base.example", when="2026-01-31")
-NDK = Pin(value=f"sha256:{DIGEST}", source="https://ndk.example/r21e.zip", when="2026-01-31")
 
 
 @pytest.fixture
@@ -25,37 +19,6 @@ def stub(tmp_path: Path) -> Stub:
     made = Stub.make(tmp_path / "bin")
     made.answer((["load"], 0, "", ""), (["save"], 0, "", ""))
     return made
-
-
-def pin(folder: Path, monkeypatch: pytest.MonkeyPatch, **pins: Pin) -> None:
-    """Let the kit have these pins."""
-    monkeypatch.setattr(image_archive, "recipes", lambda: folder)
-    write_pins(folder / "pins.json", pins)
-
-
-def test_a_recipe_is_built_from_what_is_pinned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The base by its digest; Android's recipe also has the NDK, with the digest of its file."""
-    pin(tmp_path, monkeypatch, base=BASE, ndk=NDK)
-
-    android, linux = make_pinned_spec("android-arm64"), make_pinned_spec("linux-arm64")
-
-    assert android.base == linux.base == BASE.value
-    assert android.ndk is not None
-    assert (android.ndk.url, android.ndk.sha256) == (NDK.source, DIGEST)
-    assert linux.ndk is None
-
-
-def test_a_pin_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a pin that the recipe needs is required."""
-    pin(tmp_path, monkeypatch, base=BASE)
-
-    assert make_pinned_spec("linux-arm64").base == BASE.value
-    with pytest.raises(InputError, match=r"^pins\.json of the kit has no pin of: ndk\n"):
-        make_pinned_spec("android-arm64")
-    with pytest.raises(InputError, match=r"^the recipe: found 'x', expected one of "):
-        make_pinned_spec("x")
 
 
 def test_an_archive_is_loaded(stub: Stub, tmp_path: Path) -> None:

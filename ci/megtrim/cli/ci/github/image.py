@@ -104,12 +104,13 @@ def _read_reference(config: Path) -> str:
 
 def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, str]:
     """Return whether the folder holds an image that was built now, and the image's ID."""
-    spec = image_archive.make_pinned_spec(recipe)
-    found = image_archive.load(docker, folder, spec.tag)
+    builds.expect_recipe(recipe)
+    tag = builds.default_tag(recipe)
+    found = image_archive.load(docker, folder, tag)
     if found is not None:
-        show(f"image {spec.tag}, ID {found.id}: as an earlier job built it")
+        show(f"image {tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
     console = open_console(quiet=False)
-    made = builds.build(spec, docker, console.progress(f"building {recipe}"))
-    show(f"image {spec.tag}, ID {made.id}: built now")
-    return image_archive.save(docker, folder, spec.tag, console.warn), made.id
+    made = builds.build(recipe, docker, console.progress(f"building {recipe}"))
+    show(f"image {tag}, ID {made.id}: built now")
+    return image_archive.save(docker, folder, tag, console.warn), made.id

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from megtrim.images import build as builds
-from megtrim.images.pins import Pin, write_pins
 from unit.cli.support import SAMPLE_MODEL, Shell
 
 DIGEST = "sha256:" + "a" * 64
 NAMED = f"registry.lan/android@{DIGEST}"
+BASE = f"BASE=debian@{DIGEST}"
 OTHER = "sha256:" + "b" * 64
 DOCKER = """\
 #!/usr/bin/env python3
@@ -49,7 +49,6 @@ match words:
         pathlib.Path(file).write_text(json.dumps({tag: images[tag]}))
         end()
     case ["build", *rest]:
-        sys.stdin.buffer.read()
         images[rest[rest.index("--tag") + 1]] = "sha256:" + "d" * 64
         end()
 end("", 1, "unknown: " + " ".join(words))
@@ -80,20 +79,14 @@ class Job:
         (self.shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
         (self.shell.folder / "megtrim.yaml").write_text(text + models, encoding="utf-8")
 
-    def pin(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-        """Let the kit have recipes, and these pins."""
+    def write_recipes(self, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+        """Let the kit have recipes with these arguments."""
         recipes = self.shell.folder / "recipes"
-        for name in ("android-arm64", "linux-arm64"):
+        for name in builds.NAMES:
             (recipes / name).mkdir(parents=True)
-            (recipes / name / "Dockerfile").write_text("FROM x\n", encoding="utf-8")
-        values = {"base": f"debian@{DIGEST}", "ndk": DIGEST}
-        found = {
-            name: Pin(value=values[name], source=f"https://{name}.example", when="2026-01-31")
-            for name in names
-        }
-        write_pins(recipes / "pins.json", found)
+            text = "".join(f"ARG {each}\n" for each in arguments)
+            (recipes / name / "Dockerfile").write_text(f"{text}FROM ${{BASE}}\n", encoding="utf-8")
         monkeypatch.setattr(builds, "recipes", lambda: recipes)
-        monkeypatch.setattr("megtrim.images.image_archive.recipes", lambda: recipes)
 
     def outputs(self) -> dict[str, str]:
         """Return the outputs of the step."""
@@ -200,7 +193,7 @@ def test_a_registry_that_has_it_not(job: Job) -> None:
 
 def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next job, on another machine, loads what this one kept."""
-    job.pin(monkeypatch, "base")
+    job.write_recipes(monkeypatch, BASE)
     first = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
     reported = job.outputs()
     assert first.status == 0, first.err
@@ -218,7 +211,7 @@ def test_a_recipe_is_built_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a cache."""
-    job.pin(monkeypatch, "base")
+    job.write_recipes(monkeypatch, BASE)
     Path("image").mkdir()
     Path("image", "image.tar").write_text("garbage", encoding="utf-8")
 
@@ -232,7 +225,7 @@ def test_a_damaged_archive_is_made_again(job: Job, monkeypatch: pytest.MonkeyPat
 
 def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """The trim has its image all the same; half an archive is left to no one."""
-    job.pin(monkeypatch, "base")
+    job.write_recipes(monkeypatch, BASE)
     job.reported.with_name("full").touch()
 
     answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "image")
@@ -246,7 +239,7 @@ def test_an_image_that_cannot_be_kept(job: Job, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more than a warning either."""
-    job.pin(monkeypatch, "base")
+    job.write_recipes(monkeypatch, BASE)
     Path("file").touch()
 
     answer = job.shell("ci", "github", "image", "--recipe", "linux-arm64", "--kept", "file/image")
@@ -258,28 +251,41 @@ def test_a_folder_that_cannot_be_made(job: Job, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("recipe", "pins", "message"),
+    ("recipe", "arguments", "message"),
     [
-        ("android-arm64", ("base",), "pins.json of the kit has no pin of: ndk"),
-        ("android-arm64", (), "pins.json of the kit has no pin of: base, ndk"),
-        ("linux-arm64", ("ndk",), "pins.json of the kit has no pin of: base"),
-        ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64"),
+        (
+            "android-arm64",
+            (BASE, "NDK_URL="),
+            "docker/android-arm64/Dockerfile:2: ARG NDK_URL says ",
+        ),
+        (
+            "linux-arm64",
+            ("BASE",),
+            "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is built from",
+        ),
+        (
+            "linux-arm64",
+            ("BASE=debian:12",),
+            "docker/linux-arm64/Dockerfile:1: ARG BASE says what it",
+        ),
+        ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64\n"),
     ],
 )
 def test_what_a_recipe_misses(
     job: Job,
     monkeypatch: pytest.MonkeyPatch,
     recipe: str,
-    pins: tuple[str, ...],
+    arguments: tuple[str, ...],
     message: str,
 ) -> None:
-    """Nothing is guessed."""
-    job.pin(monkeypatch, *pins)
+    """Nothing is guessed, and an archive of such an image is not even loaded."""
+    job.write_recipes(monkeypatch, *arguments)
 
     answer = job.shell("ci", "github", "image", "--recipe", recipe)
 
     assert answer.status == 2
-    assert answer.err.startswith(f"megtrim: {message}\n")
+    assert answer.err.startswith(f"megtrim: {message}")
+    assert job.verbs() == []
 
 
 def test_one_of_both(job: Job) -> None:
