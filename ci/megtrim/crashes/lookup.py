@@ -40,6 +40,8 @@ _NO_SYMBOLS = (
     "trim for arm64 or x86-64 with a toolchain that does not strip while it links, or with "
     "trim.level: function"
 )
+_NEXT_TO_TRAP = "a trap is next to the address, and some reporters show a byte before or behind it"
+_BESIDE = (-3, -2, -1, 1, 2, 3)
 _KEPT_ALIKE = "code that was kept is the same instruction, and may have trapped by itself"
 _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
@@ -222,6 +224,8 @@ def _look_up_in(
     if site.why_several:
         doubts = (*doubts, site.why_several)
     if not traps:
+        if any(program.is_trap(at + step) for at in site.addresses for step in _BESIDE):
+            doubts = (*doubts, _NEXT_TO_TRAP)
         return _innocent(_describe_place(site, program), program.name, stack, doubts)
     candidates: list[CrashCandidate] = []
     for address in traps:

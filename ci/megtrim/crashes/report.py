@@ -28,6 +28,7 @@ _FIRST_LOST = "the report does not show the first frame, where it crashed"
 _ANY_THREAD = "the report does not say which of its threads crashed"
 _SENT = "the signal was sent by a program, as handlers of signals do: it crashed elsewhere"
 _IN_HANDLER = "the stack was taken in a handler of the signal"
+_TOO_MANY = f"the report has more than {_MAX_CRASHES} crashes"
 _SIGNALS_DIFFER = "the report names several signals"
 
 SIGNALS = {
@@ -105,8 +106,9 @@ def parse_report(data: bytes, *, source: str) -> CrashReport:
     processes: dict[str, list[_Crash]] = {}
     for process, line in _lines(data):
         crashes = processes.setdefault(process, [_Crash()])
-        if not crashes[-1].take(line) and len(crashes) < _MAX_CRASHES:
-            crashes.append(_Crash())
+        if not crashes[-1].take(line):
+            crashes[_MAX_CRASHES:] = []
+            crashes.append(_Crash(many=len(crashes) == _MAX_CRASHES))
             crashes[-1].take(line)
     found = [crash for crashes in processes.values() for crash in crashes]
     framed = [crash for crash in found if crash.frames]
@@ -138,6 +140,8 @@ class _Crash:
     _unsure: bool = False
     _handled: bool = False
     _sent: bool = False
+    many: bool = False
+    """It is in the place of several."""
 
     def take(self, line: str) -> bool:
         """Read a line; return False, having read nothing, if it is of the next crash."""
@@ -182,6 +186,7 @@ class _Crash:
             _SENT: self._sent and bool(signals & {4, 5}),
             _ANY_THREAD: self._unsure,
             _SIGNALS_DIFFER: len(signals) > 1,
+            _TOO_MANY: self.many,
         }
         return CrashReport(
             signal=self.signals[0] if len(signals) == 1 else None,

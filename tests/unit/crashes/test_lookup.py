@@ -174,6 +174,22 @@ def test_of_several_crashes_what_was_left_out_counts() -> None:
         assert finding.text == f"crash {number} of 2 in this report: it was left out"
 
 
+@pytest.mark.parametrize("step", [-1, 1])
+def test_next_to_a_trap_nothing_is_certain(step: int) -> None:
+    """Some reporters show the byte before a place, as they do for calls."""
+    finding = found(numbered(), STUB_AT + step)
+    assert finding.cause is CrashCause.NOT_TRIMMING
+    assert "a trap is next to the address" in finding.why_several[0]
+
+
+def test_of_too_many_crashes_the_last_one_is_not_certain() -> None:
+    """Those between are not read, so that a log of any length has an answer."""
+    data = tombstone([(STAYS + 4, "/data/lib/app")], build_id=ID) * 150
+    finding = look_up(parse_report(data, source="t"), [numbered()])
+    assert finding.cause is CrashCause.NOT_TRIMMING
+    assert finding.why_several == ("the report has more than 100 crashes",)
+
+
 def test_two_programs_of_one_name() -> None:
     """The build id decides; without one it may be either."""
     other = program(shipped=numbered().shipped.replace(bytes.fromhex(ID), bytes(20)))
