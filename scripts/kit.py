@@ -4,10 +4,11 @@
 usage: python3 scripts/kit.py [--apt "NAME NAME ..."]
 
 The workflows' first command. The libraries, pinned by version and hash in requirements/kit.txt,
-are installed once for each lock and Python, below $RUNNER_TOOL_CACHE or ~/.cache. megtrim itself
-runs from this checkout, so that its version is the commit's. `--apt` installs missing Debian
-packages, as root or by `sudo -n`. Uses only the standard library, because it runs before anything
-is installed. Exit status: 0, 2 (usage, Python, this checkout), 3 (network, disk, apt).
+are installed once for each lock and Python, below $RUNNER_TOOL_CACHE or ~/.cache; on a self-hosted
+runner for each job, below $RUNNER_TEMP. megtrim itself runs from this checkout, so that its version
+is the commit's. `--apt` installs missing Debian packages, as root or by `sudo -n`. Uses only the
+standard library, because it runs before anything is installed. Exit status: 0, 2 (usage, Python,
+this checkout), 3 (network, disk, apt).
 """
 
 from __future__ import annotations
@@ -114,7 +115,13 @@ def bring(packages: list[str], env: Mapping[str, str]) -> None:
 
 
 def cache_root(env: Mapping[str, str]) -> Path:
-    """Return the folder for libraries: the runner's tool cache, else the user's own."""
+    """Return the folder for libraries: the runner's tool cache, else the user's own.
+
+    On a machine that outlives its jobs it is the job's own, which the runner empties: whatever ran
+    there before may have filled any other.
+    """
+    if env.get("RUNNER_ENVIRONMENT") == "self-hosted":
+        return Path(env["RUNNER_TEMP"], "megtrim")
     tools = env.get("RUNNER_TOOL_CACHE", "")
     if tools and os.access(tools, os.W_OK):
         return Path(tools, "megtrim")

@@ -289,6 +289,16 @@ def test_run_numbers_begin_again(team: Team) -> None:
     assert team(FAST, run=3).out == "issue 1: closed: repaired\n"
 
 
+def test_a_regression_is_too_long_for_an_issue(team: Team) -> None:
+    rows = [replace(SLOW, experiment=f"e{number}" + "\u00e9" * 200) for number in range(300)]
+
+    assert team(*rows).status == 0
+    (issue,) = team.repository.issues.values()
+    assert len(issue["body"]) <= 60_000
+    team.repository.issues[1]["state"] = "closed"
+    assert team(*rows, run=78).out == "no issue to open, update or close\n"
+
+
 def test_an_old_night_is_repeated(team: Team) -> None:
     team(SLOW, run=90)
     team.env.setenv("GITHUB_RUN_ATTEMPT", "2")

@@ -15,6 +15,9 @@ from attacks.arena import Arena
 from attacks.documents import Documents, trap
 from megtrim.process import Command, ProcessRunner
 from workflows.documents import action, workflow
+from workflows.expressions import evaluate
+from workflows.loaded import script
+from workflows.test_policy import ALLOWED, HOSTED, start
 
 pytestmark = [pytest.mark.chain]
 
@@ -171,3 +174,71 @@ def test_a_late_trap(runner: Runner) -> None:
     late = workflow("size-check").jobs["late"]
     assert late["if"].startswith("always()")
     assert late["steps"][-1]["uses"] == "./kit/.github/actions/conclude"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *("pull_request_target", "pull_request_review", "pull_request_review_comment"),
+        *("issue_comment", "workflow_run", "check_suite", "discussion_comment", "fork", "watch"),
+        *("label", "repository_dispatch", "registry_package", "release", "status"),
+    ],
+)
+def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:
+    """A caller hands it on; the key, the team's runner and all steps after the first are out."""
+    run = start(event)
+    for name in ALLOWED:
+        for job in workflow(name).jobs.values():
+            assert evaluate(job["steps"][0]["env"]["ALLOWED_EVENT"], run) is False
+            runner = job["runs-on"]
+            if isinstance(runner, str):  # a device job's labels are a list, and it has a condition
+                found = evaluate(runner, run) if runner.startswith("${{") else runner
+                assert found == HOSTED
+            keys = [step["with"]["key"] for step in job["steps"] if "key" in step.get("with", {})]
+            assert [evaluate(each, run) for each in keys] == [""] * len(keys)
+
+
+def test_a_run_by_hand_says_where_its_sources_come_from() -> None:
+    """The .gitmodules of its branch would choose the host that gets the key."""
+    (trusted,) = (step["with"]["ref"] for _, step in action("sources").steps() if "uses" in step)
+
+    for event in ("workflow_dispatch", "push"):
+        run = start(event, ref="refs/heads/topic")
+        assert evaluate(trusted, run) == "refs/heads/main"
+
+
+def test_a_tag_says_where_its_sources_come_from() -> None:
+    """Anyone who may push one could release from any commit."""
+    (trusted,) = (step["with"]["ref"] for _, step in action("sources").steps() if "uses" in step)
+
+    assert evaluate(trusted, start("push", ref="refs/tags/v9")) == "refs/heads/main"
+
+
+def test_a_night_by_hand_fills_the_cache() -> None:
+    """What a branch compiled would be used on the default branch."""
+    saves = [step for _, step in action("compiler-cache").steps() if "save" in step["uses"]]
+    for ref in ("refs/heads/topic", "refs/tags/main", "refs/heads/main/x", "refs/pull/1/merge"):
+        run = start("workflow_dispatch", ref=ref)
+        run["inputs"] = {"save": "true"}
+        assert [evaluate(each["if"], run) for each in saves] == [False]
+
+
+def test_a_build_uploads_the_report_of_another_toolchain() -> None:
+    """The summary takes ids, which the jobs that made the reports gave on."""
+    steps = workflow("size-summary").jobs["verdict"]["steps"]
+    (taken,) = (s["with"] for s in steps if "download-artifact" in s.get("uses", ""))
+
+    assert taken == {"artifact-ids": "${{ inputs.reports }}", "path": "reports"}
+    given = workflow("size-summary").events["workflow_call"]["inputs"]["reports"]
+    assert given["required"] == "true"
+
+
+def test_a_job_leaves_libraries_for_the_next(tmp_path: Path) -> None:
+    """On a machine that outlives its jobs; the folder looks complete."""
+    env = {
+        "RUNNER_ENVIRONMENT": "self-hosted",
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "RUNNER_TOOL_CACHE": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+    assert script("kit").cache_root(env) == tmp_path / "temp/megtrim"

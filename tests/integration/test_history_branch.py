@@ -139,15 +139,20 @@ def test_a_remote_that_is_gone_is_an_infrastructure_failure(tmp_path: Path) -> N
 def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) -> None:
     """A rule of the server is no race."""
     hook = remote / "hooks/pre-receive"
-    hook.write_text("#!/bin/sh\necho protected branch\nexit 1\n", encoding="utf-8")
+    words = "GH006: Protected branch update failed.\\n\\n\\033[31mpush a pull request"
+    hook.write_text(f"#!/bin/sh\nprintf '{words}\\n'\nexit 1\n", encoding="utf-8")
     hook.chmod(0o755)
     pauses: list[float] = []
     PROCESSES.capture("git", "init", "--quiet", str(tmp_path / "a"))
     branch = DataBranch(PROCESSES, tmp_path / "a", BRANCH, remote=str(remote), sleep=pauses.append)
 
-    with pytest.raises(InfrastructureFailure, match="git push failed"):
+    with pytest.raises(InfrastructureFailure, match="git push failed") as failure:
         branch.append([make_run(0)])
     assert pauses == []
+    assert failure.value.message.endswith(
+        ": GH006: Protected branch update failed.;  [31mpush a pull request; "
+        "pre-receive hook declined"
+    )
 
 
 def test_a_branch_that_is_missing_cannot_be_read(tmp_path: Path, remote: Path) -> None:

@@ -277,6 +277,21 @@ def test_where_libraries_are_kept(tmp_path: Path) -> None:
     assert kit.cache_root({}) == Path.home() / ".cache" / "megtrim"
 
 
+def test_no_job_of_a_lasting_runner_finds_libraries_of_another(
+    installer: Installer, lock: Path, tmp_path: Path
+) -> None:
+    """A complete folder, by its looks, that the job before left where all jobs look."""
+    shared, own = tmp_path / "shared", tmp_path / "temp"
+    env = {"RUNNER_TOOL_CACHE": str(shared), "RUNNER_TEMP": str(own)}
+    shared.mkdir()
+    left = kit.libraries(lock, kit.cache_root(env))
+    assert left.is_relative_to(shared)
+    env["RUNNER_ENVIRONMENT"] = "self-hosted"
+
+    assert kit.libraries(lock, kit.cache_root(env)).is_relative_to(own)
+    assert len(installer.calls) == 4
+
+
 def test_a_refusal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """And an exit status."""
     assert kit.main(["--apt", "a;b"]) == 2

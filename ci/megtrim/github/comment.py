@@ -15,8 +15,8 @@ from urllib.parse import quote
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api, NotFound
 
-LONGEST_COMMENT = 65_500
-"""UTF-16 units; GitHub refuses more than 65,536 characters."""
+LONGEST_COMMENT = 63_000
+"""UTF-16 units; GitHub refuses more than 65,536 characters, and a marker is added."""
 DEFAULT_AUTHOR = "github-actions[bot]"
 """The author of comments that are written with a job's own token."""
 _MOST_COMMENTS = 10_000

@@ -14,7 +14,7 @@ from megtrim.github.log_text import one_line
 from megtrim.github.responses import NotFound, text_at
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
-_MOST_REWRITES = 20
+_MOST_REWRITES = 4
 _HINT = "is GITHUB_API_URL right?"
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from megtrim.errors import InputError
 
-LARGEST_SUMMARY_BYTES = 1024 * 1024
-"""GitHub drops the whole summary of a step that is larger."""
-LARGEST_OUTPUT_BYTES = 1024 * 1024
-"""Limit for all outputs of a job, counted as UTF-16."""
+LARGEST_SUMMARY_BYTES = 1008 * 1024
+"""GitHub drops the whole summary of a step that has 1 MiB, without a word; some KiB are kept."""
+LARGEST_OUTPUT_BYTES = 1008 * 1024
+"""Of one output, as UTF-16: all outputs of a job together end at 1 MiB."""
 LONGEST_MESSAGE = 4_000
 _LONGEST_PROPERTY = 250
 LEVELS = ("error", "warning", "notice")

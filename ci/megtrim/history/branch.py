@@ -28,6 +28,9 @@ _PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 8.0
 _LARGEST_READ_BYTES = 512 * 1024 * 1024
 _FILE_MODE = "100644"
+_LONGEST_REASON = 600
+_REJECTED = re.compile(r"\[(?:remote )?(?:rejected|failure)\] \((.*)\)$", re.MULTILINE)
+"""What ``git push --porcelain`` prints of a ref that was refused."""
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
 _OVERTAKEN = ("fetch first", "non-fast-forward", "failed to update ref", "cannot lock ref", "stale")
 """What git and its servers answer to a push if the branch moved meanwhile."""
@@ -208,9 +211,8 @@ class DataBranch:
 
     def _make_failure(self, outcome: CompletedCommand) -> InfrastructureFailure:
         verb = outcome.argv[len(self._git)]
-        said = (outcome.stderr or outcome.stdout).strip().splitlines()
-        reason = "no answer in time" if outcome.timed_out else (said or ["no message"])[-1]
-        msg = f"git {verb} failed for {self._ref} of {self._remote}: {reason[:300]}"
+        reason = "no answer in time" if outcome.timed_out else _find_reason(outcome)
+        msg = f"git {verb} failed for {self._ref} of {self._remote}: {reason[:_LONGEST_REASON]}"
         return InfrastructureFailure(msg, hint="may this job read and write the branch?")
 
 
@@ -257,6 +259,17 @@ def _split_batch(data: bytes, count: int) -> list[bytes]:
 
 def _name_of(entry: HistoryEntry) -> str:
     return entry.path.rpartition("/")[2].removesuffix(".json")
+
+
+def _find_reason(outcome: CompletedCommand) -> str:
+    """Return in one line what the remote said, such as that a rule protects the branch."""
+    lines = f"{outcome.stderr}\n{outcome.stdout}".splitlines()
+    found = [line.removeprefix("remote:") for line in lines if line.startswith("remote:")]
+    found += _REJECTED.findall(outcome.stdout)
+    last = (outcome.stderr or outcome.stdout).strip().splitlines()[-1:]
+    words = (" ".join(each.split()) for each in found or last)
+    text = "; ".join(dict.fromkeys(filter(None, words))) or "no message"
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def _pause_s(entries: Sequence[HistoryEntry], attempt: int) -> float:

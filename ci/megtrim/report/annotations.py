@@ -1,7 +1,8 @@
 """The few lines that a code host shows next to the changed files: what failed, what is unknown.
 
 Pure; part of the report room. GitHub shows ten errors and ten warnings of a step and drops the
-rest silently, so the tenth says how many more there are. The caller must escape them.
+rest silently. A runner adds some of its own, so the eighth says how many more there are. The caller
+must escape them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from megtrim.report.text import command, one_line, path_in_project, path_in_repo
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 
-MOST_OF_A_LEVEL = 10
-"""Per level and step; two levels of ten stay below the 50 of a job."""
+MOST_OF_A_LEVEL = 8
+"""Per level and step."""
 
 _LONGEST_ID = 150
 _LONGEST_SENTENCE = 400
@@ -45,7 +46,7 @@ class Annotation:
 def annotate(verdict: Verdict, config: str) -> tuple[Annotation, ...]:
     """Return an error for each failure and a warning for each check without a result.
 
-    ``config`` is the configuration's path from the top of the repository. At most ten of each.
+    ``config`` is the configuration's path from the top of the repository. At most eight of each.
     Scenarios that wait for a device share one warning.
     """
     levels: dict[Level, list[Check]] = {level: [] for level in Level}

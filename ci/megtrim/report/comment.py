@@ -34,7 +34,7 @@ from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
 
 T = TypeVar("T")
 
-LIMIT = 65_000
+LIMIT = 60_000
 """Bytes of UTF-8. A comment may have 65,536 characters, however GitHub counts them."""
 
 _NOTE_ROOM = 500

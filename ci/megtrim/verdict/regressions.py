@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 
 from megtrim.perf.history import HistoryRun
 from megtrim.perf.series import Point, make_series
@@ -25,6 +26,7 @@ from megtrim.verdict.performance import (
 )
 
 Row = PerformanceRow | TrimmingRow
+_LONGEST_SUBJECTS = 20_000
 
 
 class IssueState(StrEnum):
@@ -144,9 +146,16 @@ def _follow_up(
                 record, base=first.base, last_good=first.last_good, first_bad=first.first_bad
             )
         updated = replace(
-            record, subjects=tuple(sorted(left)), run=night.run, state=IssueState.REGRESSED
+            record, subjects=_list_subjects(left), run=night.run, state=IssueState.REGRESSED
         )
         yield IssueAction(number=issue.number, record=updated, rows=slower)
+
+
+def _list_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
+    """Return as many as an issue has room for, sorted: GitHub refuses what is too long."""
+    ordered = sorted(set(subjects))
+    ends = accumulate(len(ascii(each)) for each in ordered)
+    return tuple(each for each, end in zip(ordered, ends, strict=True) if end <= _LONGEST_SUBJECTS)
 
 
 def _is_slower(row: Row, night: Night) -> bool:
@@ -159,7 +168,9 @@ def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bo
     """Return whether a person closed an issue about the same rows against the same base."""
     record = issue.record
     base = night.base if any(_is_against_base(row) for row in slower) else ""
-    same = record.base == base and {row.subject for row in slower} <= {*record.subjects}
+    same = record.base == base and {*_list_subjects(row.subject for row in slower)} <= {
+        *record.subjects
+    }
     return record.state is IssueState.REGRESSED and same
 
 
@@ -202,7 +213,7 @@ def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> Regres
     return RegressionRecord(
         config=night.config,
         scenario=scenario,
-        subjects=tuple(sorted(row.subject for row in slower)),
+        subjects=_list_subjects(row.subject for row in slower),
         base=night.base if since else "",
         last_good=last_good,
         first_bad=first_bad,

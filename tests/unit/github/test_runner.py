@@ -72,15 +72,15 @@ def test_an_output_has_a_plain_name(tmp_path: Path, name: str) -> None:
 
 
 def test_an_output_is_bounded(tmp_path: Path) -> None:
-    """GitHub counts UTF-16 and drops what exceeds 1 MB."""
+    """GitHub counts UTF-16 and drops what exceeds 1 MB, all outputs of a job together."""
     env = {"GITHUB_OUTPUT": str(tmp_path / "output")}
 
-    write_output(env, "most", "x" * 524_288)
+    write_output(env, "most", "x" * 516_096)
     with pytest.raises(InputError) as raised:
-        write_output(env, "more", "x" * 524_289)
+        write_output(env, "more", "x" * 516_097)
 
     assert raised.value.message == (
-        "output more: found 524289 characters, expected at most half a million"
+        "output more: found 516097 characters, expected at most half a million"
     )
 
 

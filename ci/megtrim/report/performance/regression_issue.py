@@ -31,7 +31,10 @@ from megtrim.verdict.regressions import IssueAction, IssueState, RegressionRecor
 
 LABEL = "megtrim-regression"
 _VERSION = 1
-_MOST_ROWS = 20
+_LONGEST_BODY = 60_000
+"""GitHub refuses more than 65,536 characters."""
+_MOST_ROWS = (20, 5, 1)
+"""So many are shown, fewer if they do not fit."""
 _MOST_REMARKS = 10
 _LONGEST_TITLE = 120
 _LONGEST_COMMAND = 2_000
@@ -73,9 +76,13 @@ class IssueText:
 
 def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
     """Return title and body; equal actions give equal texts, whichever attempt of a job asks."""
-    record = action.record
-    parts = [*_parts(action, where), f"*{_HOW_IT_ENDS}*", _write_record(record)]
-    return IssueText(title=_title(record), body="\n\n".join(part for part in parts if part))
+    record, body = action.record, ""
+    for most in _MOST_ROWS:
+        parts = [*_parts(action, where, most), f"*{_HOW_IT_ENDS}*", _write_record(record)]
+        body = "\n\n".join(part for part in parts if part)
+        if len(body) <= _LONGEST_BODY:
+            break
+    return IssueText(title=_title(record), body=body)
 
 
 def read_record(body: str) -> RegressionRecord | None:
@@ -107,8 +114,8 @@ def _title(record: RegressionRecord) -> str:
     return f"{of}{re.sub(r'[^A-Za-z0-9._/ -]', '_', text)}"[:_LONGEST_TITLE]
 
 
-def _parts(action: IssueAction, where: NightPlace) -> Iterator[str]:
-    record, rows = action.record, action.rows[:_MOST_ROWS]
+def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
+    record, rows = action.record, action.rows[:most]
     scenario = code(record.scenario)
     match record.state:
         case IssueState.REPAIRED:
@@ -119,8 +126,8 @@ def _parts(action: IssueAction, where: NightPlace) -> Iterator[str]:
             yield f"{scenario} got slower by more than the threshold."
     if rows:
         yield table(_HEAD, [cells for row in rows for cells in _cells(row)])
-    if action.rows[_MOST_ROWS:]:
-        yield f"*{len(action.rows) - _MOST_ROWS:,} more rows in the report.*"
+    if action.rows[most:]:
+        yield f"*{len(action.rows) - most:,} more rows in the report.*"
     yield "\n".join(f"- {text}" for text in _remarks(rows))
     yield _suspects(record, where)
     yield from _reproduce(rows, record)
