@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from megtrim.printable import make_printable
+
 CLEAR_LINE = "\r\x1b[2K"
 _TERMINAL_PERIOD_S = 0.2
 _LOG_PERIOD_S = 15.0
@@ -60,14 +62,14 @@ class Console:
             return
         with self._lock:
             self._end_line()
-            self._write(f"{text}\n")
+            self._write(f"{make_printable(text)}\n")
             self.note(text)
 
     def warn(self, text: str) -> None:
         """Write one line, even if quiet."""
         with self._lock:
             self._end_line()
-            self._write(f"warning: {text}\n")
+            self._write(f"warning: {make_printable(text)}\n")
 
     def progress(self, what: str) -> Progress:
         """Return a counter for one piece of long work."""
@@ -77,8 +79,9 @@ class Console:
         """Show a line of progress: in place on a terminal, as a line of its own elsewhere."""
         if self._quiet:
             return
+        shown = make_printable(line)
         with self._lock:
-            self._write(f"{CLEAR_LINE}{line}" if self._terminal else f"{line}\n")
+            self._write(f"{CLEAR_LINE}{shown}" if self._terminal else f"{shown}\n")
             self._open_line = self._terminal
 
     def note(self, activity: str) -> None:

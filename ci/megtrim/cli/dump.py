@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.echo import show
+from megtrim.cli.echo import complain, show
 from megtrim.cli.session.environment import open_processes
 from megtrim.engines.megengine import dump as dumping
 from megtrim.engines.megengine.dump import DumpResult, DumpSpec, Option
@@ -74,7 +74,7 @@ def dump(
     with tempfile.TemporaryDirectory(prefix="megtrim-dump-") as folder:
         dumped = dumping.run(spec, open_processes(), Path(folder))
         for warning in dumped.warnings:
-            click.echo(f"warning: {warning}", err=True)
+            complain(f"warning: {warning}")
         manifest = _leave(spec, dumped, output)
     facts = describe(dumped.facts, sha256=sha256_file(output))
     show(manifest if as_json else f"{facts}\nwrote {output}")

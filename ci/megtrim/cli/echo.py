@@ -1,4 +1,7 @@
-"""What the command line prints as its result, on stdout."""
+"""What the command line prints: results on stdout, what went wrong on stderr.
+
+All of it is made printable here, since names in it may come from anyone.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,26 @@ import sys
 import click
 
 from megtrim.console import CLEAR_LINE
+from megtrim.printable import make_printable
 
 
 def show(text: str) -> None:
     """Print a result. A reader that ended (``| head``) does not change the exit status."""
+    show_command(make_printable(text))
+
+
+def show_command(line: str) -> None:
+    """Print a line that a runner is to take for a command, whose values are escaped already."""
     if sys.stderr.isatty():
         click.echo(CLEAR_LINE, err=True, nl=False)  # progress may be shown there
     try:
-        click.echo(text)
+        click.echo(line)
         sys.stdout.flush()
     except BrokenPipeError:
         # The interpreter flushes again when it ends, and needs something to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def complain(text: str) -> None:
+    """Say on stderr what went wrong."""
+    click.echo(f"megtrim: {make_printable(text)}", err=True)

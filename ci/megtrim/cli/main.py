@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
 import click
 
+from megtrim.cli.echo import complain
 from megtrim.cli.lazy_group import LazyGroup, Member
 from megtrim.cli.session.environment import describe_clock
 from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
+from megtrim.printable import make_printable
 
 _CRASH_FILE = Path("megtrim-crash.md")
 
@@ -122,7 +125,7 @@ def main() -> None:
 def run() -> None:
     """Run the command line and exit."""
     if warning := describe_clock():
-        click.echo(f"megtrim: {warning}", err=True)
+        complain(warning)
     sys.exit(_status(sys.argv[1:]))
 
 
@@ -131,17 +134,16 @@ def _status(arguments: list[str]) -> int:
         result = main.main(args=arguments, prog_name="megtrim", standalone_mode=False)
     except click.exceptions.Exit as ending:
         return ending.exit_code
-    except click.UsageError as error:
-        error.show()
-        return InputError.exit_code
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(make_printable(shown.getvalue()), err=True, nl=False)
         return InputError.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("megtrim: interrupted; what is finished is kept", err=True)
+        complain("interrupted; what is finished is kept")
         return Interrupted.exit_code
     except MegtrimError as error:
-        click.echo(f"megtrim: {error}", err=True)
+        complain(str(error))
         return error.exit_code
     except Exception:
         return _bug(arguments)
@@ -161,10 +163,10 @@ def _bug(arguments: list[str]) -> int:
         f"- arguments: `{' '.join(arguments)}`",
         f"\n```\n{traceback.format_exc()}```\n",
     ]
-    click.echo(traceback.format_exc(), err=True)
+    click.echo(make_printable(traceback.format_exc()), err=True)
     try:
         _CRASH_FILE.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
-        click.echo(f"megtrim: this is a bug in megtrim; please report {_CRASH_FILE}", err=True)
+        complain(f"this is a bug in megtrim; please report {_CRASH_FILE}")
     except OSError:
-        click.echo("megtrim: this is a bug in megtrim; please report the lines above", err=True)
+        complain("this is a bug in megtrim; please report the lines above")
     return EXIT_BUG

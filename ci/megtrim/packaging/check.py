@@ -8,47 +8,51 @@ way: ``expected``.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.crashes.left_out import parse_left_out
 from megtrim.errors import InputError, ProductFailure
-from megtrim.evidence.evidence import Evidence, load_proofs
+from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.packaging.aar import collect_aar
 from megtrim.packaging.archive import FETCH_AGAIN
 from megtrim.packaging.files import list_released
-from megtrim.release.bill_of_materials import BILL_FILE, render_bill
-from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, parse_checksums
+from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, list_unfit, parse_checksums
+from megtrim.release.cmake_package import CONFIG_PATH, render_config
 from megtrim.release.contents import (
+    CONFIGURATION,
+    HEADERS,
     HINT,
     KEEP_SET_PATH,
-    LEFT_OUT_SUFFIX,
+    LICENCES,
     PROOFS_PATH,
     RELEASE_FILE,
+    SIZES_PATH,
     SYMBOLS,
+    ArtifactKind,
     ReleaseContents,
+    list_unshown,
+    locate_cache,
     locate_left_out,
     parse_contents,
 )
-from megtrim.release.documents import list_licences
+from megtrim.release.documents import DOCUMENTS, digest, seal
 from megtrim.release.prefab import AAR_PATH
-from megtrim.release.statement import (
-    STATEMENT_FILE,
-    ProvenanceStatement,
-    make_statement,
-    parse_statement,
-)
+from megtrim.release.proofs import add_proofs, clean_proofs
+from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.store import sha256_file
-from megtrim.verdict.model import VerdictKind
+from megtrim.verdict.model import CheckStatus
 
 _MOST_FILES = 100_000
+_RIGHTS_OF_OTHERS = stat.S_ISUID | stat.S_ISGID
+_FOLDERS = (f"{HEADERS}/", f"{LICENCES}/", f"{CONFIGURATION}/")
+"""What is in them depends on the engine and the team."""
 _NO_RELEASE = "name the folder that `megtrim release build` wrote"
 
 
@@ -56,12 +60,18 @@ _NO_RELEASE = "name the folder that `megtrim release build` wrote"
 class ReleaseCheck:
     """What was found: the release, and everything that is wrong with it."""
 
-    contents: ReleaseContents | None
+    contents: ReleaseContents | None = None
     """None: it cannot be read."""
-    sha256: str
+    sha256: str = ""
     """Of SHA256SUMS, and so of the whole release."""
     files: Mapping[str, str]
     """The sha256 of each, as SHA256SUMS states it."""
+    proofs: EvidenceSet | None = None
+    """What devices proved; None: it holds no proofs."""
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """The key of each result that the programs are made from, by the id of its task."""
+    megtrim: str = ""
+    """The version that built it."""
     problems: tuple[str, ...]
 
 
@@ -78,20 +88,20 @@ def check_release(
         raise InputError(msg, hint=_NO_RELEASE)
     named, problems = _read(folder)
     sums = folder / CHECKSUMS_FILE
-    found = "" if sums.is_symlink() or not sums.is_file() else sha256_file(sums)
-    if expected and found != expected:
-        problems.append(f"{CHECKSUMS_FILE}: its sha256 is {found}: this is another release")
-    contents = None
+    sha256 = "" if sums.is_symlink() or not sums.is_file() else sha256_file(sums)
+    if expected and sha256 != expected:
+        problems.append(f"{CHECKSUMS_FILE}: its sha256 is {sha256}: this is another release")
+    found = ReleaseCheck(sha256=sha256, files=named, problems=tuple(problems))
+    if problems:
+        return found
     try:
-        if not problems:
-            contents = parse_contents(_text(folder, RELEASE_FILE), source=RELEASE_FILE)
-            problems += _compare(folder, named, contents)
-            problems += () if draft else _list_unproven(folder, named, contents)
+        found = _read_documents(folder, found)
+        problems += _compare(folder, found, draft=draft)
     except InputError as error:
         problems.append(error.message)
-    if contents is not None and model is not None:
-        problems += _compare_model(contents, model)
-    return ReleaseCheck(contents=contents, sha256=found, files=named, problems=tuple(problems))
+    if found.contents is not None and model is not None:
+        problems += _compare_model(found.contents, model)
+    return replace(found, problems=tuple(problems))
 
 
 def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
@@ -118,7 +128,20 @@ def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
     except InputError as error:
         return {}, [*problems, error.message]
     found = {name: sha256_file(folder / name) for name in there if name != CHECKSUMS_FILE}
-    return named, [*problems, *_differ(named, found)]
+    unfit = (f"{CHECKSUMS_FILE} names {each}" for each in list_unfit(named))
+    return named, [*problems, *_differ(named, found), *unfit]
+
+
+def _read_documents(folder: Path, found: ReleaseCheck) -> ReleaseCheck:
+    contents = parse_contents(_text(folder, RELEASE_FILE), source=RELEASE_FILE)
+    statement = parse_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
+    return replace(
+        found,
+        contents=contents,
+        proofs=load_proofs(folder / PROOFS_PATH) if PROOFS_PATH in found.files else None,
+        stages=statement.stages,
+        megtrim=statement.megtrim,
+    )
 
 
 def _walk(folder: Path) -> tuple[list[str], list[str]]:
@@ -131,6 +154,8 @@ def _walk(folder: Path) -> tuple[list[str], list[str]]:
             path = Path(root, name)
             shown = path.relative_to(folder).as_posix()
             mode = path.lstat().st_mode
+            if mode & _RIGHTS_OF_OTHERS:
+                problems.append(f"{_show(shown)} runs with the rights of its owner or group")
             if stat.S_ISREG(mode):
                 files.append(shown)
             elif not stat.S_ISDIR(mode):
@@ -159,13 +184,22 @@ def _differ(named: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]
     yield from (f"{path} is missing" for path in missing)
 
 
-def _compare(folder: Path, named: Mapping[str, str], contents: ReleaseContents) -> Iterator[str]:
-    """Say where the documents of a release contradict each other."""
-    statement = parse_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
-    yield from _compare_statement(named, contents, statement)
+def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]:
+    """Say where a release contradicts itself, and what in it is not proven."""
+    named, contents = found.files, found.contents
+    assert contents is not None
+    said = (*contents.list_objections(), *(() if draft else contents.list_unproven()))
+    yield from (f"{RELEASE_FILE}: {each}" for each in said)
+    if any(list_unshown(contents)):
+        return  # of what is compared, these texts are parts
+    for text in list_unshown((found.megtrim, found.stages)):
+        yield f"{STATEMENT_FILE}: {text!a:.100} is not one line that can be seen"
+    yield from _compare_documents(found, contents)
     for each in contents.artifacts:
         if named.get(each.path) != each.sha256:
             yield f"{each.path} is another build than {RELEASE_FILE} describes"
+        elif (folder / each.path).stat().st_size != each.size_bytes:
+            yield f"{each.path} has another size than {RELEASE_FILE} says"
     if named.get(KEEP_SET_PATH) != contents.keep_set_sha256:
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
@@ -177,27 +211,53 @@ def _compare(folder: Path, named: Mapping[str, str], contents: ReleaseContents) 
         if not same and not (record and graph and record.graph_sha256 == graph):
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
     yield from _compare_left_out(folder, named, contents)
+    yield from _compare_proofs(found, contents)
+
+
+def _list_places(contents: ReleaseContents) -> set[str]:
+    """Return where a release may have a file."""
+    names = [each.name for each in contents.artifacts]
+    return {
+        *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, CONFIG_PATH, AAR_PATH),
+        *(each.path for each in contents.artifacts),
+        *(f"{SYMBOLS}/{name}" for name in names),
+        *map(locate_left_out, names),
+        *(locate_cache(each.id) for each in contents.scenarios),
+    }
+
+
+def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
+    """Say which file has no place in a release, or is not what follows from the others."""
+    named = found.files
+    places = _list_places(contents)
+    for path in named:
+        if path not in places and not path.startswith(_FOLDERS):
+            yield f"{path} is nothing that a release of these artifacts holds"
+    payload = {path: sha256 for path, sha256 in named.items() if path not in DOCUMENTS}
+    texts = seal(contents, payload, stages=found.stages, megtrim=found.megtrim)
+    for path in sorted(texts.keys() - {CHECKSUMS_FILE}):
+        if named.get(path) != digest(texts[path]):
+            yield f"{path} is of another release, or does not follow from {RELEASE_FILE}"
+    programs = [each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM]
+    shared = [each.name for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
+    packages = (render_config(library=each, programs=programs) for each in ("", *shared))
+    if named.get(CONFIG_PATH) not in {*map(digest, packages)}:
+        yield f"{CONFIG_PATH} is not the CMake package of these artifacts"
 
 
 def _compare_left_out(
     folder: Path, named: Mapping[str, str], contents: ReleaseContents
 ) -> Iterator[str]:
     """Say which list of what was left out is missing, or of something else than its program."""
-    programs = {each.name: each.sha256 for each in contents.artifacts}
     counts = {each.artifact: each.held - each.kept for each in contents.functions}
-    lists = {name: locate_left_out(name) for name in programs}
-    known = {*lists.values()}
-    for path in sorted(named):
-        if path.startswith(f"{SYMBOLS}/") and path.endswith(LEFT_OUT_SUFFIX) and path not in known:
-            yield f"{path} is of no program in {RELEASE_FILE}"
-    for name, path in sorted(lists.items()):
-        count = counts.get(name, 0)
+    for each in contents.artifacts:
+        name, path, count = each.name, locate_left_out(each.name), counts.get(each.name, 0)
         if path not in named:
             if count:
                 yield f"{path} is missing, and functions of {name} were left out"
             continue
         left_out, sha256 = parse_left_out(_text(folder, path), source=path)
-        if sha256 != programs[name]:
+        if sha256 != each.sha256:
             yield f"{path} is of another build than {RELEASE_FILE} describes"
         if len(left_out.names) != count:
             yield f"{path} lists {len(left_out.names)} functions, {RELEASE_FILE} says {count}"
@@ -214,43 +274,17 @@ def _compare_aar(
         yield f"{AAR_PATH} is not made of this release's library, headers and licences"
 
 
-def _list_unproven(
-    folder: Path, named: Mapping[str, str], contents: ReleaseContents
-) -> Iterator[str]:
-    """Say what did not pass, and what is said to have passed on a device without a proof."""
-    if contents.draft:
-        yield f"{RELEASE_FILE}: it is a draft, which devices have still to prove"
-    if contents.verdict is VerdictKind.FAIL:
-        yield f"{RELEASE_FILE}: the verdict is {contents.verdict}"
-    yield from (f"{each} is not proven" for each in contents.unproven)
-    found = load_proofs(folder / PROOFS_PATH).entries if PROOFS_PATH in named else ()
-    for each in list_without_proof(contents, found):
-        yield f"{PROOFS_PATH} has no proof of {each} by these programs"
-
-
-def list_without_proof(contents: ReleaseContents, proofs: Iterable[Evidence]) -> Iterator[str]:
-    """Yield the id of each scenario that devices are said to have run, and no proof says so."""
-    proven = {(each.scenario, each.binding) for of in proofs for each in of.results}
-    for scenario in contents.scenarios:
-        if scenario.on_devices and (scenario.id, scenario.binding) not in proven:
-            yield scenario.id
-
-
-def _compare_statement(
-    named: Mapping[str, str], contents: ReleaseContents, statement: ProvenanceStatement
-) -> Iterator[str]:
-    """Say where the provenance and the bill of materials are of something else."""
-    stated = statement.digests
-    expected = {path: sha256 for path, sha256 in named.items() if path != STATEMENT_FILE}
-    for path in sorted(stated.keys() | expected.keys()):
-        if stated.get(path) != expected.get(path):
-            yield f"{STATEMENT_FILE} is of another release: {path} has another sha256 there"
-    again = make_statement(contents, stated, statement.stages, megtrim=statement.megtrim)
-    if statement.predicate != again.predicate:
-        yield f"{STATEMENT_FILE} names other sources than {RELEASE_FILE}"
-    bill = render_bill(contents, licences=list_licences(named), megtrim=statement.megtrim)
-    if named.get(BILL_FILE) != hashlib.sha256(bill.encode()).hexdigest():
-        yield f"{BILL_FILE} lists other parts than {RELEASE_FILE}"
+def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[str]:
+    """Say what devices are said to have proven, and the proofs say otherwise."""
+    own = clean_proofs(contents, found.proofs)
+    proven = {row.scenario for each in own.entries for row in each.results}
+    for each in contents.scenarios:
+        if each.on_devices is CheckStatus.PASS and each.id not in proven:
+            yield f"{PROOFS_PATH} has no proof of {each.id} by these programs"
+    if add_proofs(contents, own).devices != contents.devices:
+        yield f"{RELEASE_FILE} lists other devices than {PROOFS_PATH}"
+    if found.files.get(PROOFS_PATH) != (digest(dump_set(own)) if own.entries else None):
+        yield f"{PROOFS_PATH} says other or more things than a release may, such as times or logs"
 
 
 def _compare_model(contents: ReleaseContents, model: Path) -> Iterator[str]:

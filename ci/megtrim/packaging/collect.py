@@ -13,7 +13,7 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.models.reader import digest_model_graph
 from megtrim.packaging.aar import collect_aar, explain_missing
-from megtrim.packaging.files import ReleaseFile, from_path, from_text
+from megtrim.packaging.files import ReleaseFile, from_path, from_text, seal_files
 from megtrim.pipeline import references
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
@@ -32,20 +32,24 @@ from megtrim.plan.graph import (
     keep_task,
 )
 from megtrim.release import cmake_package
+from megtrim.release.checksums import list_unfit
 from megtrim.release.contents import (
+    CONFIGURATION,
     HEADERS,
     KEEP_SET_PATH,
     LICENCES,
+    SIZES_PATH,
     SYMBOLS,
     ArtifactKind,
     ReleaseArtifact,
     ReleaseContents,
     ThirdParty,
     find_plain_sizes,
+    locate_cache,
     locate_left_out,
     make_contents,
 )
-from megtrim.release.documents import describe, seal
+from megtrim.release.documents import describe
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.store import StageFolder, sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict
@@ -81,15 +85,24 @@ def collect_release(
     The report stays out: it says how long things took. Raises InputError for what is not proven,
     unless it is a ``draft``, which devices elsewhere are to prove.
     """
-    contents = _read_contents(session, draft=draft)
-    if contents.unproven and not draft:
-        msg = f"{contents.unproven[0]} is not proven, so there is nothing to release"
+    contents, payload = collect_parts(session, draft=draft)
+    for objection in () if draft else contents.list_unproven():
+        msg = f"{objection}, so there is nothing to release"
         raise InputError(msg, hint="verify it on a device", command=("verify",))
+    return seal_files(contents, payload, stages=list_stage_keys(session), megtrim=megtrim)
+
+
+def collect_parts(
+    session: Session, *, draft: bool
+) -> tuple[ReleaseContents, tuple[ReleaseFile, ...]]:
+    """Return what a release, or the draft of one, says, and its files but for its documents."""
+    contents = _read_contents(session, draft=draft)
     symbols = (*_collect_symbols(session, contents), *_collect_left_out(session, contents))
     payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
-    digests = {each.path: each.sha256 for each in payload}
-    texts = seal(contents, digests, stages=list_stage_keys(session), megtrim=megtrim)
-    return (*payload, *(from_text(path, text) for path, text in texts.items()))
+    for problem in list_unfit(each.path for each in payload):
+        msg = f"a release could not hold {problem}"
+        raise InputError(msg, hint="name the file otherwise")
+    return contents, payload
 
 
 def list_stage_keys(session: Session) -> dict[str, str]:
@@ -114,6 +127,7 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         third_parties=_list_third_parties(session.services.engine.checkout),
         keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,
+        elsewhere=[each.class_ for each in loaded.config.devices if draft and each.runner],
         draft=draft,
     )
 
@@ -197,7 +211,7 @@ def _collect_sizes(folder: StageFolder) -> ReleaseFile:
         prices=found.prices,
         quick=found.quick,
     )
-    return from_text(f"share/{SIZES_FILE}", text)
+    return from_text(SIZES_PATH, text)
 
 
 def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary | None:
@@ -244,17 +258,17 @@ def _from_checkout(path: str, checkout: Checkout, name: str) -> Iterator[Release
 
 def _collect_configuration(session: Session) -> Iterator[ReleaseFile]:
     loaded = session.request.loaded
-    yield from_path("share/configuration/megtrim.yaml", loaded.path)
+    yield from_path(f"{CONFIGURATION}/megtrim.yaml", loaded.path)
     for name in sorted({*loaded.files.values()}):
         if ".." not in PurePosixPath(name).parts:
-            yield from_path(f"share/configuration/{name}", loaded.folder / name)
+            yield from_path(f"{CONFIGURATION}/{name}", loaded.folder / name)
 
 
 def _collect_caches(session: Session) -> Iterator[ReleaseFile]:
     for each in all_scenarios(session.request.config):
         cache = cache_of(each, session)
         if cache is not None:
-            yield from_path(f"share/algorithm-caches/{each.id}.cache", cache)
+            yield from_path(locate_cache(each.id), cache)
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:

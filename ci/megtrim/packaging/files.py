@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.release.contents import PROGRAMS
+from megtrim.release.contents import PROGRAMS, ReleaseContents
+from megtrim.release.documents import seal
 from megtrim.store import cannot_write, sha256_file
 
 _FOLDER_MODE = 0o755
@@ -43,6 +44,19 @@ def from_text(path: str, text: str) -> ReleaseFile:
 def from_path(path: str, source: Path) -> ReleaseFile:
     """Return a file with what ``source`` holds now. Raises InputError if it cannot be read."""
     return ReleaseFile(path=path, source=source, sha256=sha256_file(source))
+
+
+def seal_files(
+    contents: ReleaseContents,
+    payload: Sequence[ReleaseFile],
+    *,
+    stages: Mapping[str, str],
+    megtrim: str,
+) -> tuple[ReleaseFile, ...]:
+    """Return the files of a release: ``payload``, and the documents that follow from it."""
+    digests = {each.path: each.sha256 for each in payload}
+    texts = seal(contents, digests, stages=stages, megtrim=megtrim)
+    return (*payload, *(from_text(path, text) for path, text in texts.items()))
 
 
 def expect_new(folder: Path) -> None:

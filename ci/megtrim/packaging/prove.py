@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.packaging.check import (
-    ReleaseCheck,
-    check_release,
-    expect_whole,
-    list_without_proof,
+from megtrim.packaging.check import ReleaseCheck, check_release, expect_whole
+from megtrim.packaging.files import ReleaseFile, from_text, seal_files
+from megtrim.release.contents import (
+    PROOFS_PATH,
+    SETTLED,
+    ReleaseContents,
 )
-from megtrim.packaging.files import ReleaseFile, from_text
-from megtrim.release.contents import PROOFS_PATH, ReleaseContents, add_proofs, hide_machine
-from megtrim.release.documents import DOCUMENTS, seal
-from megtrim.release.statement import STATEMENT_FILE, parse_statement
-from megtrim.verdict.model import VerdictKind, parse_verdict
+from megtrim.release.documents import DOCUMENTS
+from megtrim.release.proofs import add_proofs, clean_proofs
+from megtrim.verdict.model import CheckStatus, Verdict, parse_verdict
 
 
 def prove_release(
@@ -37,44 +35,32 @@ def prove_release(
     if again is not None:
         _expect_equal(found, draft, again)
     text = read_text(verdict, most_bytes=LARGEST_DOCUMENT, expected="a verdict")
-    joined = parse_verdict(text, source=str(verdict))
-    proven = add_proofs(contents, joined, source=str(verdict))
-    brought = EvidenceSet(entries=()) if proofs is None else _without_times(load_proofs(proofs))
-    _expect_proven(proven, brought, str(verdict))
-    payload = [*_list_payload(draft, found)]
-    if proofs is not None:
-        payload.append(from_text(PROOFS_PATH, dump_set(brought)))
-    stated = parse_statement(
-        (draft / STATEMENT_FILE).read_text(encoding="utf-8"), source=STATEMENT_FILE
+    _expect_settled(contents, parse_verdict(text, source=str(verdict)), str(verdict))
+    brought = clean_proofs(contents, None if proofs is None else load_proofs(proofs))
+    waiting = ", ".join(add_proofs(contents, brought).unproven)
+    if waiting:
+        msg = f"{waiting}: there is no proof by these programs, so there is nothing to release"
+        raise InputError(msg, hint="name the evidence.json next to that verdict with --proofs")
+    payload = (
+        ReleaseFile(path=path, source=draft / path, sha256=sha256)
+        for path, sha256 in found.files.items()
+        if path not in DOCUMENTS
     )
-    digests = {each.path: each.sha256 for each in payload}
-    texts = seal(proven, digests, stages=stated.stages, megtrim=stated.megtrim)
-    return (*payload, *(from_text(path, text) for path, text in texts.items()))
+    return prove(contents, payload, brought, stages=found.stages, megtrim=found.megtrim)
 
 
-def _list_payload(draft: Path, found: ReleaseCheck) -> Iterator[ReleaseFile]:
-    for path, sha256 in found.files.items():
-        if path not in DOCUMENTS:
-            yield ReleaseFile(path=path, source=draft / path, sha256=sha256)
-
-
-def _without_times(proofs: EvidenceSet) -> EvidenceSet:
-    """Leave out what is another each time, and whose machine it was.
-
-    A release that is proven again stays the same.
-    """
-    entries = (
-        replace(
-            evidence,
-            device=hide_machine(evidence.device),
-            results=tuple(
-                replace(each, time_s=0.0, conditions=None, log_tail="", crash="")
-                for each in evidence.results
-            ),
-        )
-        for evidence in proofs.entries
-    )
-    return EvidenceSet(entries=tuple(entries))
+def prove(
+    contents: ReleaseContents,
+    payload: Iterable[ReleaseFile],
+    proofs: EvidenceSet,
+    *,
+    stages: Mapping[str, str],
+    megtrim: str,
+) -> tuple[ReleaseFile, ...]:
+    """Return the files of a release: they follow from its draft and what devices proved."""
+    proven = add_proofs(contents, proofs)
+    added = [from_text(PROOFS_PATH, dump_set(proofs))] if proofs.entries else []
+    return seal_files(proven, (*payload, *added), stages=stages, megtrim=megtrim)
 
 
 def _expect_equal(found: ReleaseCheck, draft: Path, again: Path) -> None:
@@ -88,15 +74,14 @@ def _expect_equal(found: ReleaseCheck, draft: Path, again: Path) -> None:
         raise ProductFailure(msg, hint="something enters the build that is not in its inputs")
 
 
-def _expect_proven(contents: ReleaseContents, brought: EvidenceSet, shown: str) -> None:
-    if contents.verdict is VerdictKind.FAIL:
-        msg = f"{shown}: the verdict is {contents.verdict}, so there is nothing to release"
-        raise ProductFailure(msg, hint="the report says why")
-    if contents.unproven:
-        listed = ", ".join(contents.unproven)
-        msg = f"{shown}: {listed}: not proven, so there is nothing to release"
-        raise ProductFailure(msg, hint="run the device jobs again")
-    missing = ", ".join(list_without_proof(contents, brought.entries))
-    if missing:
-        msg = f"{missing}: there is no proof by these programs, so there is nothing to release"
-        raise InputError(msg, hint="name the evidence.json next to that verdict with --proofs")
+def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> None:
+    """Refuse a verdict of another build, and one that leaves something open."""
+    built = (contents.engine, contents.toolchain, contents.trim, contents.bindings)
+    bindings = {each.id: each.binding for each in joined.scenarios}
+    if built != (joined.engine, joined.toolchain, joined.trim, bindings):
+        msg = f"{shown} is of another build than the draft of this release"
+        raise InputError(msg, hint="join what devices brought with the results of its own build")
+    if joined.verdict not in SETTLED:
+        open_ = ", ".join(each.id for each in joined.checks if each.status is not CheckStatus.PASS)
+        msg = f"{shown}: the verdict is {joined.verdict}, so there is nothing to release: {open_}"
+        raise ProductFailure(msg, hint="the report says why; run device jobs again")

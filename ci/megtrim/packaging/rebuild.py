@@ -1,19 +1,46 @@
-"""Compares a release with what was built again for it: the same causes, and the same bytes."""
+"""Compares a release with what was built again for it: the same causes, and the same bytes.
+
+Every file that the rebuild would release is compared, and there may be no other. What devices
+elsewhere proved is no result of a build: what follows from it is made again from the draft that was
+built here and the proofs of the release.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from megtrim.build_spec import EngineIdentity
+from megtrim.packaging.check import ReleaseCheck
+from megtrim.packaging.collect import collect_parts, list_stage_keys
+from megtrim.packaging.prove import prove
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session
-from megtrim.plan.graph import REDUCED, keep_task
+from megtrim.plan.graph import Stage, keep_task
+from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.contents import ReleaseContents
+from megtrim.release.proofs import clean_proofs
 
 
-def compare_rebuild(contents: ReleaseContents, session: Session) -> tuple[str, ...]:
-    """Return a line for each difference: first what the build is made from, then what it made."""
-    return (*_compare_causes(contents, session), *_compare_programs(contents, session))
+def is_traced(found: ReleaseCheck) -> bool:
+    """Tell whether a release was built by new traces, and not by the committed keep set."""
+    return any(task.startswith(f"{Stage.PROFILE}/") for task in found.stages)
+
+
+def compare_rebuild(
+    found: ReleaseCheck, session: Session, *, megtrim: str, by_other_device: bool
+) -> tuple[str, ...]:
+    """Return a line for each difference: first what the build is made from, then what it made.
+
+    ``megtrim``: the version that built it here. ``by_other_device``: one that was asked for ran the
+    scenarios, so what the release says of its own stays.
+    """
+    assert found.contents is not None
+    causes = _compare_causes(found.contents, session)
+    said = () if found.megtrim == megtrim else (found.megtrim,)
+    versions = (f"megtrim is another: {megtrim} here, {each} in the release" for each in said)
+    files = _compare_files(found, session, megtrim=megtrim, by_other_device=by_other_device)
+    return (*causes, *versions, *files)
 
 
 def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
@@ -35,14 +62,38 @@ def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str
         yield f"{session.request.config.keep_set} is not the keep set of the release"
 
 
-def _compare_programs(contents: ReleaseContents, session: Session) -> Iterator[str]:
-    built = session.results.done[REDUCED].files
-    for each in contents.artifacts:
-        sha256 = built.get(f"bin/{each.name}")
-        if sha256 is None:
-            yield f"{each.path} was not built"
-        elif sha256 != each.sha256:
-            yield f"{each.path} has other bytes: its sha256 is {sha256}, expected {each.sha256}"
+def _compare_files(
+    found: ReleaseCheck, session: Session, *, megtrim: str, by_other_device: bool
+) -> Iterator[str]:
+    released = found.contents
+    assert released is not None
+    left = any(each.on_devices is not None for each in released.scenarios)
+    here, payload = collect_parts(session, draft=left)
+    if by_other_device:
+        here = _with_devices_of(released, here)
+    proofs = clean_proofs(here, found.proofs)
+    files = prove(here, payload, proofs, stages=list_stage_keys(session), megtrim=megtrim)
+    built = {each.path: each.sha256 for each in files}
+    stated = {**found.files, CHECKSUMS_FILE: found.sha256}
+    for path in sorted(built.keys() | stated.keys()):
+        if path not in built:
+            yield f"{path} was not built"
+        elif path not in stated:
+            yield f"{path} was built, and is not in the release"
+        elif built[path] != stated[path]:
+            yield f"{path} has other bytes: its sha256 is {built[path]}, expected {stated[path]}"
+
+
+def _with_devices_of(released: ReleaseContents, here: ReleaseContents) -> ReleaseContents:
+    """Return what was built here, with what the release says of the devices that ran it there."""
+    theirs = {each.id: each for each in released.scenarios}
+    scenarios = tuple(
+        replace(each, device=theirs[each.id].device, outputs=theirs[each.id].outputs)
+        if each.id in theirs
+        else each
+        for each in here.scenarios
+    )
+    return replace(here, devices=released.devices, scenarios=scenarios)
 
 
 def _name(engine: EngineIdentity) -> str:

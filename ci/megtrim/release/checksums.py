@@ -6,10 +6,12 @@ The paths are relative, sorted, each once, and never lead out of the release.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from megtrim.errors import InputError
+from megtrim.printable import make_printable
 from megtrim.release.contents import HINT
 
 CHECKSUMS_FILE = "SHA256SUMS"
@@ -45,6 +47,18 @@ def is_inside(path: str) -> bool:
     # One that begins with two slashes is a root of its own.
     leaves = plain.is_absolute() or ".." in plain.parts
     return bool(plain.parts) and str(plain) == path and not leaves
+
+
+def list_unfit(paths: Iterable[str]) -> Iterator[str]:
+    """Name the paths that some machine could not show, or would take for another one of them."""
+    known: dict[str, str] = {}
+    for path in paths:
+        if make_printable(path) != path:
+            yield f"{path!a}, which has letters that cannot be seen"
+        for one in (path, *map(str, PurePosixPath(path).parents)):
+            folded = unicodedata.normalize("NFKC", one).casefold()
+            if known.setdefault(folded, one) != one:
+                yield f"both {one} and {known[folded]}, which are one name on some machines"
 
 
 def _make_error(source: str, line: int, found: str, expected: str) -> InputError:

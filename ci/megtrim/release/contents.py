@@ -6,16 +6,18 @@ inputs give equal bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.build_spec import EngineIdentity, Variant
-from megtrim.errors import InputError
-from megtrim.strict_json import dump, load
+from megtrim.config_id import NAME_PATTERN
+from megtrim.printable import make_printable
+from megtrim.strict_json import dump, encode, load
+from megtrim.verdict.content import Contradiction, expect_consistent
 from megtrim.verdict.model import (
     MACHINE_FACTS,
-    CheckKind,
     CheckStatus,
     DeviceIdentity,
     FunctionsUse,
@@ -26,6 +28,7 @@ from megtrim.verdict.model import (
     Verdict,
     VerdictKind,
 )
+from megtrim.verdict.statuses import decide
 
 VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
@@ -39,6 +42,8 @@ LIBRARIES = "lib"
 HEADERS = "include"
 LICENCES = "licences"
 SYMBOLS = "symbols"
+CONFIGURATION = "share/configuration"
+SIZES_PATH = "share/sizes.json"
 LEFT_OUT_SUFFIX = ".left-out.json"
 """Ends the name of the list of what was left out of a program, which lies next to its symbols."""
 
@@ -106,6 +111,23 @@ class ReleaseScenario:
         left_to_devices = self.status is ScenarioStatus.UNVERIFIED
         return self.on_devices is CheckStatus.PASS and (passed or left_to_devices)
 
+    def list_objections(self) -> Iterator[str]:
+        """Say what it says of itself that cannot be."""
+        if not self.id.startswith(f"{self.model}/"):
+            yield f"{self.id} is no scenario of {self.model}"
+        try:
+            expect_consistent(
+                self.id, self.status, outputs=self.outputs, missing_regions=(), crash=""
+            )
+        except Contradiction as error:
+            yield error.message
+
+
+_FIT_NAME = re.compile(NAME_PATTERN)
+_OPEN = (CheckStatus.UNVERIFIED, CheckStatus.INFRASTRUCTURE)
+SETTLED = (VerdictKind.PASS, VerdictKind.INCONCLUSIVE)
+"""Verdicts of what is released: everything that had to run did. Times may have shown nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseContents:
@@ -134,6 +156,38 @@ class ReleaseContents:
         """Ids of the scenarios that did not pass wherever they had to."""
         return tuple(each.id for each in self.scenarios if not each.is_proven)
 
+    def list_objections(self) -> Iterator[str]:
+        """Say what it says of itself that cannot be, or that is nothing."""
+        if unshown := list(list_unshown(self)):
+            yield f"{unshown[0]!a:.100} is not one line that can be seen"
+            return
+        lists = {
+            "artifact": [each.name.casefold() for each in self.artifacts],
+            "scenario": [each.id for each in self.scenarios],
+            "device": [each.name for each in self.devices],
+        }
+        for what, names in lists.items():
+            if not names and what != "device":
+                yield f"it lists no {what}"
+            for name in sorted({each for each in names if names.count(each) > 1}):
+                yield f"it lists the {what} {name} twice"
+        for artifact in self.artifacts:
+            if _FIT_NAME.fullmatch(artifact.name) is None:
+                yield f"no artifact is called {artifact.name!r}"
+        for scenario in self.scenarios:
+            passed = scenario.status is ScenarioStatus.PASS
+            if passed and scenario.device not in lists["device"]:
+                yield f"{scenario.id} ran on a device that it does not list"
+            yield from scenario.list_objections()
+
+    def list_unproven(self) -> Iterator[str]:
+        """Say what is not proven of a release."""
+        if self.draft:
+            yield "it is a draft, which devices have still to prove"
+        if self.verdict not in SETTLED:
+            yield f"the verdict is {self.verdict}"
+        yield from (f"{each} is not proven" for each in self.unproven)
+
     @property
     def bindings(self) -> Mapping[str, str]:
         """What the verification of each scenario is bound to, by its id."""
@@ -159,12 +213,21 @@ def make_contents(
     third_parties: Iterable[ThirdParty],
     keep_set_sha256: str,
     configuration_sha256: str,
+    elsewhere: Container[str] = (),
     draft: bool = False,
 ) -> ReleaseContents:
-    """Return what the release of a trim says; ``models`` and ``graphs`` hold digests, by name."""
+    """Return what the release of a trim says; ``models`` and ``graphs`` hold digests, by name.
+
+    ``elsewhere``: classes whose devices have still to prove the draft; its verdict says nothing of
+    what is left to them.
+    """
+    left = {each.id for each in verdict.scenarios if each.cpu_class in elsewhere}
+    built = (
+        each for each in verdict.checks if each.subject not in left or each.status not in _OPEN
+    )
     return ReleaseContents(
         draft=draft,
-        verdict=verdict.verdict,
+        verdict=decide(each.status for each in built) if left else verdict.verdict,
         engine=verdict.engine,
         third_parties=tuple(sorted(third_parties, key=lambda each: each.path)),
         toolchain=verdict.toolchain,
@@ -176,27 +239,23 @@ def make_contents(
         keep_set_sha256=keep_set_sha256,
         configuration_sha256=configuration_sha256,
         artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
-        scenarios=tuple(_list_scenarios(verdict, models, graphs)),
+        scenarios=tuple(_list_scenarios(verdict, models, graphs, elsewhere)),
     )
 
 
-def add_proofs(contents: ReleaseContents, verdict: Verdict, *, source: str) -> ReleaseContents:
-    """Return what a release says once devices proved it: as ``verdict`` says, read at ``source``.
-
-    Raises InputError for a verdict of another build.
-    """
-    built = (contents.engine, contents.toolchain, contents.trim, contents.bindings)
-    bindings = {each.id: each.binding for each in verdict.scenarios}
-    if built != (verdict.engine, verdict.toolchain, verdict.trim, bindings):
-        msg = f"{source} is of another build than the draft of this release"
-        raise InputError(msg, hint="join what devices brought with the results of its own build")
-    return replace(
-        contents,
-        draft=False,
-        verdict=verdict.verdict,
-        devices=tuple(map(hide_machine, verdict.devices)),
-        scenarios=tuple(_list_scenarios(verdict, contents.models, contents.graphs)),
-    )
+def list_unshown(document: object) -> Iterator[str]:
+    """Return the texts of a document that are not each one line that people can see."""
+    match encode(document):
+        case str(text):
+            yield from [text] if "\n" in text or make_printable(text) != text else []
+        case dict(rows):
+            for part in (*rows, *rows.values()):
+                yield from list_unshown(part)
+        case list(parts):
+            for part in parts:
+                yield from list_unshown(part)
+        case _:
+            pass
 
 
 def hide_machine(device: DeviceIdentity) -> DeviceIdentity:
@@ -206,11 +265,11 @@ def hide_machine(device: DeviceIdentity) -> DeviceIdentity:
 
 
 def _list_scenarios(
-    verdict: Verdict, models: Mapping[str, str], graphs: Mapping[str, str]
+    verdict: Verdict,
+    models: Mapping[str, str],
+    graphs: Mapping[str, str],
+    elsewhere: Container[str],
 ) -> Iterator[ReleaseScenario]:
-    on_devices = {
-        each.subject: each.status for each in verdict.checks if each.kind is CheckKind.DEVICE
-    }
     for each in verdict.scenarios:
         yield ReleaseScenario(
             id=each.id,
@@ -219,7 +278,7 @@ def _list_scenarios(
             graph_sha256=graphs[each.model],
             arguments=each.arguments,
             status=each.status,
-            on_devices=on_devices.get(each.id),
+            on_devices=CheckStatus.UNVERIFIED if each.cpu_class in elsewhere else None,
             device=each.device,
             binding=each.binding,
             outputs=each.outputs,
@@ -234,6 +293,11 @@ def find_plain_sizes(verdict: Verdict) -> dict[str, int]:
         for size in each.sizes
         if size.variant == Variant.PLAIN
     }
+
+
+def locate_cache(scenario: str) -> str:
+    """Return where the algorithm cache of a scenario is, by its id."""
+    return f"share/algorithm-caches/{scenario}.cache"
 
 
 def locate_left_out(name: str) -> str:

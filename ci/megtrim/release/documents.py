@@ -54,11 +54,12 @@ def seal(
     """
     bill = render_bill(contents, licences=list_licences(payload), megtrim=megtrim)
     texts = {**describe(contents, payload), BILL_FILE: bill}
-    digests = {**payload, **{path: _digest(text) for path, text in texts.items()}}
+    digests = {**payload, **{path: digest(text) for path, text in texts.items()}}
     statement = dump_statement(make_statement(contents, digests, stages, megtrim=megtrim))
-    sums = dump_checksums(digests | {STATEMENT_FILE: _digest(statement)})
+    sums = dump_checksums(digests | {STATEMENT_FILE: digest(statement)})
     return texts | {STATEMENT_FILE: statement, CHECKSUMS_FILE: sums}
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the sha256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()

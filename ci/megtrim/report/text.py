@@ -9,18 +9,11 @@ import posixpath
 import re
 from pathlib import PurePosixPath
 
+from megtrim.printable import replace_invisible
+
 # Whole escape sequences are removed: without ESC, their rest would remain as text.
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[@-Z\\-_])"
-)
-
-# Not valid in XML 1.0, or changes the direction of the surrounding text.
-_UNFIT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
-    "\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-    "|["
-    + "".join(chr(plane << 16 | low) for plane in range(1, 17) for low in (0xFFFE, 0xFFFF))
-    + "]"
 )
 
 REPLACEMENT = "\ufffd"
@@ -34,7 +27,7 @@ def clean(text: str, *, limit: int) -> str:
     """
     shortened = _shorten(text, limit)
     plain = _ESCAPES.sub("", shortened).replace("\r\n", "\n").replace("\r", "\n")
-    return _UNFIT.sub(REPLACEMENT, plain)
+    return replace_invisible(plain, REPLACEMENT)
 
 
 def one_line(text: str, *, limit: int = 500) -> str:

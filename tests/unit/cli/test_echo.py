@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from megtrim.cli.echo import show
+from megtrim.cli.echo import complain, show, show_command
 from megtrim.process import Command, ProcessRunner
 
 PRINTS = (
@@ -20,6 +20,18 @@ def test_a_result_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     show("a result")
 
     assert capsys.readouterr() == ("a result\n", "")
+
+
+def test_a_result_is_made_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    """But for a line that is meant for a runner."""
+    show("::error::\x1b[2J")
+    show_command("::error::a%0Ab")
+    complain("\u202e")
+
+    assert capsys.readouterr() == (
+        "\\u003a:error::\\u001b[2J\n::error::a%0Ab\n",
+        "megtrim: \\u202e\n",
+    )
 
 
 def test_a_reader_that_ends_does_not_change_the_exit_status() -> None:

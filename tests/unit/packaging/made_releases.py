@@ -9,6 +9,7 @@ from pathlib import Path
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.packaging.files import ReleaseFile, from_text, write_folder
+from megtrim.release.cmake_package import CONFIG_PATH, render_config
 from megtrim.release.contents import ArtifactKind, ReleaseArtifact, locate_left_out
 from megtrim.release.documents import DOCUMENTS, seal
 from megtrim.verdict.trim_summary import FunctionsUse
@@ -36,6 +37,7 @@ def write_release(
     files = [
         ReleaseFile(path=f"bin/{NAME}", source=made.shipped, sha256=sha256),
         *(from_text(path, each) for path, each in documents().items() if path.startswith("share/")),
+        from_text(CONFIG_PATH, render_config(library="", programs=[NAME])),
         *([ReleaseFile(path=f"symbols/{NAME}", source=made.shipped, sha256=sha256)] * symbols),
         *([from_text(locate_left_out(NAME), text)] * bool(text)),
     ]

@@ -5,93 +5,36 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import EngineLibrary, Linkage, Origin
+from megtrim.build_spec import Origin
 from megtrim.console import Console
-from megtrim.engines import checkout
 from megtrim.errors import InputError
 from megtrim.packaging.check import check_release
 from megtrim.packaging.collect import collect_export, collect_release, list_stage_keys
 from megtrim.packaging.files import write_folder
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
-from megtrim.process import ProcessRunner
 from megtrim.release.contents import parse_contents
 from megtrim.release.prefab import AAR_PATH
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.prices.price_list import StoredPrice
-from megtrim.store import sha256_file
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity, Verdict, to_json
+from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity
 from unit.elf.made_objects import shared_library
-from unit.release.examples import keep_set
-from unit.stages.built import built, finish
+from unit.packaging.made_sessions import BUILT, make_session
+from unit.stages.built import finish
 from unit.stages.support import changed
 from unit.verdict.examples import RESNET, facts, passing, scenario
-
-CONFIG = """\
-version: 1
-engine: {kind: sample}
-models:
-- {name: resnet18-s, file: m.mge, scenarios: [{name: default, algo_cache: fast.cache}]}
-- {name: mobilenet-s, file: d.npy, scenarios: megtrim/*.yaml}
-"""
-TREE = {
-    "LICENSE": "Apache-2.0",
-    "third_party/flat/COPYING.txt": "BSD",
-    "lite/include/lite/network.h": "#pragma once",
-    "lite/include/lite/notes.md": "no header",
-    "src/inner.h": "private",
-    "src/license_manager.cpp": "private",
-    "src/Notice.H": "private",
-}
-LIBRARY = EngineLibrary(
-    linkage=Linkage.SHARED,
-    file="libengine.so",
-    include=("lite/include",),
-    copies=(
-        ("lite/c/network.h", "lite/include/lite/network.h"),
-        ("lite/network.h", "src/inner.h"),  # one of that name is there
-        ("lite/c/none.h", "lite/include/lite/none.h"),
-    ),
-)
-BUILT = {"bin/load_and_run": "reduced", "bin/libengine.so": "library", "build.log": "slow"}
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     """Return a session whose chain is done, as on any day."""
     return make_session(tmp_path / "team", passing())
-
-
-def make_session(folder: Path, verdict: Verdict, *, bins: dict[str, str] = BUILT) -> Session:
-    tree = folder / "engine"
-    for name, text in TREE.items():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(text, encoding="utf-8")
-    (tree / "LICENSE.link").symlink_to("/etc/hostname")
-    (folder / "megtrim").mkdir()
-    (folder / "megtrim/other.yaml").write_text("name: default\n", encoding="utf-8")
-    (folder / "fast.cache").write_text("algorithms", encoding="utf-8")
-    made = built(folder, config=CONFIG)
-    taken = checkout.take(tree, ProcessRunner({}))
-    engine = SimpleNamespace(checkout=taken, library=lambda *_: LIBRARY)
-    made = changed(made, engine=cast("Any", engine))
-    models = {name: sha256_file(folder / file) for name, file in
-              (("resnet18-s", "m.mge"), ("mobilenet-s", "d.npy"))}  # fmt: skip
-    finish(made, HEADER, {"keepset.json": keep_set(verdict, models=models)})
-    finish(made, REDUCED, bins)
-    sizes = dump_sizes({("load_and_run", "reduced"): 7}, origin=Origin(project=str(folder)))
-    finish(made, SIZE, {"sizes.json": sizes})
-    finish(made, VERDICT, {"verdict.json": to_json(verdict)})
-    finish(made, REPORT, {"index.html": "<p>took 3 s", "report.md": "took 3 s"})
-    return made
 
 
 RELEASED = [
@@ -203,7 +146,9 @@ def test_what_is_not_proven_is_not_released(tmp_path: Path) -> None:
     pending = (scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=()),)
     session = make_session(tmp_path / "team", join(facts(scenarios=pending)))
 
-    with pytest.raises(InputError, match="is not proven, so there is nothing to release"):
+    with pytest.raises(
+        InputError, match="the verdict is unverified, so there is nothing to release"
+    ):
         collect_release(session, megtrim="0.1.0")
     assert collect_release(session, megtrim="0.1.0", draft=True)
     [readme] = [each for each in collect_export(session) if each.path == "README.md"]

@@ -14,13 +14,12 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.packaging.check import check_release
 from megtrim.packaging.files import write_folder
 from megtrim.packaging.prove import prove_release
-from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE
+from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE, ReleaseContents
 from megtrim.verdict.join import join
 from megtrim.verdict.model import (
     Check,
     CheckKind,
     CheckStatus,
-    DeviceIdentity,
     Verdict,
     to_json,
 )
@@ -41,8 +40,12 @@ BINDING = "b" * 64
 
 BUILT = join(facts(scenarios=(scenario(RESNET, binding=BINDING),)))
 """What the build found, with a device that qemu plays."""
-DRAFT = replace(
+_PLAYED = replace(
     contents(BUILT), draft=True, keep_set_sha256=sha(keep_set(passing(), models=MODELS))
+)
+DRAFT = replace(
+    _PLAYED,
+    scenarios=tuple(replace(each, on_devices=CheckStatus.UNVERIFIED) for each in _PLAYED.scenarios),
 )
 
 
@@ -63,9 +66,9 @@ def joined(status: CheckStatus) -> Verdict:
 class Drafts:
     """A draft, and what the join of its devices' evidence left."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, described: ReleaseContents = DRAFT) -> None:
         self.folder = folder
-        self.draft = write(folder / "draft", documents(described=DRAFT))
+        self.draft = write(folder / "draft", documents(described=described))
         self.proofs = folder / "evidence.json"
         self.proofs.write_text(proofs_of(BINDING), encoding="utf-8")
 
@@ -86,8 +89,9 @@ def drafts(tmp_path: Path) -> Drafts:
 
 def test_a_proof_makes_it_a_release(drafts: Drafts) -> None:
     """That passes its own check, as the draft did not."""
-    (problem,) = check_release(drafts.draft).problems
+    problem, unproven = check_release(drafts.draft).problems
     assert "it is a draft" in problem
+    assert f"{RESNET} is not proven" in unproven
     release = drafts.prove(joined(CheckStatus.PASS))
     found = check_release(release)
 
@@ -104,19 +108,16 @@ def test_no_one_learns_which_machine_it_was(drafts: Drafts) -> None:
     (facts,) = {json.dumps(each["device"]["facts"]) for each in json.loads(text)["entries"]}
     found = json.loads(text)
     for each in found["entries"]:
-        each["device"]["facts"] |= {"serial": "9A2B3C", "host": "lab-7.acme"}
+        each["device"]["facts"] |= {"serial": "9A2B3C", "host": "lab-7.acme", "model": "Pixel 6"}
     drafts.proofs.write_text(json.dumps(found), encoding="utf-8")
-    verdict = joined(CheckStatus.PASS)
-    phone = DeviceIdentity(
-        name="pixel-6", kind="adb", facts={"model": "Pixel 6", "serial": "9A2B3C"}
-    )
-    release = drafts.prove(replace(verdict, devices=(phone,)))
+    release = drafts.prove(joined(CheckStatus.PASS))
     contents_text = (release / RELEASE_FILE).read_text(encoding="utf-8")
     proofs_text = (release / PROOFS_PATH).read_text(encoding="utf-8")
 
     assert "Pixel 6" in contents_text
     assert not {"9A2B3C", "lab-7.acme"} & {*re.findall(r"[\w.-]+", contents_text + proofs_text)}
-    assert json.loads(proofs_text)["entries"][0]["device"]["facts"] == json.loads(facts)
+    (proof,) = json.loads(proofs_text)["entries"]
+    assert proof["device"]["facts"] == json.loads(facts) | {"model": "Pixel 6"}
 
 
 def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
@@ -134,7 +135,7 @@ def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
 @pytest.mark.parametrize("status", [CheckStatus.UNVERIFIED, CheckStatus.INFRASTRUCTURE])
 def test_a_silent_device_makes_none(status: CheckStatus, drafts: Drafts) -> None:
     """Nothing unverified ships."""
-    with pytest.raises(ProductFailure, match=f"{RESNET}: not proven, so there is nothing"):
+    with pytest.raises(ProductFailure, match="the verdict is unverified, so there is nothing to"):
         drafts.prove(joined(status))
 
 
@@ -144,9 +145,12 @@ def test_a_failing_verdict_makes_none(drafts: Drafts) -> None:
         drafts.prove(joined(CheckStatus.FAIL))
 
 
-def test_where_no_device_had_to_run_it_the_build_proves_it(drafts: Drafts) -> None:
-    """The joined verdict has no check of a device then."""
-    assert check_release(drafts.prove(BUILT)).problems == ()
+def test_where_no_device_had_to_run_it_the_build_proves_it(tmp_path: Path) -> None:
+    """The joined verdict has no check of a device then, and proofs of devices are left out."""
+    release = Drafts(tmp_path, described=_PLAYED).prove(BUILT)
+
+    assert check_release(release).problems == ()
+    assert not (release / PROOFS_PATH).exists()
 
 
 def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:

@@ -129,7 +129,9 @@ def android_contents(library: bytes, *, target: str = "aarch64-linux-android23")
         said,
         toolchain=ToolchainIdentity(kind="ndk", target=target, version="NDK r21e, clang"),
         artifacts=tuple(
-            replace(each, sha256=sha256) if each.kind is ArtifactKind.SHARED else each
+            replace(each, sha256=sha256, size_bytes=len(library))
+            if each.kind is ArtifactKind.SHARED
+            else each
             for each in said.artifacts
         ),
     )

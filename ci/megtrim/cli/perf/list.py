@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.echo import show
+from megtrim.cli.echo import complain, show
 from megtrim.cli.perf.surroundings import Surroundings, look_around
 from megtrim.errors import EXIT_PASS
 from megtrim.perf.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
@@ -67,7 +67,7 @@ def list_experiments(
     for each in experiments:
         show("\n".join(_lines(each, found, width)))
     for note in found.notes:
-        click.echo(f"megtrim: {note}", err=True)
+        complain(note)
     return EXIT_PASS
 
 

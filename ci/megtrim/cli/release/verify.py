@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ from megtrim.cli.session.setup import Options, common, device_option
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, ProductFailure, worst_exit_code
 from megtrim.packaging.archive import open_release
-from megtrim.packaging.check import check_release, expect_whole
-from megtrim.packaging.rebuild import compare_rebuild
+from megtrim.packaging.check import ReleaseCheck, check_release, expect_whole
+from megtrim.packaging.rebuild import compare_rebuild, is_traced
 from megtrim.plan.graph import Stage
 from megtrim.release.contents import ReleaseContents
 from megtrim.store import cannot_write
 
 _REBUILT = "rebuilt"
 """Folder in that of results: what was built again, which nothing else is taken for."""
+_BY_ITSELF = "what it says of itself, which anyone could write: compare its digest (--sha256)"
 
 
 def _read_digest(_context: click.Context, _option: click.Parameter, given: str | None) -> str:
@@ -62,7 +64,7 @@ Examples:
 @click.option(
     "--rebuild",
     is_flag=True,
-    help="Build it again here, by the configuration and the committed keep set, and compare.",
+    help="Build it again here, by the configuration and the keep set, and compare every file.",
 )
 def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **options: Any) -> int:
     """Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.
@@ -70,9 +72,9 @@ def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **opti
     What is damaged, missing, added, renamed or of another release is named. Without --sha256, a
     release that someone wrote newly from end to end looks like any other.
 
-    With --rebuild it is built again from nothing, in the folder rebuilt of the results, and
-    compared byte for byte; with --device as well, that device then runs every scenario on exactly
-    these bytes. The other options are for that build.
+    With --rebuild it is built again from nothing, in the folder rebuilt of the results, and run,
+    as `megtrim release build` does; every file must have the same bytes, and there may be no other.
+    --device names another device to run it. The other options are for that build.
     """
     chosen = Options(**options, committed=True)
     if chosen.device is not None and not rebuild:
@@ -84,28 +86,38 @@ def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **opti
     with open_release(release) as folder:
         found = check_release(folder, expected=sha256, model=model)
     contents = expect_whole(found, release)
-    show(f"{release}: {len(found.files)} files are as released, every scenario is proven")
+    devices = ", ".join(each.name for each in contents.devices)
+    by = "what the release of this digest says" if sha256 else _BY_ITSELF
+    show(f"{release}: {_count(len(found.files), 'file')} as released")
+    show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
     show(f"sha256 of its SHA256SUMS: {found.sha256}")
-    return _rebuild(contents, release, chosen) if rebuild else EXIT_PASS
+    return _rebuild(found, contents, release, chosen) if rebuild else EXIT_PASS
 
 
-def _rebuild(contents: ReleaseContents, release: Path, chosen: Options) -> int:
-    """Build it again and compare; on a device, prove it again, too."""
-    proves = chosen.device is not None
-    stage = Stage.VERIFY if proves else Stage.REDUCE
-    fresh = replace(chosen, out=chosen.out / _REBUILT, recompile=True)
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun} is" if number == 1 else f"{number} {noun}s are"
+
+
+def _rebuild(found: ReleaseCheck, contents: ReleaseContents, release: Path, chosen: Options) -> int:
+    """Build it again, run its scenarios, and compare what would be released."""
+    fresh = replace(
+        chosen, out=chosen.out / _REBUILT, recompile=True, committed=not is_traced(found)
+    )
     _clear(fresh.out)
-    session, codes = run_chain(fresh, stage, as_json=False, accept=False)
+    session, codes = run_chain(fresh, Stage.VERDICT, as_json=False, accept=False)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
         return status
-    differences = compare_rebuild(contents, session)
+    differences = compare_rebuild(
+        found, session, megtrim=version("megtrim"), by_other_device=chosen.device is not None
+    )
     if differences:
         listed = "\n".join(f"  {each}" for each in differences)
         msg = f"{release} is not what is built here:\n{listed}"
         raise ProductFailure(msg, hint="take the engine, toolchain and project that it names")
-    show(f"built again: {len(contents.artifacts)} files have the same bytes")
-    if proves:
+    # SHA256SUMS, which does not name itself, was compared as well.
+    show(f"built again: {len(found.files) + 1} files have the same bytes")
+    if chosen.device is not None:
         show(f"proven again: {len(contents.scenarios)} scenarios on {chosen.device}")
     return EXIT_PASS
 

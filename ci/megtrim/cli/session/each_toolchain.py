@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.echo import show
+from megtrim.cli.echo import complain, show
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.yaml.problems import ConfigError, Problem
 from megtrim.config_id import choose
@@ -111,5 +111,5 @@ def _attempt(command: Callable[..., Any], values: dict[str, Any]) -> tuple[int, 
     except Interrupted:
         raise
     except MegtrimError as error:
-        click.echo(f"megtrim: {error}", err=True)
+        complain(str(error))
         return error.exit_code, False

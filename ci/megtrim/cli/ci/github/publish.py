@@ -13,7 +13,7 @@ from typing import TypeVar
 import click
 
 from megtrim.cli.ci.github.client import open_api, open_event
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_command
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.job_summary import read_page
@@ -165,7 +165,7 @@ def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None
     for each in found:
         if each in before:
             continue
-        show(
+        show_command(
             runner.annotation(
                 each.level, each.message, title=each.title, file=each.file, line=each.line
             )

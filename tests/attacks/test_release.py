@@ -1,0 +1,381 @@
+"""Releases that were forged from end to end: every sum in them fits."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import shutil
+import tarfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attacks.arena import Arena
+from megtrim.evidence.evidence import dump_set, parse_set
+from megtrim.packaging.archive import write_archive
+from megtrim.packaging.check import check_release
+from megtrim.packaging.files import ReleaseFile
+from megtrim.packaging.prove import prove
+from megtrim.release.bill_of_materials import BILL_FILE
+from megtrim.release.checksums import CHECKSUMS_FILE
+from megtrim.release.cmake_package import CONFIG_PATH
+from megtrim.release.contents import (
+    PROOFS_PATH,
+    README_FILE,
+    RELEASE_FILE,
+    ReleaseContents,
+)
+from megtrim.release.documents import DOCUMENTS, seal
+from megtrim.release.proofs import add_proofs, clean_proofs
+from megtrim.release.statement import STATEMENT_FILE
+from megtrim.verdict.model import CheckStatus, VerdictKind
+from support.fork_server import run_megtrim
+from unit.release.examples import as_files, contents, documents, proofs_of, sha, sum_up, write
+
+SCRIPT = "#!/bin/sh\ntouch pwned\n"
+COMMAND = "execute_process(COMMAND touch pwned)\n"
+HONEST = contents()
+FIRST, *OTHERS = HONEST.scenarios
+(OUTPUT,) = FIRST.outputs
+PROGRAM, LIBRARY = HONEST.artifacts
+(DEVICE,) = HONEST.devices
+BINDING = "b" * 64
+LEFT = replace(
+    HONEST,
+    scenarios=tuple(
+        replace(each, on_devices=CheckStatus.UNVERIFIED, binding=BINDING)
+        for each in HONEST.scenarios
+    ),
+)
+PROOFS = clean_proofs(LEFT, parse_set(proofs_of(BINDING), source="p"))
+PROVEN = add_proofs(LEFT, PROOFS)
+
+
+def verify(folder: Path, name: str = "release") -> str:
+    """Verify a release as people do; expect that it is refused, and return what is said."""
+    ended = run_megtrim("release", "verify", name, cwd=folder)
+    assert (ended.rc, ended.stdout) == (1, ""), ended.stdout
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+def refuse(folder: Path, texts: Mapping[str, str]) -> str:
+    """Write a release, in a folder and as one file, and expect that both are refused."""
+    said = []
+    for name in ("release", "release.tar.gz"):
+        if name == "release":
+            write(folder / name, dict(texts))
+        else:
+            write_archive(as_files(dict(texts)), folder / name)
+        said.append(verify(folder, name))
+    assert said[0].splitlines()[1:] == said[1].splitlines()[1:]
+    return said[0]
+
+
+def forge(
+    described: ReleaseContents = HONEST, more: dict[str, str] | None = None
+) -> dict[str, str]:
+    """Return a release that says ``described``, with these files in it, where all sums fit."""
+    return documents(described=described, more=more)
+
+
+def with_first(**changes: Any) -> ReleaseContents:
+    return replace(HONEST, scenarios=(replace(FIRST, **changes), *OTHERS))
+
+
+def without(described: ReleaseContents, *paths: str) -> dict[str, str]:
+    """Return a release without some files, where all sums fit."""
+    rest = {path: text for path, text in documents().items() if path not in {*DOCUMENTS, *paths}}
+    digests = {path: sha(text) for path, text in rest.items()}
+    return rest | seal(described, digests, stages={}, megtrim="0.1.0")
+
+
+def test_an_honest_release(tmp_path: Path) -> None:
+    """What all attempts are made from."""
+    for name, texts in (("a", forge()), ("b", forge(PROVEN, {PROOFS_PATH: dump_set(PROOFS)}))):
+        write(tmp_path / name, texts)
+        assert run_megtrim("release", "verify", name, cwd=tmp_path).rc == 0
+
+
+EMPTY = {
+    "artifacts": replace(HONEST, artifacts=()),
+    "scenarios": replace(HONEST, scenarios=()),
+    "both": replace(HONEST, artifacts=(), scenarios=(), devices=()),
+}
+
+
+@pytest.mark.parametrize("what", EMPTY)
+def test_a_release_that_lists_nothing(what: str, tmp_path: Path) -> None:
+    """A script in bin/, and a CMake package that runs a command, which no list names."""
+    texts = without(EMPTY[what], "bin/load_and_run", "lib/libengine.so")
+    assert "it lists no" in refuse(tmp_path, texts)
+
+
+def test_a_release_that_is_built_otherwise(arena: Arena, tmp_path: Path) -> None:
+    """Everything fits but the program, or the device that ran it: a rebuild finds both."""
+    arena.start("honest")
+    built = arena.stage("release build", str(tmp_path / "r.tar.gz"), "--committed")
+    assert built.rc == 0, built.stderr
+    honest = arena.stage("release verify", str(tmp_path / "r.tar.gz"), "--rebuild")
+    assert honest.rc == 0, honest.stderr
+    with tarfile.open(tmp_path / "r.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    found = check_release(tmp_path / "r")
+    assert found.contents is not None
+    payload = {p: (tmp_path / "r" / p).read_bytes() for p in found.files if p not in DOCUMENTS}
+    evil = payload["bin/load_and_run"] + b"\0"
+    payload["bin/load_and_run"] = evil
+    payload["include/more.h"] = b"#define more\n"
+    files = as_files_of(payload)
+    (program,) = found.contents.artifacts
+    sums = {each.path: each.sha256 for each in files}
+    said = replace(
+        found.contents,
+        artifacts=(replace(program, sha256=sums["bin/load_and_run"], size_bytes=len(evil)),),
+        devices=tuple(replace(each, kind="adb") for each in found.contents.devices),
+    )
+    shutil.rmtree(tmp_path / "r")
+    forged = prove(
+        said, files, clean_proofs(said, None), stages=found.stages, megtrim=found.megtrim
+    )
+    write_archive(forged, tmp_path / "forged.tar.gz")
+    assert run_megtrim("release", "verify", "forged.tar.gz", cwd=tmp_path).rc == 0
+    ended = arena.stage("release verify", str(tmp_path / "forged.tar.gz"), "--rebuild")
+
+    assert ended.rc == 1
+    for path in ("bin/load_and_run", RELEASE_FILE, STATEMENT_FILE, CHECKSUMS_FILE):
+        assert f"{path} has other bytes" in ended.stderr
+    assert "include/more.h was not built" in ended.stderr
+
+
+def as_files_of(payload: Mapping[str, bytes]) -> list[ReleaseFile]:
+    return [
+        ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
+        for path, data in payload.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "bin/more",
+        "bin/load_and_run.sh",
+        "lib/libmore.so",
+        f"{CONFIG_PATH.rpartition('/')[0]}/MegEngineTrimmedConfigVersion.cmake",
+        "lib/cmake/Threads/ThreadsConfig.cmake",
+        "symbols/more",
+        "symbols/more.left-out.json",
+        "share/algorithm-caches/other/default@any.cache",
+        "share/more.json",
+        "android/more.aar",
+        ".profile",
+        "Makefile",
+    ],
+)
+def test_a_file_that_no_release_has(path: str, tmp_path: Path) -> None:
+    """Somewhere that a person, a shell, CMake or Gradle would look."""
+    assert f"{path} is nothing that" in refuse(tmp_path, forge(more={path: SCRIPT}))
+
+
+@pytest.mark.parametrize(
+    "path", [README_FILE, RELEASE_FILE, BILL_FILE, STATEMENT_FILE, CONFIG_PATH]
+)
+def test_a_document_that_says_more(path: str, tmp_path: Path) -> None:
+    """A line more, which a reader would not notice, and CMake would run."""
+    texts = documents() | {path: f"{documents()[path]}{COMMAND if path == CONFIG_PATH else ' '}"}
+
+    assert path in refuse(tmp_path, sum_up(texts))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"outputs": ()},
+        {"outputs": (replace(OUTPUT, equal=False),)},
+        {"outputs": (OUTPUT, OUTPUT)},
+        {"outputs": (replace(OUTPUT, size_bytes=0),)},
+        {"outputs": (replace(OUTPUT, largest_difference=None),)},
+        {"device": "phone"},
+        {"model": "mobilenet-s" if FIRST.model != "mobilenet-s" else "resnet18-s"},
+        {"on_devices": CheckStatus.SKIPPED},
+        {"on_devices": CheckStatus.PASS},
+    ],
+)
+def test_a_pass_that_is_none(changes: dict[str, Any], tmp_path: Path) -> None:
+    """By outputs, device, model or proof."""
+    assert FIRST.id in refuse(tmp_path, forge(with_first(**changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"verdict": VerdictKind.UNVERIFIED}, {"verdict": VerdictKind.FAIL}, {"draft": True}],
+)
+def test_a_verdict_that_leaves_something_open(changes: dict[str, Any], tmp_path: Path) -> None:
+    """Each scenario passed, and something else did not."""
+    assert "release.json: " in refuse(tmp_path, forge(replace(HONEST, **changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scenarios": (*HONEST.scenarios, FIRST)},
+        {"scenarios": (*HONEST.scenarios, replace(FIRST, arguments=("--cpu", "--more")))},
+        {"devices": (DEVICE, replace(DEVICE, kind="adb"))},
+        {"artifacts": (*HONEST.artifacts, PROGRAM)},
+        {"artifacts": (*HONEST.artifacts, replace(PROGRAM, name="Load_and_run"))},
+    ],
+)
+def test_a_thing_that_is_listed_twice(changes: dict[str, Any], tmp_path: Path) -> None:
+    """Readers take one or the other."""
+    assert "twice" in refuse(tmp_path, forge(replace(HONEST, **changes)))
+
+
+@pytest.mark.parametrize("size", [0, 1, 10**12])
+def test_a_size_that_is_false(size: int, tmp_path: Path) -> None:
+    """The README and the notes say what was saved."""
+    small = replace(HONEST, artifacts=(LIBRARY, replace(PROGRAM, size_bytes=size)))
+
+    assert "bin/load_and_run has another size than" in refuse(tmp_path, forge(small))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("include/a.h", "include/A.h"),
+        ("include/\u00e9.h", "include/e\u0301.h"),
+        ("include/ﬁ.h", "include/fi.h"),
+        ("include/a/b.h", "include/A/c.h"),
+        ("include/strasse.h", "include/straße.h"),
+    ],
+)
+def test_names_that_fold_into_one(one: str, other: str, tmp_path: Path) -> None:
+    """On a Mac or Windows one of them overwrites the other, and never was verified."""
+    assert "one name on some machines" in refuse(tmp_path, forge(more={one: "1\n", other: "2\n"}))
+
+
+@pytest.mark.parametrize("name", ["\u202egnp.h", "a\u200b.h", "a\ufeff.h", "\u2066a.h"])
+def test_a_name_that_is_not_what_it_seems(name: str, tmp_path: Path) -> None:
+    """Letters that turn others round, or are not seen."""
+    said = refuse(tmp_path, forge(more={f"include/{name}": "1\n"}))
+
+    assert "cannot be seen" in said
+    assert name not in said
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755])
+def test_a_program_with_the_rights_of_its_owner(mode: int, tmp_path: Path) -> None:
+    """Unpacked by root, anyone who starts it is root."""
+    folder = write(tmp_path / "release")
+    (folder / "bin/load_and_run").chmod(mode)
+
+    assert "bin/load_and_run runs with the rights of" in verify(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"artifacts": (LIBRARY, replace(PROGRAM, name='x")\nmessage(pwned)\n#'))},
+        {"artifacts": (LIBRARY, replace(PROGRAM, name="../../.profile"))},
+        {"artifacts": (replace(LIBRARY, name="${CMAKE_COMMAND}"), PROGRAM)},
+        {"devices": (replace(DEVICE, name="a\nbuilt again: 14 files have the same bytes"),)},
+        {"devices": (replace(DEVICE, facts={"model": "\x1b[2Jall is well"}),)},
+        {"toolchain": replace(HONEST.toolchain, version="14\n::add-mask::a")},
+        {"scenarios": (replace(FIRST, arguments=("--a\u202eb",)), *OTHERS)},
+    ],
+)
+def test_a_name_that_is_a_command(changes: dict[str, Any], tmp_path: Path) -> None:
+    """Of CMake, a terminal, or a CI service; or a line that megtrim would print."""
+    said = refuse(tmp_path, forge(replace(HONEST, **changes)))
+
+    assert not {"\x1b", "\u202e", "\nbuilt again", "\n::", "\nmessage"} & {*said, *said.split("  ")}
+    assert not any(line.startswith(("::", "built", "message")) for line in said.splitlines())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry, row: (entry, replace(row, time_s=1.0)),
+        lambda entry, row: (entry, replace(row, log_tail="lab-7.acme\n")),
+        lambda entry, row: (entry, replace(row, binding="c" * 64)),
+        lambda entry, row: (entry, replace(row, scenario=row.scenario.replace("/", "/other-"))),
+        lambda entry, row: (replace(entry, device=replace(entry.device, name="phone")), row),
+        lambda entry, row: (replace(entry, device=replace(entry.device, facts={"host": "a"})), row),
+    ],
+)
+def test_proofs_of_something_else(change: Any, tmp_path: Path) -> None:
+    """Of another program, scenario or device, or with what no release may tell."""
+    entry, *rest = PROOFS.entries
+    entry, row = change(entry, entry.results[0])
+    entries = (replace(entry, results=(row, *entry.results[1:])), *rest)
+    texts = forge(PROVEN, {PROOFS_PATH: dump_set(replace(PROOFS, entries=entries))})
+
+    assert PROOFS_PATH in refuse(tmp_path, texts)
+
+
+def test_proofs_that_nothing_needs(tmp_path: Path) -> None:
+    """A release that no device had to prove holds none."""
+    assert PROOFS_PATH in refuse(tmp_path, forge(more={PROOFS_PATH: dump_set(PROOFS)}))
+
+
+def _two_members(data: bytes) -> bytes:
+    return data + gzip.compress(b"more")
+
+
+def _repacked(data: bytes, change: Any) -> bytes:
+    stream = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(data)) as old,
+        tarfile.open(fileobj=stream, mode="w:gz", format=tarfile.USTAR_FORMAT) as new,
+    ):
+        for info in old:
+            content = old.extractfile(info)
+            assert content is not None
+            change(info)
+            new.addfile(info, content)
+    return stream.getvalue()
+
+
+def _set(**values: Any) -> Any:
+    def change(info: tarfile.TarInfo) -> None:
+        for name, value in values.items():
+            setattr(info, name, value)
+
+    return lambda data: _repacked(data, change)
+
+
+def _rename(old: str, new: str) -> Any:
+    def change(info: tarfile.TarInfo) -> None:
+        info.name = info.name.replace(old, new)
+
+    return lambda data: _repacked(data, change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _two_members,
+        _set(mode=0o4755),
+        _set(type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        _set(type=tarfile.LNKTYPE, linkname="release/README.md"),
+        _set(type=tarfile.CHRTYPE),
+        _rename("release/bin", "release/../bin"),
+        _rename("release/bin", "/bin"),
+        _rename("release/include", "other/include"),
+        _rename("include/engine/twin.h", "include/engine/model.h"),
+        _rename("include/engine/twin.h", "include/engine/model.h/twin.h"),
+        lambda data: data[: len(data) // 2],
+        lambda data: gzip.compress(gzip.decompress(data) + b"\0" * 512 + b"more" * 128),
+    ],
+)
+def test_an_archive_that_others_unpack_otherwise(change: Any, tmp_path: Path) -> None:
+    """Links, devices, paths that lead out, two files of one name, something behind its end."""
+    write_archive(as_files(documents()), tmp_path / "release.tar.gz")
+    file = tmp_path / "release.tar.gz"
+    file.write_bytes(change(file.read_bytes()))
+    verify(tmp_path, "release.tar.gz")
+
+    assert [each.name for each in tmp_path.iterdir()] == ["release.tar.gz"]
