@@ -8,119 +8,74 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from megtrim.errors import InputError
+from megtrim.strict_json import decode, encode
 
 LAYOUT = 3
 """Version of folders and manifests. It enters every key: results of an older one are made again."""
 _SEAL = "sha256"
-_FIELDS = frozenset({"layout", "stage", "name", "key", "inputs", "result", "files", _SEAL})
-_KEY = re.compile(r"[0-9a-f]{20}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
     """A file as its stage left it."""
 
-    sha256: str
-    size_bytes: int
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    size_bytes: Annotated[int, Field(alias="bytes")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What a finished stage says of its folder."""
 
+    layout: int = field(default_factory=lambda: LAYOUT)
     stage: str
     name: str
-    key: str
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]
     inputs: Mapping[str, str]
     result: Mapping[str, Any]
     files: Mapping[str, FileFacts]
     """By path, relative to the folder."""
 
+    def __post_init__(self) -> None:
+        """Refuse another layout, and files outside of the folder."""
+        _expect(self.layout == LAYOUT, "another layout")
+        for name in self.files:
+            path = PurePosixPath(name)
+            leaves = path.is_absolute() or ".." in path.parts
+            stays = str(path) == name and path.parts and not leaves and "\0" not in name
+            _expect(bool(stays), "a file outside the folder")
+
 
 def dump_manifest(manifest: Manifest) -> str:
     """Return the text: sorted JSON, for people too."""
-    data = {
-        "layout": LAYOUT,
-        "stage": manifest.stage,
-        "name": manifest.name,
-        "key": manifest.key,
-        "inputs": dict(manifest.inputs),
-        "result": dict(manifest.result),
-        "files": {
-            name: {"sha256": facts.sha256, "bytes": facts.size_bytes}
-            for name, facts in manifest.files.items()
-        },
-    }
+    data = encode(manifest)
     return _text(data | {_SEAL: _digest(data)})
 
 
 def parse_manifest(text: str) -> Manifest:
     """Return what a text says. Raises InputError where megtrim did not write exactly that."""
     try:
-        data = json.loads(text, parse_constant=_refuse)
-        _expect(isinstance(data, dict) and data.keys() == _FIELDS, "other fields")
-        content = {name: value for name, value in data.items() if name != _SEAL}
-        _expect(data[_SEAL] == _digest(content), "another content than its sha256 states")
-        return _manifest(content)
-    except (ValueError, RecursionError) as error:
+        data = json.loads(text)
+        whole = isinstance(data, dict) and data.pop(_SEAL, "") == _digest(data)
+        _expect(whole, "another content than its sha256 states")
+        manifest: Manifest = decode(Manifest, data, "")
+    except (InputError, ValueError, RecursionError) as error:
         msg = f"found {error}, expected a manifest as megtrim writes it"
         raise InputError(msg) from None
-
-
-def _manifest(data: Mapping[str, Any]) -> Manifest:
-    _expect(type(data["layout"]) is int and data["layout"] == LAYOUT, "another layout")
-    _expect(all(isinstance(data[each], str) for each in ("stage", "name")), "a name of no text")
-    _expect(_is_text(data["key"], _KEY), "a key that is none")
-    _expect(isinstance(data["result"], dict), "a result of another form")
-    inputs = data["inputs"]
-    _expect(isinstance(inputs, dict), "inputs of another form")
-    _expect(all(isinstance(value, str) for value in inputs.values()), "an input of no text")
-    _expect(isinstance(data["files"], dict), "files of another form")
-    return Manifest(
-        stage=data["stage"],
-        name=data["name"],
-        key=data["key"],
-        inputs=inputs,
-        result=data["result"],
-        files={name: _facts(name, facts) for name, facts in data["files"].items()},
-    )
-
-
-def _facts(name: str, facts: object) -> FileFacts:
-    path = PurePosixPath(name)
-    safe = str(path) == name and path.parts and not path.is_absolute() and ".." not in path.parts
-    _expect(bool(safe) and "\0" not in name, "a file outside the folder")
-    if not isinstance(facts, dict) or facts.keys() != {"sha256", "bytes"}:
-        msg = "a file of another form"
-        raise ValueError(msg)
-    sha256, size_bytes = facts["sha256"], facts["bytes"]
-    _expect(_is_text(sha256, _SHA256), "a digest that is none")
-    if type(size_bytes) is not int or size_bytes < 0:
-        msg = "a size that is none"
-        raise ValueError(msg)
-    return FileFacts(sha256=sha256, size_bytes=size_bytes)
-
-
-def _is_text(value: object, pattern: re.Pattern[str]) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
+    return manifest
 
 
 def _expect(holds: bool, otherwise: str) -> None:
     if not holds:
         raise ValueError(otherwise)
-
-
-def _refuse(constant: str) -> None:
-    msg = f"the number {constant}"
-    raise ValueError(msg)
 
 
 def _text(data: Mapping[str, Any]) -> str:
