@@ -14,7 +14,7 @@ from pathlib import Path
 from megtrim.errors import InputError
 
 LARGEST_SUMMARY_BYTES = 1008 * 1024
-"""GitHub drops the whole summary of a step that has 1 MiB, without a word; some KiB are kept."""
+"""GitHub silently drops the whole summary of a step that has 1 MiB; some KiB are kept free."""
 LARGEST_OUTPUT_BYTES = 1008 * 1024
 """Of one output, as UTF-16: all outputs of a job together end at 1 MiB."""
 LONGEST_MESSAGE = 4_000
