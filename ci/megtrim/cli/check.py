@@ -27,6 +27,7 @@ from megtrim.engines import Engine
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.pipeline import committed_keepset
+from megtrim.wording import count
 
 
 @click.command(
@@ -116,4 +117,4 @@ def _try(check_one: Callable[[], object]) -> InputError | None:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return count(number, noun)

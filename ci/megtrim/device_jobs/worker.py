@@ -52,6 +52,7 @@ from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.pipeline.running.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+from megtrim.wording import count
 
 _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2
@@ -244,7 +245,7 @@ class _Worker:
         except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.
             return self._make_failure_result(scenario, failure)
-        text = f"traced: {len(trace.regions)} regions"
+        text = f"traced: {count(len(trace.regions), 'region')}"
         brought = _make_pass_result(scenario, text, time_s + ran.wall_s)
         return replace(brought, trace=digest, cache=cache_digest)
 
@@ -265,7 +266,7 @@ class _Worker:
         except InputError as failure:
             # As for a trace.
             return self._make_failure_result(scenario, failure)
-        text = f"recorded: {len(found.names)} functions"
+        text = f"recorded: {count(len(found.names), 'function')}"
         return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
 
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:

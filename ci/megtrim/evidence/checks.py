@@ -22,6 +22,7 @@ from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import ScenarioResult
 from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
+from megtrim.wording import count
 
 
 class PendingReason(StrEnum):
@@ -291,4 +292,4 @@ def _severity(found: Found) -> int:
 
 
 def _days(days: int) -> str:
-    return "1 day" if days == 1 else f"{days} days"
+    return count(days, "day")

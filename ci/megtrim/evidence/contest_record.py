@@ -24,6 +24,7 @@ from megtrim.strict_json import dump, load
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.model import DeviceIdentity
 from megtrim.verdict.statuses import ScenarioStatus
+from megtrim.wording import count
 
 VERSION = 2
 LARGEST_RECORD = LARGEST_DOCUMENT
@@ -92,7 +93,7 @@ def parse_record(text: str, *, source: str) -> ContestRecord:
 def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
     """Return what evidence says of a record, which is the file of that sha256."""
     result = record.result
-    samples = "1 process" if len(result.samples) == 1 else f"{len(result.samples)} processes"
+    samples = count(len(result.samples), "process", "processes")
     text = f"timed: {samples}" if result.status is ContestStatus.MEASURED else result.reason
     return EvidenceResult(
         scenario=record.contest,

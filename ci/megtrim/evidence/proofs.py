@@ -14,6 +14,7 @@ from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.verdict.model import ScenarioStatus
+from megtrim.wording import count
 
 DAY_S = 86_400
 
@@ -30,7 +31,7 @@ class Proof:
         if self._is_ahead(today):
             return f"of {self.evidence.day}, a day to come"
         days = self.age_days(today)
-        return "1 day old" if days == 1 else f"{days} days old"
+        return f"{count(days, 'day')} old"
 
     def age_days(self, today: date) -> int:
         """Return how many days ago it was; tomorrow counts as today, because clocks differ."""

@@ -33,6 +33,7 @@ from megtrim.plan.graph import keep_task, trims_functions, trims_plain_build, ve
 from megtrim.store import StageFolder, cannot_write, sha256_file, write_atomically
 from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
+from megtrim.wording import count
 
 
 def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
@@ -262,7 +263,7 @@ def _counts(now: KeepSet, before: KeepSet | None) -> str:
         for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
     }
     kept = {noun: each for noun, each in numbers.items() if any(each)}
-    said = ", ".join(f"{new} {noun}{'' if new == 1 else 's'}" for noun, (new, _) in kept.items())
+    said = ", ".join(count(new, noun) for noun, (new, _) in kept.items())
     changed = before is not None and any(new != old for new, old in kept.values())
     were = ", ".join(str(old) for _, old in kept.values())
     return f"{said} (were {were})" if changed else said

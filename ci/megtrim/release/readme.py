@@ -14,6 +14,7 @@ from megtrim.release.contents import (
     ReleaseScenario,
 )
 from megtrim.release.prefab import AAR_PATH
+from megtrim.wording import count
 
 _LIMITS = {
     "region": "Kernels that none of these runs are compiled out",
@@ -40,7 +41,7 @@ def _introduce(contents: ReleaseContents) -> Iterator[str]:
     yield "# The trimmed engine\n"
     yield f"- engine: {engine.kind}, {where}"
     if engine.dirty:
-        yield f"- its tree differs from that commit in {len(engine.dirty)} files"
+        yield f"- its tree differs from that commit in {count(len(engine.dirty), 'file')}"
     yield f"- target: {toolchain.target}, compiled by {toolchain.kind} {toolchain.version}"
     yield f"- level: {contents.trim.level}"
     yield f"- verdict: {contents.verdict}\n"

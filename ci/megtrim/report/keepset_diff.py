@@ -15,6 +15,7 @@ from megtrim.midout.keepset import KeepSet, ScenarioRecord, find_lost_functions,
 from megtrim.report.formatting import VERDICT_SIGNS
 from megtrim.report.markup import code, code_in_title, fold, prose, table
 from megtrim.verdict.model import Verdict
+from megtrim.wording import count
 
 _ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
 """Characters for each part, so that all parts together stay below the limit. If there are both
@@ -178,7 +179,7 @@ def _overview(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) ->
     head = ("scenario", f"{kind.name} before>", "now>", "added>", "lost>")
     text = table(head, rows[: len(shown)])
     if len(found) > len(shown):
-        text += f"\n\n… and {len(found) - len(shown)} scenarios more."
+        text += f"\n\n… and {count(len(found) - len(shown), 'more scenario')}."
     if any(change.shrunken for change in found):
         text += (
             f"\n\n⚠️ lost {kind.name} though model, arguments, inputs and threads are the same: "
@@ -222,7 +223,8 @@ def _lists(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) -> It
     shown = _fitting(folded, room)
     yield from shown
     if len(folded) > len(shown):
-        yield f"The {kind.name} of {len(folded) - len(shown)} scenarios more are in the diff."
+        others = count(len(folded) - len(shown), "more scenario")
+        yield f"The {kind.name} of {others} are in the diff."
 
 
 def _fitting(texts: list[str], room: int) -> list[str]:

@@ -76,6 +76,7 @@ from megtrim.verdict.model import (
     to_json,
 )
 from megtrim.verdict.statuses import UnverifiedPolicy
+from megtrim.wording import count
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
@@ -247,11 +248,11 @@ def _describe_result(task: str, results: TaskResults) -> str:
     done = results.done[task]
     if task == HEADER:
         header = done.result_as(HeaderResult)
-        return f"{header.regions} regions, {header.operators} operators are kept"
+        return f"{count(header.regions, 'region')}, {count(header.operators, 'operator')} kept"
     if task == LINKED:
-        return f"{len(done.result_as(UnfoldedLinksResult).links)} programs linked unfolded"
+        return f"{count(len(done.result_as(UnfoldedLinksResult).links), 'program')} linked unfolded"
     if task == FUNCTIONS:
-        return f"{done.result_as(FunctionsKeepSetResult).functions} functions ran"
+        return f"{count(done.result_as(FunctionsKeepSetResult).functions, 'function')} ran"
     if task in (REGION, REDUCED):
         return _describe_reduced(done.result_as(ReduceResult))
     return "built"
@@ -272,7 +273,11 @@ def _warnings(session: Session) -> tuple[str, ...]:
     header = session.results.done.get(HEADER)
     return (
         *session.request.loaded.warnings,
-        *((f"the engine's tree differs from its commit in {len(dirty)} files",) if dirty else ()),
+        *(
+            (f"the engine's tree differs from its commit in {count(len(dirty), 'file')}",)
+            if dirty
+            else ()
+        ),
         *(header.result_as(HeaderResult).warnings if header else ()),
         *list_retrained(session),
         *warn_unweighed(session),

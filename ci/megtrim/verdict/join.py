@@ -43,6 +43,7 @@ from megtrim.verdict.statuses import (
     UnverifiedPolicy,
     decide,
 )
+from megtrim.wording import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +171,7 @@ def _headline(facts: VerdictInputs, checks: tuple[Check, ...]) -> str:
         parts.append("the quick way, from the plain build alone")
     failed = sum(check.status is CheckStatus.FAIL for check in checks)
     if failed:
-        parts.insert(0, "1 check failed" if failed == 1 else f"{failed} checks failed")
+        parts.insert(0, f"{count(failed, 'check')} failed")
     return ", ".join(part for part in parts if part) or "nothing was measured"
 
 

@@ -10,6 +10,7 @@ from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import Check
 from megtrim.verdict.neighbours import Asked, NeighbourResult, unmet, working
 from megtrim.verdict.statuses import CheckKind, CheckStatus
+from megtrim.wording import count
 
 _MOST_LINES = 400
 
@@ -65,7 +66,7 @@ def demand_check(demand: Demand) -> Check:
 def _first(shortfalls: Mapping[str, str]) -> str:
     scenario, why = min(shortfalls.items())
     others = len(shortfalls) - 1
-    more = f" (and {others} more scenario{'' if others == 1 else 's'})" if others else ""
+    more = f" (and {count(others, 'more scenario')})" if others else ""
     return f"{scenario}: {why}{more}"
 
 

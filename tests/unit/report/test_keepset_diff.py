@@ -240,7 +240,7 @@ def test_ten_thousand_regions_fit() -> None:
 
     assert len(said) <= LONGEST_BODY
     assert len(said) > LONGEST_BODY // 3
-    assert "\n\n… and 50 scenarios more.\n\n" in said
+    assert "\n\n… and 50 more scenarios.\n\n" in said
     assert "\n- … and 20 more added\n" in said
     assert said.count("<details>") + int(said.split("The regions of ")[1].split()[0]) == 150
 

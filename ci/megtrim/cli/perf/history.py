@@ -15,6 +15,7 @@ from megtrim.perf.change_points import Direction, Pattern
 from megtrim.perf.history import RUN_FILES, HistoryRun
 from megtrim.perf.series import DatedChange, Series, make_series
 from megtrim.strict_json import encode
+from megtrim.wording import count
 
 _COMMIT_DIGITS = 12
 
@@ -53,7 +54,7 @@ def _as_json(found: History[HistoryRun], series: tuple[Series, ...]) -> dict[str
 
 
 def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
-    lines = [f"{len(found.entries)} runs, {len(series)} series"]
+    lines = [f"{count(len(found.entries), 'run')}, {len(series)} series"]
     for each in series:
         last = each.points[-1]
         time = f"{last.times.median_ms:.3f} ms on {last.measured_at[:10]}"

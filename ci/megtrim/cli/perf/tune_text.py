@@ -13,6 +13,7 @@ from megtrim.perf.experiments.table import BASELINE
 from megtrim.perf.tuning.racing import STAGES, RaceStage, Standing
 from megtrim.pipeline.tuning.flag_race import LastHeat, TuneResult
 from megtrim.pipeline.tuning.tuned_scenario import TunedScenario
+from megtrim.wording import count
 
 _MOST_NAMED = 6
 
@@ -26,7 +27,7 @@ def describe_result(scenario: str, result: TuneResult, tuned: TunedScenario) -> 
         f"{scenario}: {result.entered} contestants",
         *(f"  did not start  {each.name}: {each.reason}" for each in result.not_started),
         *(line for stage in race.stages for line in _stage(stage)),
-        f"  ended: {race.end}; {race.runs} processes, {share}",
+        f"  ended: {race.end}; {count(race.runs, 'process', 'processes')}, {share}",
         f"--fitting chose: {result.fitting}",
         f"{'winner' if result.is_compared else 'leader'}: {result.winner.name}",
         *(f"  step: {describe_step(step)}" for step in result.winner.steps),
@@ -80,7 +81,7 @@ def _standing_facts(standing: Standing) -> dict[str, Any]:
 
 def _stage(stage: RaceStage) -> Iterator[str]:
     counts = f"{len(stage.left)} left, {len(stage.remaining)} remain"
-    yield f"  after {stage.rounds} rounds  {stage.leader} leads, {counts}"
+    yield f"  after {count(stage.rounds, 'round')}  {stage.leader} leads, {counts}"
     for each in stage.left[:_MOST_NAMED]:
         yield f"    {each.contestant}: {each.reason or _ratio(each)}"
     if len(stage.left) > _MOST_NAMED:

@@ -22,6 +22,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage
 from megtrim.release.contents import RELEASE_FILE
 from megtrim.release.prefab import AAR_PATH
+from megtrim.wording import count
 
 
 def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,5 +89,5 @@ def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
 def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
     """Write the files to a folder or an archive, and say where they are."""
     (write_archive if is_archive(path) else write_folder)(files, path)
-    show(f"{len(files)} files in {path}")
+    show(f"{count(len(files), 'file')} in {path}")
     return EXIT_PASS

@@ -30,6 +30,7 @@ from megtrim.report.formatting import align_columns, group_digits
 from megtrim.size.commit_sizes import SIZE_FILES, CommitSizes
 from megtrim.size.history import SizeHistory, SizePoint, SizeTrend, make_trends
 from megtrim.strict_json import encode
+from megtrim.wording import count
 
 _COMMIT_DIGITS = 12
 _BARS = "▁▂▃▄▅▆▇█"
@@ -100,7 +101,7 @@ def history(
         return EXIT_PASS
     what = f"{variant} {measure}".strip()
     shown = ("\n".join(_draw(each, last)) for each in trends)
-    show("\n\n".join(shown) or f"found no size of {what} in {len(stored.entries)} commits")
+    show("\n\n".join(shown) or f"found no size of {what} in {count(len(stored.entries), 'commit')}")
     return EXIT_PASS
 
 
@@ -160,7 +161,7 @@ def _sum_up(trend: SizeTrend) -> Iterator[str]:
     first, newest = trend.points[0], trend.points[-1]
     if len(trend.points) > 1:
         share = f" ({trend.growth_bytes / first.size_bytes:+.1%})" if first.size_bytes else ""
-        commits = f"{len(trend.points)} commits since {first.committed_at[:10]}"
+        commits = f"{count(len(trend.points), 'commit')} since {first.committed_at[:10]}"
         yield f"{commits}: {format_growth(trend.growth_bytes)}{share}"
         yield f"trend: {_draw_bars([each.size_bytes for each in trend.points])}"
     for each in trend.find_steps():

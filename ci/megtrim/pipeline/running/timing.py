@@ -42,6 +42,7 @@ from megtrim.pipeline.running.timing_samples import (
     read_times,
     was_busy,
 )
+from megtrim.wording import count
 
 _TIMED_MS = 200.0
 """A process makes iterations for about this long, or as many as its command says."""
@@ -305,7 +306,7 @@ def compare_in_order(
         raise ContestEnded(ContestStatus.WRONG_OUTPUTS, msg)
     for problem in _differences(expected, found, tolerance):
         raise ContestEnded(ContestStatus.WRONG_OUTPUTS, problem)
-    counted = "1 output" if len(found) == 1 else f"{len(found)} outputs"
+    counted = count(len(found), "output")
     return f"{counted} equal" + ("" if tolerance.is_exact else f" within {tolerance}")
 
 

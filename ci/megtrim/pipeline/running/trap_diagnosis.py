@@ -22,6 +22,7 @@ from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.verdict.statuses import ScenarioStatus
+from megtrim.wording import count
 
 _HOW_TO_NAME = "to verify it where the engine can be built names it"
 _NOT_LISTED = "the keep set does not list it"
@@ -153,7 +154,7 @@ def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
 
 
 def _count(things: Sequence[object], noun: str) -> str:
-    return "" if not things else f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+    return "" if not things else count(len(things), noun)
 
 
 def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:

@@ -30,6 +30,7 @@ from megtrim.pipeline.running.trap_diagnosis import (
     why_not_kept,
 )
 from megtrim.verdict.model import OutputResult, ScenarioStatus
+from megtrim.wording import count
 
 _TAIL_LINES = 30
 
@@ -171,7 +172,7 @@ def compare_outputs(
     total = sum(row.size_bytes for row in rows)
     exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
     noun = "output" if application else "tensor"
-    counted = f"1 {noun}" if len(rows) == 1 else f"{len(rows)} {noun}s"
+    counted = count(len(rows), noun)
     return OutputComparison(
         status=ScenarioStatus.PARITY if problems else ScenarioStatus.PASS,
         text="; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",

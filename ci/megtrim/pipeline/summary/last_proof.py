@@ -13,6 +13,7 @@ from megtrim.pipeline.results import VerifyResult
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REDUCED, Stage, verify_task
 from megtrim.verdict.model import ScenarioStatus
+from megtrim.wording import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,4 +89,4 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
 
 
 def _days(days: int) -> str:
-    return "1 day" if days == 1 else f"{days} days"
+    return count(days, "day")

@@ -27,6 +27,7 @@ from megtrim.perf.tuning.candidates import RECIPES
 from megtrim.perf.tuning.racing import STAGES, RaceResult, RaceStage, race
 from megtrim.pipeline.tuning.field import Field
 from megtrim.pipeline.tuning.field_runs import FieldRuns, NotStarted, open_runs
+from megtrim.wording import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ def _expect_winner(found: RaceResult, started: int) -> None:
         msg = f"no contestant ran to the end: {last.left[-1].reason}"
         raise ProductFailure(msg)
     if last.rounds < STAGES[0]:
-        msg = f"the budget ended after {last.rounds} rounds, before any comparison"
+        msg = f"the budget ended after {count(last.rounds, 'round')}, before any comparison"
         raise InputError(msg, hint=f"{started} contestants were prepared: give more time")
     if math.isinf(last.remaining[0].ratio):
         msg = f"no process of {found.winner} counts, the fastest that is left"
@@ -158,4 +159,4 @@ def compare_heats(
 def _describe(stage: RaceStage) -> str:
     left = f", {len(stage.left)} leave" if stage.left else ""
     rest = f"{len(stage.remaining)} remain, {stage.leader} leads"
-    return f"    tune  after {stage.rounds} rounds{left}: {rest}"
+    return f"    tune  after {count(stage.rounds, 'round')}{left}: {rest}"

@@ -22,6 +22,7 @@ from megtrim.report.performance.scale import (
 )
 from megtrim.report.text import one_line
 from megtrim.verdict.performance import ChangePoint, HistoryPoint, HistorySeries
+from megtrim.wording import count
 
 HEIGHT = 170.0
 """Pixels of the area of the points."""
@@ -111,8 +112,8 @@ def _day(text: str) -> int:
 def _describe(points: Sequence[HistoryPoint], missing: int, changes: int) -> str:
     lowest = milliseconds(min(each.median_ms for each in points))
     highest = milliseconds(max(each.median_ms for each in points))
-    nights = "1 night" if len(points) == 1 else f"{len(points)} nights"
-    changed = "1 change" if changes == 1 else f"{changes} changes"
+    nights = count(len(points), "night")
+    changed = count(changes, "change")
     return f"{nights}, {missing} missing, medians from {lowest} to {highest} ms, {changed}"
 
 

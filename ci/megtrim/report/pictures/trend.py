@@ -16,6 +16,7 @@ from megtrim.report.performance.scale import Join, Scale, Tick, around, round_va
 from megtrim.report.text import one_line
 from megtrim.size.history import SizePoint, SizeTrend
 from megtrim.verdict.model import BudgetRow, Verdict
+from megtrim.wording import count
 
 HEIGHT = 150.0
 """Pixels of the area of the points."""
@@ -146,7 +147,7 @@ def _iter_ticks(sizes: Scale) -> Iterator[Tick]:
 
 
 def _describe(points: Sequence[SizePoint]) -> str:
-    commits = "1 commit" if len(points) == 1 else f"{len(points)} commits"
+    commits = count(len(points), "commit")
     growth = points[-1].size_bytes - points[0].size_bytes
     lowest, highest = _bounds([each.size_bytes for each in points])
     return (

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from megtrim.midout.keepset_parts import model_of
 from megtrim.size.growth.causes import ORDERS, Cause, digest, digest_causes, find_cause, list_causes
+from megtrim.wording import count
 
 PRINT_LENGTH = 5
 """Characters of one print: 30 bits, so that two things of a large engine hardly ever share one."""
@@ -192,9 +193,7 @@ def kind_of(name: str) -> str:
 def count_kinds(counts: Mapping[str, int]) -> str:
     """Return how many there are of each kind, for people; numbers of modes stand for names."""
     named = [(kind, n) for kind, n in sorted(counts.items()) if kind != NAMELESS]
-    shown = [
-        f"{n:,} {name_kind(kind)}{'' if n == 1 else 's'}" for kind, n in named or counts.items()
-    ]
+    shown = [count(n, name_kind(kind)) for kind, n in named or counts.items()]
     *others, last = shown
     return f"{', '.join(others)} and {last}" if others else last
 

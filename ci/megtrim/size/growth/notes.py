@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.size.growth.causes import Cause, find_cause
 from megtrim.size.growth.inputs import InputChanges, count_kinds, kind_of
+from megtrim.wording import count
 
 _MOST_NAMED = 3
 _LONGEST = 100
@@ -123,4 +124,4 @@ def _name(names: Sequence[str]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return count(number, noun)

@@ -27,6 +27,7 @@ from megtrim.github.runner import write_output
 from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
 from megtrim.stages import runner
 from megtrim.store import sha256_file
+from megtrim.wording import count
 
 _PATH = click.Path(path_type=Path)
 
@@ -121,5 +122,5 @@ def _describe_bundle(bundle: Bundle) -> str:
     timed = bundle.purpose is JobPurpose.TIME
     asked, proven = len(bundle.contests if timed else bundle.scenarios), len(bundle.proven)
     noun = "contest" if timed else "scenario"
-    text = f"1 {noun}" if asked == 1 else f"{asked} {noun}s"
+    text = count(asked, noun)
     return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
