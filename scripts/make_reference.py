@@ -22,7 +22,6 @@ from typing import Any
 import click
 import yaml
 
-from megtrim.build_spec import Switch
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
@@ -56,7 +55,6 @@ _PIPELINE = re.compile(
     re.DOTALL,
 )
 _CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
-"""It has every stage but ``switches``, which a measured switch adds."""
 _MANY = 6
 _MARKS = ("├─ ", *("│  ",) * 9)
 """Rooms of one layer are grouped: only the first has a branch."""
@@ -179,8 +177,6 @@ def _data_flow() -> Iterator[str]:
 def _stage_reads() -> dict[Stage, list[Stage]]:
     """Return the stages whose results each stage's tasks read."""
     config = load_config(_CHAIN).config
-    measuring = config.trim.model_copy(update={"measure": (Switch.RTTI,)})
-    config = config.model_copy(update={"trim": measuring})
     every = (*tasks(config, neighbours=True), *on_demand(config))
     found = {}
     for stage in Stage:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, model_validator
 
-from megtrim.build_spec import Relocations, Switch, Variant
+from megtrim.build_spec import Relocations, Variant
 from megtrim.config.application import Application
 from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
@@ -125,8 +125,6 @@ class TrimConfig(ConfigSection):
     minimum_size: StrictBool = True
     """Build the reduced variant with the engine's minimum-size switch: no RTTI, log, exceptions."""
     switches: SwitchesConfig = SwitchesConfig()
-    measure: tuple[Switch, ...] = ()
-    """Switches to measure one by one, each with a reduced build of its own, which takes time."""
     prices: StrictBool = False
     """true: sizes.json and the verdict hold what each model costs, and the page says why the
     largest things stay, which takes a few more links."""

@@ -12,7 +12,7 @@ from megtrim.build_spec import MINIMUM_SIZE, Switch
 from megtrim.config.model import TrimConfig
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import Problem
-from megtrim.config.yaml.sections import Section, items
+from megtrim.config.yaml.sections import Section
 
 OPTIONS: Mapping[Switch, str] = {
     Switch.RTTI: "MGE_ENABLE_RTTI",
@@ -46,12 +46,7 @@ def switch_problems(document: Document) -> Iterator[Problem]:
     switches = trim.get("switches")
     said: Section = switches if isinstance(switches, dict) else {}
     yield from _against_minimum_size(document, trim, said)
-    yield from _said_twice(document, trim, said)
-    named: list[object] = []
-    for path, name in items(trim, "measure", ("trim",)):
-        if name in named:
-            yield document.problem(path, f"{name!r} a second time", "each switch once")
-        named.append(name)
+    yield from _said_twice(document, said)
 
 
 def _against_minimum_size(document: Document, trim: Section, said: Section) -> Iterator[Problem]:
@@ -67,13 +62,13 @@ def _against_minimum_size(document: Document, trim: Section, said: Section) -> I
             )
 
 
-def _said_twice(document: Document, trim: Section, said: Section) -> Iterator[Problem]:
+def _said_twice(document: Document, said: Section) -> Iterator[Problem]:
     """Options of ``engine.cmake`` override all others: the switch would have no effect."""
     engine = document.data.get("engine")
     cmake = engine.get("cmake") if isinstance(engine, dict) else None
-    if not isinstance(cmake, dict) or not (said or trim.get("measure")):
+    if not isinstance(cmake, dict) or not said:
         return
     for option in (*OPTIONS.values(), MINIMUM_SIZE_OPTION):
         if option in cmake:
-            found = f"{option} together with trim.switches or trim.measure"
+            found = f"{option} together with trim.switches"
             yield document.problem(("engine", "cmake", option), found, "the keys of trim alone")

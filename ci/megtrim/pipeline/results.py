@@ -26,7 +26,6 @@ from megtrim.strict_json import SignedInt
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus, VerdictKind
 from megtrim.verdict.neighbours import NeighbourResult
 from megtrim.verdict.statuses import UnverifiedPolicy, exit_code
-from megtrim.verdict.trim_summary import SwitchSize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,27 +250,6 @@ class SizeResult(StageResult):
         """1 where a budget is exceeded."""
         exceeded = any(each.status is LimitStatus.FAIL for each in self.budgets)
         return ProductFailure.exit_code if exceeded else EXIT_PASS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchBuildResult(StageResult):
-    """Of the stage `switches`: one build that is measured."""
-
-    build: BuildSummary | None
-    note: str
-    """Why there is no build; empty where there is one."""
-
-    @property
-    def artifacts(self) -> Mapping[str, int]:
-        """Bytes of each stripped file, by its name; empty without a build."""
-        return self.build.artifacts if self.build else {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchTableResult(StageResult):
-    """Of the stage `switches`: the builds compared."""
-
-    rows: tuple[SwitchSize, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,7 @@ from enum import StrEnum
 from megtrim.build_spec import Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.config.switches import switched_off
 from megtrim.plan.neighbours import select_scenarios
-from megtrim.plan.switches import SwitchBuild, list_measured_builds
 
 
 class Stage(StrEnum):
@@ -29,7 +27,6 @@ class Stage(StrEnum):
     VERIFY = "verify"
     NEIGHBOURS = "neighbours"
     SIZE = "size"
-    SWITCHES = "switches"
     PERF = "perf"
     VERDICT = "verdict"
     REPORT = "report"
@@ -84,7 +81,6 @@ NAMED = f"{Stage.REDUCE}/named"
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
 """The program that ships, whatever the level."""
 SIZE = f"{Stage.SIZE}/artifacts"
-SWITCHES = f"{Stage.SWITCHES}/table"
 VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
 SHIPPED_REFERENCES = f"{Stage.REFERENCES}/shipped"
@@ -129,9 +125,8 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     """Return all tasks of a trim, in an order in which they can run.
 
     ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
-    profile build is made only if it has a budget. The verdict then does not wait for measurements
-    of switches, which are for people and take several builds. ``neighbours``: run the neighbours
-    of every scenario, not only those that a budget requires.
+    profile build is made only if it has a budget. ``neighbours``: run the neighbours of every
+    scenario, not only those that a budget requires.
     """
     every = tuple(all_scenarios(config))
     builds = _builds(config, committed=committed)
@@ -144,12 +139,9 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *(_neighbours(each, config) for each in select_scenarios(config, asked=neighbours)),
         Task(stage=Stage.SIZE, name="artifacts", needs=_list_size_needs(config, builds)),
     )
-    switches = tuple(_switches(config))
-    wanted = before_verdict if committed else (*before_verdict, *switches)
-    wants = tuple(task.id for task in wanted)
+    wants = tuple(task.id for task in before_verdict)
     return (
         *before_verdict,
-        *switches,
         Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants),
         Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)),
     )
@@ -236,29 +228,9 @@ def on_demand(config: Config) -> tuple[Task, ...]:
     )
 
 
-def switch_task(build: SwitchBuild, config: Config) -> str:
-    """Return the id of the task whose program shows what a switch saves.
-
-    If the reduced build has the same switches off, this is its task.
-    """
-    same = build.off == switched_off(config.trim)
-    return region_task(config) if same else f"{Stage.SWITCHES}/{build.name}"
-
-
 def region_task(config: Config) -> str:
     """Return the id of the reduced build before functions are trimmed."""
     return REGION if trims_functions(config) else REDUCED
-
-
-def _switches(config: Config) -> Iterator[Task]:
-    if trims_plain_build(config):
-        return  # nothing is compiled but the engine itself
-    ids = {switch_task(build, config): build.name for build in list_measured_builds(config)}
-    for id_, name in ids.items():
-        if id_ != region_task(config):
-            yield Task(stage=Stage.SWITCHES, name=name, needs=(HEADER,))
-    if ids:
-        yield Task(stage=Stage.SWITCHES, name=task_name(SWITCHES), needs=tuple(ids))
 
 
 def weighs_profile(config: Config) -> bool:

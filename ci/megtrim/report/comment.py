@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config_id import id_of
-from megtrim.report import comment_details, neighbours, next_step, sizes, switches
+from megtrim.report import comment_details, neighbours, next_step, sizes
 from megtrim.report.budgets import tables as budget_tables
 from megtrim.report.formatting import (
     CHECK_SIGNS,
@@ -148,8 +148,6 @@ def _list_measurements(verdict: Verdict, *, everything: bool) -> Iterator[tuple[
             yield "times", part
     if everything and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
-    if everything and verdict.switches:
-        yield "switches", switches.markdown(verdict.switches)
 
 
 def _opening(verdict: Verdict) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from megtrim.config.units import format_bytes
-from megtrim.report import neighbours, switches
+from megtrim.report import neighbours
 from megtrim.report.budgets.bars import draw_budget
 from megtrim.report.charts import region_map, size_picture
 from megtrim.report.formatting import (
@@ -65,8 +65,6 @@ def render(verdict: Verdict) -> str:
         origin=origin_facts(verdict.origin),
         tags=_tags(verdict),
         matrices=neighbours.matrices(verdict.neighbours),
-        switch_head=switches.HEAD,
-        switch_rows=[switches.cells(row) for row in verdict.switches],
         # Without a profile build, the total of regions is unknown.
         region_map=region_map(verdict.regions) if verdict.regions.held else (),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),

@@ -41,7 +41,6 @@ from megtrim.stages import (
     references,
     report,
     size,
-    switches,
     verdict,
     verify,
 )
@@ -56,7 +55,6 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.VERIFY: verify,
     Stage.NEIGHBOURS: neighbours,
     Stage.SIZE: size,
-    Stage.SWITCHES: switches,
     Stage.PERF: perf,
     Stage.VERDICT: verdict,
     Stage.REPORT: report,

@@ -48,7 +48,6 @@ from megtrim.pipeline.summary.sizes import (
     cause_notes,
     causes_of_growth,
     early_warnings,
-    switch_sizes,
 )
 from megtrim.plan.graph import (
     FUNCTIONS,
@@ -174,7 +173,6 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             causes=causes_of_growth(session.results),
             notes=cause_notes(session.results),
             trends=session.request.trends,
-            switches=switch_sizes(session.results),
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),

@@ -30,7 +30,6 @@ from megtrim.verdict.model import (
     Rebuild,
     RegionsUse,
     ScenarioResult,
-    SwitchSize,
     ToolchainIdentity,
     TrimChoice,
     Verdict,
@@ -74,7 +73,6 @@ class VerdictInputs:
     """What differs from what the baseline was made from."""
     notes: tuple[CauseNote, ...] = ()
     trends: tuple[SizeTrend, ...] = ()
-    switches: tuple[SwitchSize, ...] = ()
     neighbours: tuple[NeighbourResult, ...] = ()
     performance: Performance | None = None
     """None: no times were measured."""
@@ -108,7 +106,6 @@ def join(facts: VerdictInputs) -> Verdict:
         causes=facts.causes,
         notes=facts.notes,
         trends=facts.trends,
-        switches=facts.switches,
         functions=facts.functions,
         rebuild=facts.rebuild,
         neighbours=facts.neighbours,

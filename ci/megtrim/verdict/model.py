@@ -47,7 +47,7 @@ from megtrim.verdict.statuses import (
     UnverifiedPolicy,
     VerdictKind,
 )
-from megtrim.verdict.trim_summary import FunctionsUse, Rebuild, SwitchSize, TrimChoice
+from megtrim.verdict.trim_summary import FunctionsUse, Rebuild, TrimChoice
 
 __all__ = [
     "MACHINE_FACTS",
@@ -80,7 +80,6 @@ __all__ = [
     "ScenarioResult",
     "ScenarioStatus",
     "StageTime",
-    "SwitchSize",
     "TagUse",
     "ToolchainIdentity",
     "TrimChoice",
@@ -371,8 +370,6 @@ class Verdict:
     """What differs of each cause, and what to do about it."""
     trends: tuple[SizeTrend, ...] = ()
     """How sizes changed over the commits of the default branch; empty: none is known."""
-    switches: tuple[SwitchSize, ...] = ()
-    """What each switch of the engine saves, by artifact, all on first; empty: not measured."""
     functions: tuple[FunctionsUse, ...] = ()
     """By program; empty: functions are not trimmed."""
     rebuild: Rebuild | None = None

@@ -1,10 +1,8 @@
-"""How far the engine was trimmed, and what its switches save. Pure; part of the verdict room."""
+"""How far the engine was trimmed. Pure; part of the verdict room."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from megtrim.strict_json import SignedFloat, SignedInt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +61,3 @@ class Rebuild:
     compiled: int
     units: int
     """Source files that the program is made from."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchSize:
-    """One artifact in one build that was made to measure switches."""
-
-    artifact: str
-    build: str
-    """``all-on``, with which the others are compared; ``NAME-off``; ``all-off``."""
-    off: tuple[str, ...]
-    """Switches that are off in it."""
-    size_bytes: int | None
-    """Stripped; None if there is no such build."""
-    saved_bytes: SignedInt | None
-    """Compared with all on; below 0: it grew."""
-    saved_share: SignedFloat | None
-    """Of all on: 0.067 is 6.7%."""
-    note: str = ""
-    """Why there is no such build, or empty."""

@@ -18,7 +18,7 @@ from unit.verdict.examples import passing
 
 MOVED = {
     **{name: f"stage {name}" for name in ("build", "profile", "header", "reduce")},
-    **{name: f"stage {name}" for name in ("functions", "switches", "verdict")},
+    **{name: f"stage {name}" for name in ("functions", "verdict")},
     **{name: f"ci {name}" for name in ("gate", "evidence", "github", "schema")},
     **{f"stage {name}": name for name in ("verify", "size", "report")},
     "publish": "ci github publish",

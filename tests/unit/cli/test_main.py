@@ -63,7 +63,7 @@ def test_the_verbs_are_these() -> None:
         *("model show", "dump", "perf list"),
         *("size show", "size diff"),
         *(f"stage {name}" for name in ("build", "profile", "header", "reduce")),
-        *(f"stage {name}" for name in ("functions", "switches", "verdict")),
+        *(f"stage {name}" for name in ("functions", "verdict")),
         *("ci evidence pack", "ci evidence run", "ci evidence join", "ci gate", "ci schema"),
         *("ci github baseline find", "ci github baseline rebuild", "ci github wait"),
         *("ci github publish", "ci github propose", "ci github image", "ci github logs"),

@@ -48,7 +48,6 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
                 "exceptions": None,
                 "flatbuffers": None,
             },
-            "measure": (),
             "optimize": "none",
             "means": {
                 "unwind_tables": None,

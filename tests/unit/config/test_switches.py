@@ -60,19 +60,6 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
             ),
         ),
         (
-            "  measure: [rtti, logging, rtti]\n",
-            "{}",
-            "trim.measure[2]: found 'rtti' a second time, expected each switch once",
-        ),
-        (
-            "  measure: [rtti, color]\n",
-            "{}",
-            (
-                "megtrim.yaml:4: trim.measure[1]: found 'color', expected rtti, logging, "
-                "exceptions or flatbuffers"
-            ),
-        ),
-        (
             "  switches: {rttti: false}\n",
             "{}",
             (
@@ -86,11 +73,11 @@ def test_what_is_off(tmp_path: Path, trim: str, off: tuple[Switch, ...]) -> None
             "megtrim.yaml:4: trim.switches.rtti: found the number 1, expected true or false",
         ),
         (
-            "  measure: [logging]\n",
+            "  switches: {flatbuffers: false}\n",
             "{MGE_ENABLE_RTTI: false}",
             (
                 "megtrim.yaml:2: engine.cmake.MGE_ENABLE_RTTI: found MGE_ENABLE_RTTI together with "
-                "trim.switches or trim.measure, expected the keys of trim alone"
+                "trim.switches, expected the keys of trim alone"
             ),
         ),
     ],
@@ -112,7 +99,7 @@ def test_options_of_cmake_alone_are_left_alone(tmp_path: Path) -> None:
     assert config.engine.cmake == {"MGE_ENABLE_RTTI": False}
 
 
-@pytest.mark.parametrize("trim", ["  switches: 3\n", "  switches: [rtti]\n", "  measure: rtti\n"])
+@pytest.mark.parametrize("trim", ["  switches: 3\n", "  switches: [rtti]\n"])
 def test_wrong_shapes_are_one_clear_message(tmp_path: Path, trim: str) -> None:
     """Never a traceback."""
     with pytest.raises(ConfigError) as caught:

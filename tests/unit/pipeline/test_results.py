@@ -10,7 +10,6 @@ import pytest
 from megtrim.pipeline.results import (
     NeighboursResult,
     SizeResult,
-    SwitchBuildResult,
     VerdictResult,
     VerifyResult,
 )
@@ -48,11 +47,3 @@ def test_a_result_that_is_a_product_failure_exits_with_1(
 ) -> None:
     """The stage succeeded in finding it."""
     assert sample(kind, **changes).exit_code == status
-
-
-def test_a_switch_without_a_build_has_no_artifacts() -> None:
-    """Its row of the table says why."""
-    built = sample(SwitchBuildResult)
-
-    assert built.artifacts == {"load_and_run": 900}
-    assert replace(built, build=None, note="it does not compile").artifacts == {}

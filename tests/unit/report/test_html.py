@@ -12,10 +12,10 @@ from html.parser import HTMLParser
 import pytest
 
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.report import html
+from megtrim.report import comment, html
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
-from megtrim.verdict.model import LowerLimit, OperatorsUse, RegionsUse, Verdict
+from megtrim.verdict.model import LowerLimit, OperatorsUse, RegionsUse, TrimChoice, Verdict
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,
@@ -394,3 +394,20 @@ def test_who_needs_a_region_is_named_unless_all_do() -> None:
 
     assert "all 1" not in alone
     assert f"<td>{RESNET}</td>" in alone
+
+
+def test_what_is_off_singly_is_said() -> None:
+    """Next to the minimum size, wherever the trim is described."""
+    trim = TrimChoice(
+        level="region",
+        layout="scoped",
+        minimum_size=False,
+        optimize="none",
+        switched_off=("rtti", "logging"),
+    )
+    verdict = join(facts(trim=trim))
+
+    assert "<dt>switched off</dt><dd>rtti, logging</dd>" in html.render(verdict)
+    assert "| switched off | `rtti, logging` |" in comment.render(verdict)
+    assert "switched off" not in html.render(join(facts()))
+    assert "switched off" not in comment.render(join(facts()))

@@ -51,8 +51,8 @@ TRACED = tuple(name for name in ALL if name not in COMMITTED)
 JUDGED = tuple(name for name in TRACED if name != "quick")
 """Where the committed keep set is a check of the verdict, and not what is trimmed by."""
 HERE = tuple(name for name in TRACED if not name.startswith("brought"))
-BUILDS = "build/* reduce/* functions/linked switches/*-o*"
-TRIMS = "reduce/* functions/linked switches/*-o*"
+BUILDS = "build/* reduce/* functions/linked"
+TRIMS = "reduce/* functions/linked"
 LINKS = "reduce/reduced reduce/named"
 VERDICT = " verdict/verdict"
 KEPT = " header/keepset functions/keepset"
@@ -123,7 +123,7 @@ CONFIG: tuple[Fact, ...] = (
     key(
         "trim.level",
         "function",
-        "reduce/reduced verify/* neighbours/* size/artifacts switches/table references/base",
+        "reduce/reduced verify/* neighbours/* size/artifacts references/base",
         ("region",),
     ),
     key(
@@ -137,11 +137,11 @@ CONFIG: tuple[Fact, ...] = (
     key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
     key("trim.crash_ids", True, LINKS, PLAIN),
     key("trim.layout", "upstream", "header/keepset"),
-    key("trim.minimum_size", False, "reduce/reduced switches/table", ("region",)),
+    key("trim.minimum_size", False, "reduce/reduced", ("region",)),
     key(
         "trim.minimum_size",
         False,
-        "reduce/* functions/linked functions/*/* switches/table",
+        "reduce/* functions/linked functions/*/*",
         ("function",),
     ),
     *(
@@ -149,7 +149,6 @@ CONFIG: tuple[Fact, ...] = (
         for switch in Switch
         for value in (True, False)
     ),
-    key("trim.measure", (Switch.RTTI, Switch.LOGGING), "switches/table", ("region", "function")),
     key("trim.prices", True, "size/artifacts"),
     key("trim.optimize", "size", TRIMS, REGION),
     key("trim.means.unwind_tables", True, LINKS, ("function",)),
@@ -223,11 +222,11 @@ CONFIG: tuple[Fact, ...] = (
     ),
     key("verify.max_age_s", 86_400.0),
     key("verify.unverified", "fail"),
-    key("artifacts", ("load_and_run",), "size/artifacts switches/table"),
+    key("artifacts", ("load_and_run",), "size/artifacts"),
     key(
         "artifacts",
         ("load_and_run", "classify", "other"),
-        f"{BUILDS} size/artifacts switches/table",
+        f"{BUILDS} size/artifacts",
     ),
     key("budgets.1.artifact", "viewer", "size/artifacts"),
     # It has the profile build made where nothing else needs it: that explains neighbours' traps.

@@ -71,9 +71,7 @@ LEFT: tuple[Left, ...] = (
     ),
     Left(task="reduce/region", file="bin/load_and_run", rest="neighbours/*"),
     Left(task="build/plain", file="*", rest=LINKS, where=PLAIN),
-    Left(task="reduce/region", file="*", rest=f"{LINKS} switches/table"),
-    Left(task="reduce/reduced", file="*", rest="switches/table", where=REGION),
-    Left(task="switches/*-o*", file="*", rest="switches/table"),
+    Left(task="reduce/region", file="*", rest=LINKS),
     Left(task="profile/*", file="trace.txt", rest="header/keepset"),
     Left(
         task="profile/*",

@@ -47,7 +47,7 @@ CONFIG = """\
 version: 1
 engine: {kind: sample, cmake: {MGE_WITH_EXAMPLE: true}}
 toolchain: {kind: host}
-trim: {measure: [rtti]}
+trim: {level: region}
 classes: [{name: any}, {name: big, qemu_cpu: cortex-a76}]
 devices: [{name: here, kind: local, class: any}, {name: emulated, kind: qemu, class: big}]
 applications:
@@ -88,13 +88,13 @@ CLANG = replace(
 """It can do with every means but relocations of its own."""
 UNVERIFIED = "verify/m/s@any"
 BASES: Mapping[str, Mapping[str, Any]] = {
-    "region": {"measure": ["rtti"]},
-    "function": {"level": "function", "measure": ["rtti"], "optimize": "size"},
+    "region": {},
+    "function": {"level": "function", "optimize": "size"},
     "plain": {"level": "function", "base": "plain"},
-    "committed": {"measure": ["rtti"]},
+    "committed": {},
     "committed functions": {"level": "function"},
     "quick": {"level": "function", "base": "plain"},
-    "brought": {"measure": ["rtti"]},
+    "brought": {},
     "brought functions": {"level": "function"},
     "unverified": {"minimum_size": False},
     "times": {},
@@ -405,7 +405,6 @@ _FILES: Mapping[Stage, Any] = {
     Stage.NEIGHBOURS: (),
     Stage.SIZE: ("sizes.json",),
     Stage.PERF: (),
-    Stage.SWITCHES: lambda task: () if task.name == "table" else _BIN,
     Stage.VERDICT: ("verdict.json",),
     Stage.REPORT: ("junit.xml",),
     Stage.REFERENCES: ("links/referenced/load_and_run",),

@@ -30,8 +30,6 @@ from megtrim.pipeline.results import (
     ReportResult,
     SearchResult,
     SizeResult,
-    SwitchBuildResult,
-    SwitchTableResult,
     SymbolizingLinkResult,
     TraceResult,
     UnfoldedLinksResult,
@@ -50,7 +48,6 @@ from megtrim.verdict.model import (
     NeighbourResult,
     OutputResult,
     ScenarioStatus,
-    SwitchSize,
     VerdictKind,
 )
 from unit.perf.test_contest import CONTEST
@@ -148,19 +145,6 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             ),
             budgets=(BUDGET,),
             baseline="main",
-        ),
-        SwitchBuildResult(build=BUILD, note=""),
-        SwitchTableResult(
-            rows=(
-                SwitchSize(
-                    artifact="load_and_run",
-                    build="rtti-off",
-                    off=("rtti",),
-                    size_bytes=900,
-                    saved_bytes=100,
-                    saved_share=0.1,
-                ),
-            )
         ),
         PerfResult(
             scenario="m/s@any",

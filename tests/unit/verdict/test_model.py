@@ -58,7 +58,7 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written) == [
         "version", "verdict", "headline", "checks", "origin", "config", "invocation", "engine",
         "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
-        "budgets", "baseline", "causes", "notes", "trends", "switches", "functions", "rebuild",
+        "budgets", "baseline", "causes", "notes", "trends", "functions", "rebuild",
         "neighbours", "performance", "unverified", "warnings",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
@@ -82,7 +82,6 @@ def test_the_keys_are_the_documented_ones() -> None:
     assert list(written["trim"]) == [
         "level", "layout", "minimum_size", "optimize", "switched_off", "means", "quick",
     ]  # fmt: skip
-    assert written["switches"] == []
     assert list(written["regions"]) == ["held", "kept", "by_tag"]
     assert list(written["regions"]["by_tag"][0]) == ["tag", "kept", "held", "regions"]
     assert list(written["operators"]) == ["kept", "dtypes", "elemwise_modes"]

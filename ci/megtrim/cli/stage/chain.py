@@ -15,7 +15,7 @@ from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
 from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
-from megtrim.pipeline.summary.sizes import budget_checks_of, switch_sizes
+from megtrim.pipeline.summary.sizes import budget_checks_of
 from megtrim.plan.graph import (
     REPORT,
     VERDICT,
@@ -27,7 +27,7 @@ from megtrim.plan.graph import (
     verify_task,
     with_dependencies,
 )
-from megtrim.report import neighbours, switches, table
+from megtrim.report import neighbours, table
 from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
 from megtrim.verdict.model import Check, parse_verdict
@@ -39,11 +39,6 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
     Stage.FUNCTIONS: (
         "trim.level is region, so no functions are recorded",
         "add trim: {level: function}",
-        (),
-    ),
-    Stage.SWITCHES: (
-        "trim.measure names no switch, so there is nothing to measure",
-        "add trim: {measure: [rtti, logging, exceptions]}",
         (),
     ),
 }
@@ -161,8 +156,6 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
     if verdict is not None:
         source = verdict.file(VERDICT_FILE)
         lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
-    if stage is Stage.SWITCHES:
-        lines.append(switches.text(switch_sizes(session.results)))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
     if stage in (Stage.VERIFY, Stage.SIZE, Stage.NEIGHBOURS):

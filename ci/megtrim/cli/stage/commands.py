@@ -75,9 +75,6 @@ functions = _accepting_command(
     Stage.FUNCTIONS, "Record which functions run, for trim.level: function."
 )
 size = _command(Stage.SIZE, "Measure the artifacts and compare them with their budgets.")
-switches = _command(
-    Stage.SWITCHES, "Measure by reduced builds what each engine switch in trim.measure saves."
-)
 verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verdict.")
 
 

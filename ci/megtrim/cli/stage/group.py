@@ -30,10 +30,6 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.stage.commands:functions",
             "Record which functions run, for trim.level: function.",
         ),
-        "switches": Member(
-            "megtrim.cli.stage.commands:switches",
-            "Measure by reduced builds what each engine switch in trim.measure saves.",
-        ),
         "verdict": Member(
             "megtrim.cli.stage.commands:verdict",
             "Combine sizes, traps and parity into one verdict.",

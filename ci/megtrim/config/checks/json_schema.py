@@ -115,7 +115,6 @@ def _trim_rules() -> Iterator[Schema]:
     yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
     yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
-    yield _unique("measure")
 
 
 def _scenario_rules() -> Iterator[Schema]:

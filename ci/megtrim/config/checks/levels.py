@@ -8,7 +8,7 @@ from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import Problem
 
 FUNCTION_KEYS = ("base", "keep")
-COMPILED = ("layout", "minimum_size", "switches", "measure")
+COMPILED = ("layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
 
 

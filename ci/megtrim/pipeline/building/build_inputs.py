@@ -81,7 +81,7 @@ def _group_files(checkout: Checkout) -> Mapping[SourceKind, dict[str, str]]:
 def _list_settings(session: Session) -> dict[str, str]:
     """Name what the configuration sets of the build, beyond the programs and the compiler."""
     config = session.request.config
-    trim = config.trim.model_dump(mode="json", exclude_defaults=True, exclude={"measure"})
+    trim = config.trim.model_dump(mode="json", exclude_defaults=True)
     toolchain = config.toolchain.model_dump(mode="json", exclude_defaults=True)
     return {
         **{f"setting trim.{name}": str(value) for name, value in trim.items()},

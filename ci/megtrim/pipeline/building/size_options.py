@@ -16,22 +16,22 @@ from megtrim.plan.graph import trims_functions, trims_plain_build
 from megtrim.verdict.trim_summary import SizeFlagResult
 
 
-def choices(session: Session, *, off: Sequence[Switch] | None = None) -> tuple[SizeFlagChoice, ...]:
-    """Return what the configuration asks for or wants; ``off``: switches, in place of its own.
+def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
+    """Return what the configuration asks for or wants.
 
     Where functions are trimmed from the plain build, nothing is compiled for it: only what a link
     can do is left.
     """
     config = session.request.config
     plain = trims_plain_build(config)
-    without = () if plain else switched_off(config.trim) if off is None else off
+    without = () if plain else switched_off(config.trim)
     made = _choices(session, without)
     return tuple(_of_plain(each) for each in made) if plain else made
 
 
-def apply_flags(session: Session, spec: BuildSpec, off: Sequence[Switch]) -> BuildSpec:
+def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
     """Return the order of a reduced build with the flags of the means."""
-    made = choices(session, off=off)
+    made = choices(session)
     if not made:
         return spec
     if trims_functions(session.request.config):

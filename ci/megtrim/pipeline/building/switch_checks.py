@@ -26,12 +26,9 @@ def expect_switchable(session: Session) -> None:
 def _locate_switches(
     request: TrimRequest, values: tuple[bool, ...]
 ) -> Iterator[tuple[Switch, str]]:
-    """Yield each switch that is set to one of ``values`` or measured, and where."""
+    """Yield each switch that is set to one of ``values``, and where."""
     loaded = request.loaded
     trim = loaded.config.trim
-    for index, switch in enumerate(trim.measure):
-        line = loaded.line("trim", "measure", index)
-        yield switch, f"{loaded.path}:{line}: trim.measure: {switch}"
     for switch in Switch:
         if getattr(trim.switches, switch) in values:
             line = loaded.line("trim", "switches", switch)

@@ -1,14 +1,14 @@
-"""What the stages `build`, `reduce` and `switches` share: one variant, built and recorded."""
+"""What the stages `build` and `reduce` share: one variant, built and recorded."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
+from megtrim.build_spec import BuildSpec, LinkSpec, Variant
 from megtrim.config.switches import switched_off, switched_on
 from megtrim.elf import build_id
 from megtrim.engines import switches
@@ -25,16 +25,10 @@ _LISTED = 100
 """Compiled files that a result names."""
 
 
-def make_spec(
-    session: Session,
-    variant: Variant,
-    header: Mapping[str, str],
-    *,
-    off: Sequence[Switch] | None = None,
-) -> BuildSpec:
-    """Return what is to be built, by the configuration; ``off``: switches, in place of its own."""
+def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
+    """Return what is to be built, by the configuration."""
     config = session.request.config
-    without = switched_off(config.trim) if off is None else off
+    without = switched_off(config.trim)
     made = session.services.engine.make_spec(
         variant,
         session.services.toolchain,
@@ -50,10 +44,8 @@ def make_spec(
     )
     if variant is Variant.REDUCED:
         made = replace(made, link_flags=(*made.link_flags, build_id.WANTED))
-        on = [each for each in switched_on(config.trim) if each not in without]
-        made = size_options.apply_flags(
-            session, made.with_options(switches.options(without, on)), without
-        )
+        options = switches.options(without, switched_on(config.trim))
+        made = size_options.apply_flags(session, made.with_options(options))
     return made.with_options(config.engine.cmake)
 
 
@@ -130,9 +122,9 @@ def region_inputs(session: Session) -> dict[str, str]:
     return inputs(session, wanted) | header_inputs(session.results)
 
 
-def work(session: Session, wanted: BuildSpec, folder: Path, *, purpose: str = "") -> BuildSummary:
-    """Build, and return the record of it; ``purpose`` has a tree of its own."""
-    what = purpose or str(wanted.variant)
+def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
+    """Build, and return the record of it."""
+    what = str(wanted.variant)
     services = session.services
     way = way_of(wanted)
     services.console.say(f"  by {way}")

@@ -10,9 +10,9 @@ from megtrim.config.load import LoadedConfig
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
-from megtrim.pipeline.results import SizeResult, SwitchTableResult
+from megtrim.pipeline.results import SizeResult
 from megtrim.pipeline.session import Session, TaskResults
-from megtrim.plan.graph import SIZE, SWITCHES
+from megtrim.plan.graph import SIZE
 from megtrim.size.budgets import warn_early
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
@@ -25,7 +25,6 @@ from megtrim.verdict.model import (
     BudgetStatus,
     Check,
     LowerLimit,
-    SwitchSize,
     VariantSize,
 )
 
@@ -126,13 +125,6 @@ def budget_checks_of(session: Session) -> Iterator[Check]:
         yield from budget_checks(
             row, invocation=session.request.invocation, file=place.file, line=place.line
         )
-
-
-def switch_sizes(results: TaskResults) -> tuple[SwitchSize, ...]:
-    """Return the table of switches; nothing where none was measured."""
-    if SWITCHES not in results.done:
-        return ()
-    return results.done[SWITCHES].result_as(SwitchTableResult).rows
 
 
 def baseline_text(results: TaskResults) -> str:

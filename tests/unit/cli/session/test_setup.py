@@ -131,7 +131,7 @@ def trimmed_so(project: Shell, trim: str) -> None:
 
 
 @pytest.mark.parametrize("trim", ["", "level: function, base: plain", "measure: [rtti]"])
-@pytest.mark.parametrize("verb", ["profile", "header", "switches"])
+@pytest.mark.parametrize("verb", ["profile", "header"])
 def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, verb: str) -> None:
     """That everything was up to date would be no answer."""
     trimmed_so(project, trim)
@@ -151,10 +151,6 @@ def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, ver
         (
             *("", "functions", "trim.level is region, so no functions are recorded"),
             "add trim: {level: function}",
-        ),
-        (
-            *("", "switches", "trim.measure names no switch, so there is nothing to measure"),
-            "add trim: {measure: [rtti, logging, exceptions]}",
         ),
     ],
 )

@@ -45,7 +45,6 @@ def test_with_a_committed_keep_set_there_is_nothing_to_profile(shell: Shell) -> 
     ("trim", "arguments", "said"),
     [
         ("level: region", ("stage", "functions"), "trim.level is region, so no functions are"),
-        ("level: region", ("stage", "switches"), "trim.measure names no switch, so there is"),
         (
             "level: function, base: plain",
             ("stage", "profile"),

@@ -73,8 +73,6 @@ WRONG = [
     ("trim", "{level: function, keep: [' a']}", "trim.keep[0]"),
     ("trim", "{level: function, base: plain, layout: scoped}", "trim.layout"),
     ("trim", "{switches: {rtti: true}}", "trim.switches.rtti"),
-    ("trim", "{measure: [rtti, rtti]}", "trim.measure[1]"),
-    ("trim", "{measure: [speed]}", "trim.measure[0]"),
     ("trim", "{means: {small_code: O3}}", "trim.means.small_code"),
     ("trim", "{relocations: packed}", "trim.relocations"),
     ("classes", "any", "classes"),

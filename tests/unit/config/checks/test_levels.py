@@ -15,7 +15,7 @@ from unit.config.checks.found import found_by
         "{level: function, base: plain, keep: [f]}",
         "{level: function, base: plain, crash_ids: true}",
         "{layout: upstream, crash_ids: false}",
-        "{level: function, base: reduced, layout: x, measure: [rtti]}",
+        "{level: function, base: reduced, layout: x}",
         "3",
     ],
 )

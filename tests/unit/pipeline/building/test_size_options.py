@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain, Variant
+from megtrim.build_spec import BuildSpec, Toolchain, Variant
 from megtrim.config.load import load_config
 from megtrim.errors import InputError
 from megtrim.pipeline.building import size_options
@@ -36,7 +36,7 @@ def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:
     """And nothing is said of them, neither on the console nor in the verdict."""
     made = ready(tmp_path, "trim: {optimize: none}\n")
 
-    assert size_options.apply_flags(made, ORDER, MINIMUM_SIZE) is ORDER
+    assert size_options.apply_flags(made, ORDER) is ORDER
     assert list(size_options.lines(made)) == []
     assert size_options.list_results(made) == ()
     assert size_options.relink_flags(made) == ()
@@ -85,15 +85,18 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:
-    """One that is made to weigh a switch has other switches than the reduced build."""
-    made = ready(tmp_path, "trim: {optimize: size}\n")
+    """They unwind by them."""
+    (tmp_path / "all").mkdir()
+    (tmp_path / "rtti").mkdir()
+    made = ready(tmp_path / "all", "trim: {optimize: size}\n")
+    trim = "trim: {optimize: size, minimum_size: false, switches: {rtti: false}}\n"
+    throwing = size_options.apply_flags(ready(tmp_path / "rtti", trim), ORDER)
 
-    assert size_options.apply_flags(made, ORDER, MINIMUM_SIZE).compile_flags[:2] == UNWIND
-    measured = size_options.apply_flags(made, ORDER, (Switch.RTTI,))
-    assert not set(measured.compile_flags) & set(UNWIND)
-    assert measured.own_link_flags == ()
-    assert measured.source_options is not None
-    assert measured.source_options.outside == ("src/kernels",)
+    assert size_options.apply_flags(made, ORDER).compile_flags[:2] == UNWIND
+    assert not set(throwing.compile_flags) & set(UNWIND)
+    assert throwing.own_link_flags == ()
+    assert throwing.source_options is not None
+    assert throwing.source_options.outside == ("src/kernels",)
 
 
 def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) -> None:
@@ -102,7 +105,7 @@ def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) ->
     tool = "applications: [{name: tool, source: tool}]\n"
     made = ready(tmp_path, "trim: {level: function, optimize: size}\n" + tool)
 
-    spec = size_options.apply_flags(made, ORDER, MINIMUM_SIZE)
+    spec = size_options.apply_flags(made, ORDER)
 
     assert not set(spec.compile_flags) & set(UNWIND)
     assert size_options.keeps_unwind_tables("load_and_run", made) is False
@@ -121,9 +124,9 @@ def test_what_others_may_call_stays(tmp_path: Path, more: str) -> None:
     alone = ready(tmp_path, "trim: {optimize: size}\n")
     flag = "-fvirtual-function-elimination"
 
-    assert flag in size_options.apply_flags(alone, ORDER, MINIMUM_SIZE).compile_flags
+    assert flag in size_options.apply_flags(alone, ORDER).compile_flags
     made = ready(tmp_path, "trim: {optimize: size}\n" + more)
-    assert flag not in size_options.apply_flags(made, ORDER, MINIMUM_SIZE).compile_flags
+    assert flag not in size_options.apply_flags(made, ORDER).compile_flags
 
 
 def test_virtual_calls_stay_calls_where_functions_are_recorded(tmp_path: Path) -> None:

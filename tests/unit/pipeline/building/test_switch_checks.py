@@ -26,14 +26,6 @@ from unit.stages.switch_builds import OPTIONS, Engine, made
             ),
         ),
         (
-            "{measure: [rtti, flatbuffers]}",
-            "sample",
-            (
-                "megtrim.yaml:5: trim.measure: flatbuffers: the engine at {engine} has no option "
-                "MGB_WITH_FLATBUFFERS"
-            ),
-        ),
-        (
             "{minimum_size: false, switches: {rtti: true}}",
             "megengine",
             (
@@ -54,25 +46,16 @@ def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, rep
 
 
 @pytest.mark.parametrize("name", ["resnet18-s.mge", "resnet18-s.v2.mge"])
-@pytest.mark.parametrize(
-    ("trim", "where"),
-    [
-        ("{switches: {flatbuffers: false}}", "trim.switches.flatbuffers"),
-        ("{measure: [flatbuffers]}", "trim.measure: flatbuffers"),
-    ],
-)
-def test_a_model_in_flatbuffers_keeps_them(
-    tmp_path: Path, name: str, trim: str, where: str
-) -> None:
+def test_a_model_in_flatbuffers_keeps_them(tmp_path: Path, name: str) -> None:
     """Both formats of the engine are; the file itself says so."""
-    ready = made(tmp_path, trim, model=name)
+    ready = made(tmp_path, "{switches: {flatbuffers: false}}", model=name)
     Engine(tmp_path / "engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
 
     with pytest.raises(InputError) as caught:
         switch_checks.expect_switchable(ready)
 
     assert caught.value.message == (
-        f"{tmp_path}/megtrim.yaml:5: {where}: the model m (m.mge) is FlatBuffers"
+        f"{tmp_path}/megtrim.yaml:5: trim.switches.flatbuffers: the model m (m.mge) is FlatBuffers"
     )
     assert caught.value.hint == "no build without FlatBuffers can load it: leave this switch on"
 

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from megtrim.build_spec import BuildScript, BuildSpec, Switch, Variant
+from megtrim.build_spec import BuildScript, BuildSpec, Variant
 from megtrim.elf import build_id
 from megtrim.errors import ProductFailure
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.session import Session
+from megtrim.pipeline.summary.keepset_usage import trim_choice
 from megtrim.plan.graph import HEADER
 from unit.stages.support import changed
 from unit.stages.switch_builds import Builder, made
@@ -35,13 +36,11 @@ def test_only_the_reduced_variant_has_the_switches(tmp_path: Path) -> None:
     assert plain["MGE_WITH_MINIMUM_SIZE"] == "OFF"
 
 
-def test_switches_can_be_given_in_place_of_the_configured_ones(tmp_path: Path) -> None:
-    """As a measurement of each alone needs them."""
-    session = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
-    options = reduced(session, off=(Switch.RTTI,))
+def test_what_is_off_next_to_the_minimum_size(tmp_path: Path) -> None:
+    """Only that: the minimum size has a word of its own."""
+    session = made(tmp_path, "{switches: {rtti: false, flatbuffers: false}}")
 
-    assert options["MGE_ENABLE_RTTI"] == "OFF"
-    assert "MGE_ENABLE_LOGGING" not in options
+    assert trim_choice(session).switched_off == ("flatbuffers",)
 
 
 def test_options_of_the_team_come_last(tmp_path: Path) -> None:
@@ -110,18 +109,16 @@ def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> No
     assert summary.engine == session.services.engine.identity()
 
 
-def test_each_purpose_has_a_tree_of_its_own(tmp_path: Path) -> None:
-    """The tree of a variant is used again: the next build compiles what changed."""
+def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:
+    """The next build compiles what changed."""
     builder = Builder()
     session = made(tmp_path, "{level: region}", builder=builder)
     spec = variants.make_spec(session, Variant.PLAIN, {})
-    for number, purpose in enumerate(("", "", "rtti-off")):
-        (tmp_path / str(number)).mkdir()
-        variants.work(session, spec, tmp_path / str(number), purpose=purpose)
+    for name in ("first", "again"):
+        (tmp_path / name).mkdir()
+        variants.work(session, spec, tmp_path / name)
 
-    first, again, other = [name for name, _ in builder.built]
-    assert first == again == "sample-host-aarch64-plain"
-    assert other == "sample-host-aarch64-rtti-off"
+    assert [name for name, _ in builder.built] == ["sample-host-aarch64-plain"] * 2
 
 
 def test_a_build_that_fails_frees_its_tree(tmp_path: Path) -> None:

@@ -6,16 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.config.load import load_config
-from megtrim.pipeline.results import ArtifactSize, SizeResult, SwitchTableResult
+from megtrim.pipeline.results import ArtifactSize, SizeResult
 from megtrim.pipeline.session import Session
 from megtrim.pipeline.summary.sizes import (
     artifact_sizes,
     baseline_text,
     budget_checks_of,
     budget_rows,
-    switch_sizes,
 )
-from megtrim.plan.graph import SIZE, SWITCHES
+from megtrim.plan.graph import SIZE
 from megtrim.size.budgets import LimitStatus
 from megtrim.verdict.statuses import BudgetStatus, CheckStatus
 from unit.stages.built import finish
@@ -48,7 +47,6 @@ def test_without_results_there_is_nothing_to_show(tmp_path: Path) -> None:
     assert artifact_sizes(session) == ()
     assert budget_rows(session) == ()
     assert list(budget_checks_of(session)) == []
-    assert switch_sizes(session.results) == ()
     assert baseline_text(session.results) == ""
 
 
@@ -78,11 +76,3 @@ def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
     assert (row.status, row.size_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
     [check] = budget_checks_of(session)
     assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")
-
-
-def test_the_table_of_switches_is_the_stages(tmp_path: Path) -> None:
-    """Row by row."""
-    session = opened(tmp_path)
-    finish(session, SWITCHES, {})
-
-    assert switch_sizes(session.results) == sample(SwitchTableResult).rows
