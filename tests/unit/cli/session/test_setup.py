@@ -130,7 +130,7 @@ def trimmed_so(project: Shell, trim: str) -> None:
     (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("trim", ["", "level: function, base: plain", "measure: [rtti]"])
+@pytest.mark.parametrize("trim", ["", "level: function, base: plain"])
 @pytest.mark.parametrize("verb", ["profile", "header"])
 def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, verb: str) -> None:
     """That everything was up to date would be no answer."""
