@@ -84,13 +84,18 @@ def test_exit_statuses_are_exchanged(papers: Documents) -> None:
 def test_a_program_is_killed(papers: Documents) -> None:
     """Nothing is known of the product; the build's own word of it stays."""
     for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
-        for pair in (
-            (GOOD_PROGRAM, leaving(RIGHT, ends)),
-            (leaving(RIGHT, ends), GOOD_PROGRAM),
-        ):
+        for reduced in (GOOD_PROGRAM, leaving(RIGHT, ends)):
             papers.start()
-            assert papers.play(*pair)["status"] == "infrastructure", ends
+            row = papers.play(leaving(RIGHT, ends), reduced)
+            assert row["status"] == "infrastructure", ends
             assert papers.conclude().verdict == "unverified"
+
+
+def test_a_program_kills_itself_each_time(papers: Documents) -> None:
+    """The plain program lives on the same machine, before and after each run."""
+    for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
+        papers.start()
+        expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, ends), "engine-error")
 
 
 def test_a_killed_program_then_traps(papers: Documents) -> None:

@@ -36,8 +36,8 @@ class RunOutcome(StrEnum):
     CRASHED = "crashed"
     """A signal that the program caused and that is not a trap, such as SIGSEGV or SIGABRT."""
     KILLED = "killed"
-    """A signal from outside, SIGKILL or SIGTERM, which proves nothing about the program. One that
-    the program sent to itself looks the same."""
+    """A signal from outside, SIGKILL or SIGTERM, which alone proves nothing about the program. One
+    that the program sent to itself looks the same."""
     TIMEOUT = "timeout"
 
 

@@ -120,8 +120,8 @@ def test_a_scenario_is_held_to_its_own_tolerance(
 
 @pytest.mark.parametrize("rc", [137, 143])
 def test_a_program_that_was_killed_is_lost_and_no_failure(place: Place, rc: int) -> None:
-    """After an attempt more: nothing is known of the product."""
-    found = place.run(place.bundle(plain=GOOD, reduced=f"exit {rc}\n"))
+    """After an attempt more: nothing is known of the product where plain is killed as well."""
+    found = place.run(place.bundle(plain=f"exit {rc}\n", reduced=GOOD))
     (result,) = only(found).results
 
     assert (result.status, found.lost) == (ScenarioStatus.INFRASTRUCTURE, 1)

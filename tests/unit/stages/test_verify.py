@@ -263,12 +263,18 @@ def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]
 
 
 @pytest.mark.parametrize(
-    "plays", [[KILLED, KILLED], [GOOD, KILLED, GOOD, KILLED], [KILLED, GOOD, KILLED]]
+    "plays",
+    [
+        [KILLED, KILLED],
+        [GOOD, KILLED, KILLED, GOOD, KILLED, KILLED],
+        [GOOD, KILLED, GOOD, KILLED, KILLED, GOOD, KILLED, GOOD, KILLED, "exit 1\n"],
+        [KILLED, GOOD, KILLED, KILLED],
+    ],
 )
-def test_a_program_that_is_always_killed_says_nothing_of_trimming(
+def test_a_machine_that_kills_the_plain_program_says_nothing_of_trimming(
     tmp_path: Path, plays: list[str]
 ) -> None:
-    """It is a failure of the infrastructure, whichever build it was, and no result is left."""
+    """It is a failure of the infrastructure, and no result is left."""
     session, task = opened(tmp_path, GOOD, profile=True)
     device = Fickle(plays=plays)
 
@@ -276,6 +282,17 @@ def test_a_program_that_is_always_killed_says_nothing_of_trimming(
         work(changed(session, devices={"any": device}), task, tmp_path)
     assert len(caught.value.attempts) == 2
     assert device.plays == []
+
+
+@pytest.mark.parametrize("ends", [KILLED, "exit 143\n"])
+def test_a_reduced_program_that_alone_is_always_killed_fails(tmp_path: Path, ends: str) -> None:
+    """The plain program lived before and after each time."""
+    session, task = opened(tmp_path, GOOD, profile=True)
+    device = Fickle(plays=[GOOD, *[ends, GOOD] * 3])
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
+
+    assert (found.outcome.status, found.exit_code, device.plays) == ("engine-error", 1, [])
+    assert "which megtrim did not send, in each of 3 runs; the plain build" in found.outcome.text
 
 
 def test_a_trap_stays_seen_where_what_explains_it_is_killed(tmp_path: Path) -> None:

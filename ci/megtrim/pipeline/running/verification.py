@@ -13,6 +13,7 @@ from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.devices import Lease
+from megtrim.devices.retry import ProgramKilled
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run import app_outputs
@@ -33,6 +34,8 @@ from megtrim.verdict.model import OutputResult, ScenarioStatus
 from megtrim.wording import count
 
 _TAIL_LINES = 30
+_RUNS_OF_KILLED = 3
+"""Runs of a reduced program that is killed, each with a run of the plain program as its control."""
 
 Note = Callable[[str, RunResult], None]
 """Called with each run that was made, so that its log and outputs can be kept."""
@@ -86,7 +89,11 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
         text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
         found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=plain.run.stderr)
         return _record_failure(found, plain)
-    reduced = run_on(lease, trial.spec.with_program(trial.reduced))
+    reduced = _run_reduced(trial, lease)
+    if isinstance(reduced, ProgramKilled):
+        text = f"{reduced.message}, in each of {_RUNS_OF_KILLED} runs; the plain build lived"
+        found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log="")
+        return _record_failure(found, plain)
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
         return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
@@ -102,6 +109,24 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
         conditions=reduced.run.conditions,
         crash=reduced.run.crash,
     )
+
+
+def _run_reduced(trial: VerificationCase, lease: Lease) -> RunResult | ProgramKilled:
+    """Run the reduced program; return how it was killed if it is each time, and plain never.
+
+    A machine that kills the plain program, too, is to blame: raises ProgramKilled.
+    """
+    left = _RUNS_OF_KILLED
+    while True:
+        try:
+            return run_on(lease, trial.spec.with_program(trial.reduced))
+        except ProgramKilled as killed:
+            control = run_on(lease, trial.spec)
+            if ending(control.run) is not RunOutcome.PASSED:
+                raise
+            left -= 1
+            if not left:
+                return killed
 
 
 def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
