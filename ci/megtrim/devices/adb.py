@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from megtrim.config.device import PowerPort
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.remote.adb_client import Adb, find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
@@ -41,18 +42,54 @@ booted=$(getprop sys.boot_completed 2>/dev/null)
 """
 """Argument: a word, which is printed once Android has booted."""
 
-PROPERTIES_SCRIPT = "# megtrim:probe\ngetprop\n"
+_SERIAL, _BOOT = "ro.serialno", "boot id"
+PROPERTIES_SCRIPT = f"""\
+# megtrim:probe
+getprop
+read -r boot </proc/sys/kernel/random/boot_id && echo "[{_BOOT}]: [$boot]" || :
+"""
+_TLS = "._adb-tls-"
+_PORT = 5555
+"""The port of an address that names none."""
+
+
+_KNOWN: dict[tuple[int, str], dict[str, str]] = {}
+"""Properties of phones that answered, by the server's port and the address: a lease asks again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedPhone:
-    """A phone that ``adb devices`` lists."""
+    """A phone that ``adb devices`` lists, under one address or several."""
 
     serial: str
+    """The address to reach it at, by USB if it can be."""
     state: str
     """As ``adb devices`` prints it: device, offline, unauthorized, ..."""
     properties: dict[str, str]
-    """Android properties; empty if the phone does not answer."""
+    """Android properties, and its boot id; empty if the phone does not answer."""
+    keys: tuple[str, ...]
+    """See :attr:`Machine.keys`: its own serial, if no other phone has the same, and addresses."""
+
+    @property
+    def identity(self) -> MachineId | None:
+        """What it says it is."""
+        if not self.properties:
+            return None
+        return MachineId(
+            serial=self.properties.get(_SERIAL, ""), boot=self.properties.get(_BOOT, "")
+        )
+
+    def is_called(self, address: str) -> bool:
+        """Tell whether an address of a configuration is one of this phone's."""
+        wanted = {f"adb:{address}", f"adb:{address}:{_PORT}"}
+        return any(_simplify(key) in map(_simplify, wanted) for key in self.keys)
+
+
+def _simplify(address: str) -> str:
+    """Return an address as all its spellings have it: names have no case, nor a last dot."""
+    host, colon, port = address.removesuffix(".").rpartition(":")
+    is_network = colon and port.isdecimal() and len(host) > len("adb:")
+    return f"{host.removesuffix('.').lower()}:{port}" if is_network else address.removesuffix(".")
 
 
 def list_phones(
@@ -62,40 +99,75 @@ def list_phones(
 ) -> tuple[AttachedPhone, ...]:
     """Return every phone that adb shows, by serial. Raises if there is no adb or no server."""
     adb = find_adb(processes)
-    return tuple(
-        AttachedPhone(
-            serial=serial, state=state, properties=_properties(adb, serial, state, timeouts)
+    states = adb.states()
+    ready = [serial for serial, state in states.items() if state == READY]
+    with ThreadPoolExecutor() as threads:
+        answers = threads.map(lambda serial: _properties(adb, serial, timeouts), ready)
+        properties = dict(zip(ready, answers, strict=True))
+    groups: dict[object, list[str]] = {}
+    for serial in sorted(states, key=lambda each: (_TLS in each, ":" in each, each)):
+        said = properties.get(serial, {})
+        boot = said.get(_BOOT, "")
+        groups.setdefault((said.get(_SERIAL, ""), boot) if boot else serial, []).append(serial)
+    owners = [properties.get(group[0], {}).get(_SERIAL, "") for group in groups.values()]
+    phones = []
+    for group, own in zip(groups.values(), owners, strict=True):
+        names = [own, *group] if own and owners.count(own) == 1 else group
+        phone = AttachedPhone(
+            serial=group[0],
+            state=states[group[0]],
+            properties=properties.get(group[0], {}),
+            keys=tuple(dict.fromkeys(f"{KIND}:{name}" for name in names)),
         )
-        for serial, state in sorted(adb.states().items())
+        phones.append(phone)
+    return tuple(phone for phone in phones if not _is_listed_elsewhere(phone, phones))
+
+
+def _is_listed_elsewhere(phone: AttachedPhone, phones: list[AttachedPhone]) -> bool:
+    """Tell whether it is a phone's dead address, and the phone is there under another."""
+    return not phone.properties and any(
+        phone.keys[0] in other.keys for other in phones if other.properties
     )
 
 
-def _properties(adb: Adb, serial: str, state: str, timeouts: Timeouts) -> dict[str, str]:
-    if state != READY:
-        return {}
-    link = AdbTransport(adb, serial, f"serial {clean_line(serial)}")
-    try:
-        return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=timeouts.call_s)))
-    except InfrastructureFailure:
-        return {}
+def _properties(adb: Adb, serial: str, timeouts: Timeouts) -> dict[str, str]:
+    known = (adb.port, serial)
+    if known not in _KNOWN:
+        with suppress(InfrastructureFailure):
+            _KNOWN[known] = _ask(
+                AdbTransport(adb, serial, f"serial {clean_line(serial)}"), timeouts
+            )
+    return _KNOWN.get(known, {})
+
+
+def _ask(link: AdbTransport, timeouts: Timeouts) -> dict[str, str]:
+    return dict(_PROPERTY.findall(call(link, PROPERTIES_SCRIPT, timeout_s=timeouts.call_s)))
 
 
 def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
     """Return the phones that fit the spec's serial or properties, as they are attached now."""
     settings = spec.settings
     adb = find_adb(spec.processes)
-    if settings.serial:
-        return (AdbPhone(adb, settings.serial, spec.name, spec),)
     wanted = settings.match
-    serials = [
-        phone.serial
+    phones = [
+        phone
         for phone in list_phones(spec.processes, timeouts=spec.timeouts)
         if all(phone.properties.get(name) == value for name, value in wanted.items())
-        and (wanted or phone.state == READY)
+        and (wanted or settings.serial or phone.state == READY)
+        and (not settings.serial or phone.is_called(settings.serial))
     ]
-    if len(serials) == 1:
-        return (AdbPhone(adb, serials[0], spec.name, spec),)
-    return tuple(AdbPhone(adb, serial, f"{spec.name}.{_plain(serial)}", spec) for serial in serials)
+    if settings.serial and not phones:
+        return (AdbPhone(adb, settings.serial, spec.name, spec),)
+    return tuple(
+        AdbPhone(
+            adb,
+            phone.serial,
+            spec.name if len(phones) == 1 else f"{spec.name}.{_plain(phone.serial)}",
+            spec,
+            phone,
+        )
+        for phone in phones
+    )
 
 
 def _plain(serial: str) -> str:
@@ -107,9 +179,18 @@ class AdbPhone:
 
     kind = KIND
 
-    def __init__(self, adb: Adb, serial: str, name: str, spec: DeviceSpec) -> None:
+    def __init__(
+        self,
+        adb: Adb,
+        serial: str,
+        name: str,
+        spec: DeviceSpec,
+        attached: AttachedPhone | None = None,
+    ) -> None:
         self.name = name
-        self.key = f"adb:{serial}"
+        self.keys = attached.keys if attached else (f"{KIND}:{serial}",)
+        self.key = self.keys[0]
+        self.identity = attached.identity if attached else None
         self.power: PowerPort | None = spec.settings.power
         self.trouble = ""
         self.link = AdbTransport(adb, serial, f"{name} (serial {clean_line(serial)})")
@@ -137,6 +218,12 @@ class AdbPhone:
         self.trouble = ""
         return reply == f"{word}\n"
 
+    def identify(self) -> MachineId:
+        """Ask it for its serial and its boot id."""
+        said = _ask(self.link, self._spec.timeouts)
+        _KNOWN[self._adb.port, self._serial] = said
+        return MachineId(serial=said.get(_SERIAL, ""), boot=said.get(_BOOT, ""))
+
     def facts(self) -> dict[str, str]:
         """Fetch what it reports about itself, in one call."""
         reply = call(self.link, FACTS_SCRIPT, timeout_s=self._spec.timeouts.call_s)
@@ -163,7 +250,7 @@ class AdbPhone:
     def reconnect(self) -> None:
         """Have the server reconnect to the phone."""
         timeout_s = self._spec.timeouts.call_s
-        if ":" in self._serial:
+        if ":" in self._serial and not self._serial.startswith("usb:"):
             # The server reconnects a dead network connection only after a disconnect.
             for verb in ("disconnect", "connect"):
                 self._adb.require_server()

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.remote import telemetry
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.ssh_transport import PROGRAM, SshTransport
@@ -23,6 +23,14 @@ ROOT = ".cache/megtrim-device"
 """Relative to the home folder, where a session starts."""
 
 _FACTS = f"# megtrim:probe\n{telemetry.FACTS_SCRIPT}"
+_IDENTIFY = """\
+# megtrim:probe
+for file in /etc/machine-id /proc/device-tree/serial-number; do
+  [ ! -r "$file" ] || tr -cd '[:alnum:]-' <"$file"
+done
+echo
+read -r boot </proc/sys/kernel/random/boot_id && echo "$boot" || echo
+"""
 _REBOOT = '# megtrim:probe\nif [ "$(id -u)" = 0 ]; then reboot; else sudo -n reboot; fi\n'
 
 
@@ -39,8 +47,11 @@ class Board:
         _check_file(spec.name, "key", settings.key)
         _check_file(spec.name, "known_hosts", settings.known_hosts)
         self.name = spec.name
-        # The key leaves the user out: one board with two users is still one board.
-        self.key = f"ssh:{settings.host.lower()}:{settings.port}"
+        # The key leaves the user out: one board with two users is still one board. Whether two
+        # hosts are one board is asked when one of them is held.
+        self.key = f"ssh:{settings.host.lower().removesuffix('.')}:{settings.port}"
+        self.keys: tuple[str, ...] = (self.key,)
+        self.identity: MachineId | None = None
         self.power = settings.power
         self.trouble = ""
         """Why the last attempt to reach it failed; empty if it answered."""
@@ -62,6 +73,11 @@ class Board:
             return False
         self.trouble = ""
         return output == f"{word}\n"
+
+    def identify(self) -> MachineId:
+        said = call(self._link, _IDENTIFY, timeout_s=self._spec.timeouts.call_s)
+        serial, _, boot = said.partition("\n")
+        return MachineId(serial=serial, boot=boot.strip())
 
     def facts(self) -> dict[str, str]:
         output = call(self._link, _FACTS, timeout_s=self._spec.timeouts.call_s)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.leases import Leases
+from unit.devices.machines import FakeMachine
 
 
 def note(notes: Path, *words: object) -> None:
@@ -22,10 +23,11 @@ def note(notes: Path, *words: object) -> None:
 
 def main() -> None:
     state, notes, name, kept_s, *machines = sys.argv[1:]
-    with Leases(Path(state), name, utc_now).acquire(lambda: machines) as key:
+    wanted = [FakeMachine(each, Path(state)) for each in machines]
+    with Leases(Path(state), name, utc_now).acquire(lambda: wanted) as machine:
         note(Path(notes), name, "takes")
         # A phone stands in as a file: whoever has it finds it empty and leaves it empty.
-        phone = Path(notes).with_name(f"phone-{key}")
+        phone = Path(notes).with_name(f"phone-{machine.name}")
         with phone.open("x", encoding="utf-8") as file:
             file.write(name)
         time.sleep(float(kept_s))

@@ -19,6 +19,7 @@ import pytest
 
 from megtrim.process import Background, Command, CompletedCommand, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
+from unit.devices.machines import FakeMachine
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "data" / "models"
@@ -98,13 +99,13 @@ def test_the_listing_names_every_phone_and_how_it_stands(
     assert (mine["kind"], mine["class"], mine["state"]) == ("adb", "any", "free")
     assert (mine["configured"], mine["holder"], mine["quarantine"]) == (True, None, None)
     assert mine["facts"]["machine"] == "aarch64"
-    loose = rows[f"adb:{other.serial}"]
+    loose = rows[f"adb:{other.name}"]
     assert (loose["name"], loose["class"]) == (other.serial.replace(":", "-"), "")
     assert not loose["configured"]
     plain = desk.megtrim("devices", "list").stdout
     assert re.search(r"^pixel +adb +any +free$", plain, re.MULTILINE)
     found = desk.json("list", "--match", "ro.product.model=Lone Wolf")["devices"]
-    assert [row["key"] for row in found] == [f"adb:{other.serial}"]
+    assert [row["key"] for row in found] == [f"adb:{other.name}"]
 
 
 def test_phones_need_no_configuration(desk: Desk, phone: ConnectedPhone) -> None:
@@ -220,8 +221,9 @@ def desk_holder(desk: Desk) -> int | None:
     from megtrim.devices.pool.leases import Leases
 
     [lock] = (desk.folder / "state/leases").glob("adb_*.lock")
-    key = json.loads(lock.read_text())["key"]
-    holder = Leases(desk.folder / "state", "test", utc_now).holder(key)
+    key, *more = json.loads(lock.read_text())["keys"]
+    machine = FakeMachine("pixel", desk.folder, key=key, keys=tuple(more))
+    holder = Leases(desk.folder / "state", "test", utc_now).holder(machine)
     return None if holder is None else holder.pid
 
 

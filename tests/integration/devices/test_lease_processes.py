@@ -15,9 +15,10 @@ from megtrim.devices.device import utc_now
 from megtrim.devices.pool.leases import Leases
 from megtrim.process import Background, Command, ProcessRunner
 from support.waiting import until
+from unit.devices.machines import FakeMachine
 
 JOB = Path(__file__).with_name("lease_job.py")
-SOURCE = Path(__file__).parents[3] / "ci"
+SOURCES = (Path(__file__).parents[3] / "ci", Path(__file__).parents[2])
 LONGEST_S = 60.0
 
 
@@ -34,7 +35,7 @@ class Jobs:
         command = Command(
             argv=(*argv, name, str(kept_s), *machines),
             timeout_s=LONGEST_S,
-            env={"PYTHONPATH": str(SOURCE)},
+            env={"PYTHONPATH": os.pathsep.join(map(str, SOURCES))},
             log=self.folder / f"{name}.log",
         )
         return self._stack.enter_context(self._processes.background(command))
@@ -69,7 +70,8 @@ def test_a_lease_dies_with_its_holder(jobs: Jobs, number: int) -> None:
     jobs.start("holder", LONGEST_S, "A")
     until(lambda: jobs.noted("takes"), "the holder")
     jobs.start("next", 0.0, "A")
-    holder = jobs.leases.holder("A")
+    machine = FakeMachine("A", jobs.folder)
+    holder = jobs.leases.holder(machine)
     assert holder is not None
     assert (holder.name, holder.pid) == jobs.noted("takes")[0]
     (jobs.folder / "phone-A").unlink()
@@ -78,4 +80,4 @@ def test_a_lease_dies_with_its_holder(jobs: Jobs, number: int) -> None:
 
     until(lambda: jobs.noted("leaves"), "the next one")
     assert [job for job, _ in jobs.noted("takes")] == ["holder", "next"]
-    until(lambda: jobs.leases.holder("A") is None, "the end of the next one")
+    until(lambda: jobs.leases.holder(machine) is None, "the end of the next one")

@@ -16,7 +16,7 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import DeviceSpec, ssh
-from megtrim.devices.pool.machine import ConnectionState, NoUsableMachine
+from megtrim.devices.pool.machine import ConnectionState, MachineBusy, NoUsableMachine
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import Board
 from megtrim.devices.timeouts import Timeouts
@@ -223,3 +223,24 @@ def test_a_pool_of_a_board_that_refuses_us(make_spec: MakeSpec, board: Sshd) -> 
     with pytest.raises(NoUsableMachine, match="authorized_keys"), device.reserve():
         pass
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST"])
+def test_a_board_under_two_hosts_is_one(board: Sshd, make_spec: MakeSpec, host: str) -> None:
+    """What it is, it says itself: its machine id and its boot id."""
+    known = Path(str(board.settings.known_hosts))
+    lines = known.read_text(encoding="utf-8").splitlines()
+    name = f"[localhost]:{board.settings.port}"
+    known.write_text("".join(f"{name},{line}\n" for line in lines), encoding="utf-8")
+    busy = replace(Timeouts(), wait_s=0.5)
+    first, second = (
+        devices.KINDS["ssh"](spec) for spec in (make_spec(), make_spec(busy, host=host))
+    )
+    other = only(make_spec(host=host))
+    assert other.identify() == only(make_spec()).identify()
+    assert other.identify().boot
+    with first.reserve(), pytest.raises(MachineBusy, match="held by"), second.reserve():
+        pass
+    with second.reserve():
+        pass
+    other.reconnect()

@@ -11,7 +11,7 @@ from pathlib import Path
 from megtrim.config.device import PowerPort
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local, LocalFolder
-from megtrim.devices.pool.machine import ConnectionState
+from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner
@@ -49,11 +49,15 @@ class FakeMachine:
     power: PowerPort | None = None
     kind: str = "fake"
     key: str = ""
+    keys: tuple[str, ...] = ()
+    identity: MachineId | None = None
+    """What it says it is; None if it does not answer that."""
     trouble: str = ""
     calls: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.key = self.key or f"fake:{self.name}"
+        self.keys = (self.key, *self.keys)
 
     def presence(self) -> ConnectionState:
         return self.attached
@@ -61,6 +65,12 @@ class FakeMachine:
     def alive(self) -> bool:
         self.calls.append("alive")
         return self.answers and self.attached is ConnectionState.READY
+
+    def identify(self) -> MachineId:
+        if self.identity is None:
+            msg = "no answer"
+            raise InfrastructureFailure(msg)
+        return self.identity
 
     def facts(self) -> dict[str, str]:
         return {"fingerprint": f"fake/{self.name}"}

@@ -170,12 +170,13 @@ def _try_out(lease: Lease, report: CheckReport) -> None:
 def _restore(listed: InventoryRow, room: PoolState, report: CheckReport) -> None:
     if listed.pool is None:
         return
-    key = listed.standing.key
-    lifted = room.records.restore(key, Author.MACHINE)
-    if lifted is not None:
-        report.restored = lifted.reason
-    elif (still := room.records.read(key).quarantine) is not None:
-        report.steps.append(
-            f"stays in quarantine, where a person put it because {still.reason}: "
-            f"`megtrim devices restore {report.name}` lifts that"
-        )
+    for key in listed.standing.keys:
+        lifted = room.records.restore(key, Author.MACHINE)
+        if lifted is not None:
+            report.restored = lifted.reason
+        elif (still := room.records.read(key).quarantine) is not None:
+            report.steps.append(
+                f"stays in quarantine, where a person put it because {still.reason}: "
+                f"`megtrim devices restore {report.name}` lifts that"
+            )
+            return

@@ -63,9 +63,9 @@ def list_devices(
 ) -> int:
     """Print every device with its state, and the reason for it.
 
-    Devices are those of the configuration and all phones that adb shows. Without --facts no
-    device is touched: `free` means that no job holds it; `megtrim devices check` shows whether it
-    works.
+    Devices are those of the configuration and all phones that adb shows. A phone under several
+    addresses is one device. `free` means that no job holds it; `megtrim devices check` shows
+    whether it works.
     """
     stock = asked.stock()
     listed = stock.listed

@@ -89,9 +89,9 @@ def take_stock(
     entries = [replace(each, spec=replace(each.spec, now=now)) for each in entries]
     listed = [each for entry in entries for each in _machines(entry)]
     serials, note = _list_serials(processes)
-    known = {each.standing.key for each in listed}
-    loose = [_loose(serial, around, now) for serial in serials if f"adb:{serial}" not in known]
-    listed += [each for entry in loose for each in _machines(entry)]
+    for serial in serials:
+        if not any(f"adb:{serial}" in each.standing.keys for each in listed):
+            listed += _machines(_loose(serial, around, now))
     room = open_pool_state(replace(_make_bare_spec(around), now=now))
     return Inventory(listed=tuple(listed), note=note, room=room, processes=processes)
 
@@ -200,7 +200,12 @@ def choose(
 
 def _is_called(listed: InventoryRow, name: str) -> bool:
     standing = listed.standing
-    return name in (standing.entry, standing.name, standing.key.partition(":")[2] or standing.name)
+    return name in (standing.entry, standing.name, *_addresses(standing))
+
+
+def _addresses(standing: MachineStatus) -> list[str]:
+    """Return what a machine is called without the configuration, the most certain first."""
+    return [key.partition(":")[2] for key in standing.keys if key]
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -213,9 +218,10 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _fits(listed: InventoryRow, pairs: Sequence[tuple[str, str]], android: _Android) -> bool:
     standing, entry = listed.standing, listed.entry
-    serial = standing.key.partition(":")[2]
+    serial = next(iter(_addresses(standing)), "")
     known = {"name": standing.name, "kind": entry.kind, "class": entry.cpu_class}
     known |= {"serial": serial} if serial else {}
+    pairs = [pair for pair in pairs if pair[0] != "serial" or pair[1] not in _addresses(standing)]
     if any(key not in known for key, _ in pairs):
         known = facts(listed) | android(standing.key) | known
     return all(known.get(key) == value for key, value in pairs)
@@ -233,7 +239,7 @@ class _Android:
             self._phones = {}
             with suppress(InputError, InfrastructureFailure):
                 phones = adb.list_phones(self._processes)
-                self._phones = {f"adb:{each.serial}": each.properties for each in phones}
+                self._phones = {each.keys[0]: each.properties for each in phones}
         return self._phones.get(key, {})
 
 

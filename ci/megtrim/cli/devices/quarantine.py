@@ -33,9 +33,9 @@ def quarantine(asked: DeviceSelector, names: tuple[str, ...], reason: str, as_js
     stock = asked.stock()
     rows = []
     for each in asked.select_rows(stock, names):
-        key, name = _known_key(each)
-        put = stock.room.records.quarantine(key, name, reason, Author.PERSON)
-        rows.append({"name": name, "key": key, "reason": put.reason})
+        name, records = each.standing.name, stock.room.records
+        put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(each)]
+        rows.append({"name": name, "key": each.standing.key, "reason": put[0].reason})
     _tell(rows, as_json, lambda row: f"{row['name']}: quarantined because {row['reason']}")
     return EXIT_PASS
 
@@ -59,7 +59,8 @@ def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int
     for name in names:
         keys = {each.key: each.name for each in remembered if _means(each, name)}
         if not keys:
-            keys = dict(_known_key(each) for each in asked.select_rows(stock, (name,)))
+            chosen = asked.select_rows(stock, (name,))
+            keys = {key: each.standing.name for each in chosen for key in _known_keys(each)}
         rows += [
             _lift_quarantine(stock, key, called or name) for key, called in sorted(keys.items())
         ]
@@ -84,10 +85,10 @@ def _means(record: Record, name: str) -> bool:
     return name in (record.name, record.key, record.key.partition(":")[2])
 
 
-def _known_key(listed: InventoryRow) -> tuple[str, str]:
+def _known_keys(listed: InventoryRow) -> tuple[str, ...]:
     standing = listed.standing
     if standing.key:
-        return standing.key, standing.name
+        return standing.keys
     if listed.pool is None:
         msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
         raise InputError(msg, hint="quarantine is for phones and boards")

@@ -15,6 +15,7 @@ from megtrim.devices.pool.host_state import (
     PoolEntry,
     PoolState,
     WaitReporter,
+    find_quarantine,
     open_pool_state,
     quarantine_machine,
     read_statuses,
@@ -93,14 +94,12 @@ class Pool:
         search = _Search(self)
         waiting = WaitReporter(self.name, self.shared)
         while True:
-            with self.shared.leases.acquire(search.wants, waiting) as key:
-                machine = self._prepare(search.found[key], search)
-                if machine is None:
-                    search.refresh()
-                    continue
-                with self._recover_on_failure(machine):
-                    yield machine
-                return
+            with self.shared.leases.acquire(search.wants, waiting) as machine:
+                if self._prepare(machine, search):
+                    with self._recover_on_failure(machine):
+                        yield machine
+                    return
+                search.refresh()
 
     @contextmanager
     def hold(self, status: MachineStatus, *, wait: bool = True) -> Iterator[Machine]:
@@ -113,7 +112,7 @@ class Pool:
             msg = f"{status.name}: {status.text(self.shared.now())}"
             raise NoUsableMachine(msg)
         report = WaitReporter(machine.name, self.shared) if wait else _refuse
-        with self.shared.leases.acquire(lambda: (machine.key,), report):
+        with self.shared.leases.acquire(lambda: (machine,), report):
             yield machine
 
     def candidates(self, unfit: Collection[str] = ()) -> dict[str, MachineStatus]:
@@ -141,7 +140,8 @@ class Pool:
 
     def recover(self, machine: Machine, reason: str) -> RecoveryResult:
         """Recover a held machine, or put it in quarantine."""
-        result = self.shared.recovery.recover(machine)
+        with self.shared.leases.while_recovering(machine):
+            result = self.shared.recovery.recover(machine)
         if not result.healthy and result.presence is not ConnectionState.ABSENT:
             why = f"{reason}; {result.text}" if reason else result.text
             quarantine_machine(self.shared, machine, why)
@@ -153,27 +153,28 @@ class Pool:
         quarantine_machine(self.shared, status.machine, trouble(status.machine) or UNAUTHORIZED)
         return status
 
-    def _prepare(self, status: MachineStatus, search: _Search) -> Machine | None:
-        """Return a held machine if it can be used, after recovery if it needs that."""
-        machine, ready = status.machine, status.presence is ConnectionState.READY
-        if machine is None or self._is_quarantined(machine):
-            return None
+    def _prepare(self, machine: Machine, search: _Search) -> bool:
+        """Tell whether a held machine can be used, after recovery if it needs that."""
+        presence = search.found[machine.key].presence
+        ready = presence is ConnectionState.READY
+        if self._is_quarantined(machine):
+            return False
         if ready and (machine.key in self._proven or machine.alive()):
-            return machine
-        seen = "attached and does not answer" if ready else status.presence.value
+            return True
+        seen = "attached and does not answer" if ready else presence.value
         self.shared.say(f"  recover  {machine.name}: it is {seen}")
         result = self.recover(machine, f"found {seen}")
         if result.healthy:
-            return machine
+            return True
         search.unfit.add(machine.key)
         self._known.discard(machine.key)
         self.shared.say(f"  skip  {machine.name}: {result.text}")
-        return None
+        return False
 
     def _is_quarantined(self, machine: Machine) -> bool:
         """Tell whether it was put in quarantine while we waited for it."""
         try:
-            return self.shared.records.read(machine.key).quarantine is not None
+            return find_quarantine(self.shared, machine) is not None
         except InputError:
             return True
 
@@ -214,11 +215,11 @@ class _Search:
         self._looked_s = time.monotonic()
         self.found = self._pool.candidates(self.unfit)
 
-    def wants(self) -> tuple[str, ...]:
-        """Return the keys of the machines that fit; from time to time, search again."""
+    def wants(self) -> tuple[Machine, ...]:
+        """Return the machines that fit; from time to time, search again."""
         if time.monotonic() - self._looked_s >= self._pool.shared.timeouts.say_every_s:
             self.refresh()
-        return tuple(self.found)
+        return tuple(each.machine for each in self.found.values() if each.machine is not None)
 
 
 def _refuse(holders: Sequence[Holder]) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.leases import Holder, Leases, name_holder
 from megtrim.devices.pool.machine import ConnectionState, Find, Machine, MachineBusy
-from megtrim.devices.pool.quarantine import Author, Records
+from megtrim.devices.pool.quarantine import Author, Quarantine, Records
 from megtrim.devices.pool.recovery import RecoveryPolicy
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.devices.pool.status import MachineStatus, age
@@ -86,11 +86,18 @@ def open_pool_state(spec: DeviceSpec) -> PoolState:
 def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None:
     """Put a machine in quarantine in megtrim's name; if that cannot be stored, only report it."""
     try:
-        shared.records.quarantine(machine.key, machine.name, reason, Author.MACHINE)
+        for key in machine.keys:
+            shared.records.quarantine(key, machine.name, reason, Author.MACHINE)
     except (InfrastructureFailure, InputError) as failure:
         shared.say(f"  quarantine of {machine.name} cannot be noted: {failure.message}")
         return
     shared.say(f"  quarantine  {machine.name}: {reason}")
+
+
+def find_quarantine(shared: PoolState, machine: Machine) -> Quarantine | None:
+    """Return a machine's quarantine, under whichever address it was set."""
+    found = [shared.records.read(key).quarantine for key in machine.keys]
+    return next(filter(None, found), None)
 
 
 def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:
@@ -120,9 +127,9 @@ def _read_status(
         key=machine.key,
         machine=machine,
         presence=presence,
-        holder=shared.leases.holder(machine.key),
+        holder=shared.leases.holder(machine),
     )
     try:
-        return replace(status, quarantine=shared.records.read(machine.key).quarantine)
+        return replace(status, quarantine=find_quarantine(shared, machine))
     except InputError as damaged:
         return replace(status, detail=damaged.message)

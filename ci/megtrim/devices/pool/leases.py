@@ -1,7 +1,8 @@
 """Who holds which machine: one locked file for each.
 
-The kernel frees a lock (``flock``) when its holder dies, however it dies; the file's text only
-shows people who holds it. Jobs that wait look again every so often, in no order.
+The kernel frees a lock (``flock``) when its holder dies, however it dies. The file's text says who
+holds it, and what the machine is: one machine may have several addresses, and two of them may have
+one serial. Jobs that wait look again every so often, in no order.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints
 
+from megtrim.devices.pool.machine import Machine, MachineId
 from megtrim.devices.pool.state_dir import (
     StateFile,
     lock_file,
@@ -27,11 +29,12 @@ from megtrim.devices.pool.state_dir import (
     slug,
     try_lock,
 )
-from megtrim.errors import InputError
+from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.limits import clean_line
 
 _POLL_S = 0.2
 _LONGEST_NAME = 200
+_Text = Annotated[str, StringConstraints(max_length=5000)]
 
 
 class Holder(StateFile):
@@ -41,7 +44,23 @@ class Holder(StateFile):
     pid: int
     since: AwareDatetime
     name: Annotated[str, StringConstraints(max_length=_LONGEST_NAME)]
-    key: Annotated[str, StringConstraints(min_length=1, max_length=5000)]
+    keys: Annotated[tuple[_Text, ...], Field(max_length=100, strict=False)] = ()
+    serial: _Text = ""
+    boot: _Text = ""
+    """Empty while the machine is brought back: it may reboot."""
+
+    def has(self, machine: Machine, identity: MachineId | None) -> bool:
+        """Tell whether what it holds is that machine; ``identity`` is None if it was not asked."""
+        if not set(self.keys).isdisjoint(machine.keys):
+            return True
+        if identity is None:
+            return False
+        own = MachineId(serial=self.serial, boot=self.boot)
+        if identity == MachineId():
+            # A machine that does not answer may be the one that its holder is rebooting.
+            kinds = {key.partition(":")[0] for key in self.keys}
+            return machine.kind in kinds and bool(self.serial) and not self.boot
+        return own.is_same(identity)
 
     def __str__(self) -> str:
         return f"{self.name} (pid {self.pid})" if self.pid else self.name
@@ -63,62 +82,115 @@ class Leases:
         """Locked for a few file operations at a time."""
         self._name = name
         self._now = now
+        self._held: dict[str, int] = {}
+        """The files that we locked, by the machine's key."""
+        self._identities: dict[str, MachineId] = {}
+        """What machines said when they were last asked, by key."""
 
     @contextmanager
     def acquire(
         self,
-        wants: Callable[[], Sequence[str]],
+        wants: Callable[[], Sequence[Machine]],
         waiting: Callable[[Sequence[Holder]], None] = lambda _holders: None,
-    ) -> Iterator[str]:
-        """Wait until we hold one of the wanted machines, and yield its key.
+    ) -> Iterator[Machine]:
+        """Wait until we hold one of the wanted machines, and yield it.
 
         ``wants`` is called for each attempt, ``waiting`` with the holders after each that found
         none free; an exception from either ends the wait.
         """
         while True:
-            wanted = wants()
-            with lock_file(self._guard):
-                taken = next(filter(None, map(self._take, wanted)), None)
-                holders = () if taken else [who for key in wanted if (who := self._holder(key))]
-            if taken is not None:
-                break
-            waiting(holders)
-            time.sleep(_POLL_S)
-        key, descriptor = taken
+            holders = []
+            for machine in wants():
+                descriptor, holder = self._take(machine)
+                if descriptor >= 0:
+                    break
+                holders += [holder] if holder else []
+            else:
+                waiting(holders)
+                time.sleep(_POLL_S)
+                continue
+            break
+        self._held[machine.key] = descriptor
         try:
-            yield key
+            yield machine
         finally:
-            # Closing alone would leave the lock with a child process that was forked just now.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+            del self._held[machine.key]
+            _release(descriptor)
 
-    def holder(self, key: str) -> Holder | None:
+    def holder(self, machine: Machine) -> Holder | None:
         """Return who holds the machine now."""
         with lock_file(self._guard):
-            return self._holder(key)
+            return self._holder(machine, self._identities.get(machine.key, machine.identity))
 
-    def _take(self, key: str) -> tuple[str, int] | None:
-        """Lock a machine and write who we are, or return None if someone else holds it."""
-        path = self._path(key)
-        descriptor = open_shared(path)
-        if not try_lock(descriptor):
-            os.close(descriptor)
-            return None
-        holder = Holder(pid=os.getpid(), since=self._now(), name=self._name, key=key)
+    @contextmanager
+    def while_recovering(self, machine: Machine) -> Iterator[None]:
+        """Keep a machine that we hold ours, although it may reboot within the block."""
+        descriptor = self._held[machine.key]
+        before = self._identities.get(machine.key, MachineId())
+        self._write(descriptor, machine, MachineId(serial=before.serial))
+        yield
+        with suppress(InfrastructureFailure):
+            self._identities[machine.key] = machine.identify()
+            self._write(descriptor, machine, self._identities[machine.key])
+
+    def _take(self, machine: Machine) -> tuple[int, Holder | None]:
+        """Return the locked file of a machine, or -1 and who holds the machine, if that is known.
+
+        Its addresses are locked first, because a machine that others hold is not disturbed by a
+        question; what it is, it is asked then.
+        """
+        known = self._identities.get(machine.key, machine.identity)
+        with lock_file(self._guard):
+            if holder := self._holder(machine, known):
+                return -1, holder
+            descriptor = open_shared(self._path(machine.key))
+            try_lock(descriptor)
+            self._write(descriptor, machine, MachineId())
+        try:
+            identity = MachineId()
+            with suppress(InfrastructureFailure):
+                identity = machine.identify()
+            self._identities[machine.key] = identity
+            with lock_file(self._guard):
+                if holder := self._holder(machine, identity, own=self._path(machine.key)):
+                    _release(descriptor)
+                    return -1, holder
+                self._write(descriptor, machine, identity)
+        except BaseException:
+            _release(descriptor)
+            raise
+        return descriptor, None
+
+    def _write(self, descriptor: int, machine: Machine, identity: MachineId) -> None:
+        holder = Holder(
+            pid=os.getpid(),
+            since=self._now(),
+            name=self._name,
+            keys=machine.keys,
+            serial=identity.serial,
+            boot=identity.boot,
+        )
         data = holder.model_dump_json().encode()
+        path = self._path(machine.key)
         try:
             # In place: a new file under this name would be a new lock.
             os.pwrite(descriptor, data, 0)
             os.ftruncate(descriptor, len(data))
         except OSError as error:
-            os.close(descriptor)
             raise make_unusable_error(path, error) from None
-        return key, descriptor
 
-    def _holder(self, key: str) -> Holder | None:
-        path = self._path(key)
-        if not path.exists():
-            return None
+    def _holder(
+        self, machine: Machine, identity: MachineId | None, own: Path | None = None
+    ) -> Holder | None:
+        """Return who holds a machine, under one of its addresses or another; not ourselves."""
+        paths = {self._path(key) for key in machine.keys}
+        for path in sorted({*self._folder.glob("*.lock")} - {self._guard, own}):
+            holder = self._read(path)
+            if holder and (path in paths or holder.has(machine, identity)):
+                return holder
+        return None
+
+    def _read(self, path: Path) -> Holder | None:
         descriptor = open_shared(path)
         try:
             if try_lock(descriptor):
@@ -127,9 +199,15 @@ class Leases:
                 return parse_saved(read_descriptor(descriptor), Holder, path)
             except InputError:
                 # Only the lock counts: damaged text must not stop anyone.
-                return Holder(pid=0, since=self._now(), name="an unknown process", key=key)
+                return Holder(pid=0, since=self._now(), name="an unknown process")
         finally:
             os.close(descriptor)
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{slug(key)}.lock"
+
+
+def _release(descriptor: int) -> None:
+    # Closing alone would leave the lock with a child process that was forked just now.
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)

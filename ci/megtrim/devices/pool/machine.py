@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -26,6 +27,23 @@ class ConnectionState(StrEnum):
     ABSENT = "not found"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineId:
+    """What a machine itself says it is, whatever its addresses; empty text is not known."""
+
+    serial: str = ""
+    """Given by its maker, or when it was set up: cheap phones and copied disks share one."""
+    boot: str = ""
+    """Its boot id, which no two machines share; each reboot makes a new one."""
+
+    def is_same(self, other: MachineId) -> bool:
+        """Tell whether both are one machine, as far as is known: a reboot may lie in between."""
+        if self.serial != other.serial:
+            return False
+        known = self.boot and other.boot
+        return self.boot == other.boot if known else bool(self.serial)
+
+
 class NoUsableMachine(InfrastructureFailure):
     """No machine of a pool can be used now, so an immediate retry is pointless."""
 
@@ -42,6 +60,10 @@ class Machine(Protocol):
     kind: str
     key: str
     """Identifies the machine independently of the configuration, such as ``adb:1A2B``."""
+    keys: tuple[str, ...]
+    """All that it is known by, one for each of its addresses; ``key`` is the first."""
+    identity: MachineId | None
+    """What it said when it was found; None if it was not asked."""
     power: PowerPort | None
     """The port that can switch its power, if there is one."""
 
@@ -50,6 +72,9 @@ class Machine(Protocol):
 
     def alive(self) -> bool:
         """Tell whether it has booted and answers within ``Timeouts.call_s``."""
+
+    def identify(self) -> MachineId:
+        """Ask it what it is. Raises InfrastructureFailure if it does not answer."""
 
     def facts(self) -> dict[str, str]:
         """Return what this machine reports about itself, for the report."""

@@ -44,6 +44,11 @@ class MachineStatus:
     holder: Holder | None = None
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """All that the machine is known by."""
+        return (self.key,) if self.machine is None else self.machine.keys
+
+    @property
     def state(self) -> MachineState:
         """The most important of what is known about it."""
         if self.key and self.detail:

@@ -11,6 +11,7 @@ import re
 import shutil
 import socket
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ _DEFAULT_PORT = 5037
 _ANSWER_S = 5.0
 _VERSION_S = 10.0
 _CLIENT = re.compile(r"^Android Debug Bridge version \d{1,4}\.\d{1,4}\.(\d{1,6})", re.MULTILINE)
+_TWIN = re.compile(r"^(\S+) +(\S+) (usb:\S+)", re.MULTILINE)
 _MOST_BYTES = 0xFFFF
 _VERSIONS: dict[tuple[str, int, int], int] = {}
 """Versions of adb programs, by path, modification time and size of their files."""
@@ -67,8 +69,19 @@ class Adb:
         """Return the state of every phone by its serial, as ``adb devices`` shows it."""
         self.require_server()
         lines = ask(self.port, "host:devices").splitlines()
-        pairs = (line.partition("\t") for line in lines)
-        return {serial: state for serial, _, state in pairs if serial and state}
+        pairs = [(serial, state) for serial, _, state in (line.partition("\t") for line in lines)]
+        serials = [serial for serial, state in pairs if serial and state]
+        if twins := {serial for serial in serials if serials.count(serial) > 1}:
+            pairs = [pair for pair in pairs if pair[0] not in twins] + self._list_twins(twins)
+        return {serial: state for serial, state in pairs if serial and state}
+
+    def _list_twins(self, serials: Collection[str]) -> list[tuple[str, str]]:
+        """Return phones whose serial others have, too, by where they are attached."""
+        answer = ask(self.port, "host:devices-l")
+        found = [
+            (port, state) for serial, state, port in _TWIN.findall(answer) if serial in serials
+        ]
+        return found or [(serial, "unknown: several phones have this serial") for serial in serials]
 
 
 def find_adb(processes: ProcessRunner) -> Adb:

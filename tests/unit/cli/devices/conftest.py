@@ -34,7 +34,9 @@ def bench(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
     def attached(_processes: ProcessRunner) -> tuple[adb.AttachedPhone, ...]:
         properties = {"ro.product.model": "Pixel 6"}
-        return (adb.AttachedPhone(serial="1A2B", state="device", properties=properties),)
+        [key] = bench.phone.keys
+        phone = adb.AttachedPhone(serial="1A2B", state="device", properties=properties, keys=(key,))
+        return (phone,)
 
     monkeypatch.setattr("megtrim.cli.devices.inventory.find_adb", server)
     monkeypatch.setattr(room, "KINDS", {**room.KINDS, "adb": phones})

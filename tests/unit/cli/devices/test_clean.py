@@ -25,7 +25,7 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
 def test_a_phone_that_a_job_holds_is_not_cleaned(bench: Bench) -> None:
     """The job needs its files; the host has a phone that works all the same."""
     leases = Leases(bench.shell.folder / "state", "another job", utc_now)
-    with leases.acquire(lambda: ("adb:1A2B",)):
+    with leases.acquire(lambda: (bench.phone,)):
         answer = bench("clean", "--attached", "--json")
 
     assert answer.status == 0

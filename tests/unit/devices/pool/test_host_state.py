@@ -46,8 +46,8 @@ def test_a_wait_names_who_holds_the_machines(
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     since = NOON - timedelta(minutes=3)
     holders = [
-        Holder(pid=7, since=since, name="o/r run 5", key="A"),
-        Holder(pid=0, since=since, name="an unknown process", key="B"),
+        Holder(pid=7, since=since, name="o/r run 5"),
+        Holder(pid=0, since=since, name="an unknown process"),
     ]
     held = "held by o/r run 5 (pid 7) for 3 min; an unknown process for 3 min"
     reporter = WaitReporter("phones", shared)
@@ -67,7 +67,7 @@ def test_a_status_combines_presence_record_and_lease(shared: PoolState, tmp_path
     """Each machine of an entry has its own."""
     free, held, put = (FakeMachine(name, tmp_path) for name in ("free", "held", "put"))
     shared.records.quarantine(put.key, put.name, "broken", Author.PERSON)
-    with shared.leases.acquire(lambda: (held.key,)):
+    with shared.leases.acquire(lambda: (held,)):
         states = {each.name: each for each in read_statuses(entry(free, held, put), shared)}
 
     assert {name: each.state for name, each in states.items()} == {

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from megtrim.devices.pool.leases import Holder, Leases, name_holder
+from megtrim.devices.pool.machine import MachineId
 from megtrim.devices.pool.state_dir import lock_file, slug
 from megtrim.errors import InfrastructureFailure
-from unit.devices.machines import NOON, Clock
+from unit.devices.machines import NOON, Clock, FakeMachine
 
 
 @pytest.fixture
@@ -20,29 +22,36 @@ def leases(tmp_path: Path) -> Leases:
     return Leases(tmp_path, "tester", Clock())
 
 
-def wanting(*keys: str) -> Callable[[], Sequence[str]]:
-    return lambda: keys
+def machine(key: str, *more: str, identity: MachineId | None = None) -> FakeMachine:
+    return FakeMachine(key, Path(), key=f"fake:{key}", keys=more, identity=identity)
+
+
+A, B, C = (machine(key) for key in "ABC")
+
+
+def wanting(*machines: FakeMachine) -> Callable[[], Sequence[FakeMachine]]:
+    return lambda: machines
 
 
 def test_the_first_machine_that_is_free_is_held_until_the_block_is_left(leases: Leases) -> None:
     """Everyone can see by whom, and since when."""
-    with leases.acquire(wanting("A", "B")) as first, leases.acquire(wanting("A", "B")) as second:
-        assert (first, second) == ("A", "B")
-        holder = leases.holder("A")
-        assert holder == Holder(pid=os.getpid(), since=NOON, name="tester", key="A")
+    with leases.acquire(wanting(A, B)) as first, leases.acquire(wanting(A, B)) as second:
+        assert (first, second) == (A, B)
+        holder = leases.holder(A)
+        assert holder == Holder(pid=os.getpid(), since=NOON, name="tester", keys=("fake:A",))
         assert str(holder) == f"tester (pid {os.getpid()})"
 
-    assert (leases.holder("A"), leases.holder("B"), leases.holder("C")) == (None, None, None)
+    assert (leases.holder(A), leases.holder(B), leases.holder(C)) == (None, None, None)
 
 
 def test_a_machine_is_free_although_a_child_has_its_file(leases: Leases, tmp_path: Path) -> None:
     """A program that was started at that moment holds every open file until it runs."""
-    path = (tmp_path / "leases" / f"{slug('A')}.lock").resolve()
-    with leases.acquire(wanting("A")):
+    path = (tmp_path / "leases" / f"{slug('fake:A')}.lock").resolve()
+    with leases.acquire(wanting(A)):
         open_files = {int(link.name): link.resolve() for link in Path("/proc/self/fd").iterdir()}
         child = os.dup(next(number for number, target in open_files.items() if target == path))
     try:
-        assert leases.holder("A") is None
+        assert leases.holder(A) is None
     finally:
         os.close(child)
 
@@ -52,38 +61,38 @@ def test_who_waits_sees_the_holders_and_may_give_up(leases: Leases) -> None:
     seen: list[str] = []
 
     def give_up(holders: Sequence[Holder]) -> None:
-        seen.extend(holder.key for holder in holders)
+        seen.extend(key for holder in holders for key in holder.keys)
         if len(seen) > 2:
             raise ZeroDivisionError
 
-    def nothing() -> Sequence[str]:
+    def nothing() -> Sequence[FakeMachine]:
         msg = "all of them are gone"
         raise InfrastructureFailure(msg)
 
-    with leases.acquire(wanting("A")), leases.acquire(wanting("B")):
-        with pytest.raises(ZeroDivisionError), leases.acquire(wanting("A", "B"), give_up):
+    with leases.acquire(wanting(A)), leases.acquire(wanting(B)):
+        with pytest.raises(ZeroDivisionError), leases.acquire(wanting(A, B), give_up):
             pass
         with pytest.raises(InfrastructureFailure, match="all of them"), leases.acquire(nothing):
             pass
-        assert seen == ["A", "B", "A", "B"]
-        assert leases.holder("A") is not None
+        assert seen == ["fake:A", "fake:B"] * 2
+        assert leases.holder(A) is not None
 
 
 def test_a_failing_job_frees_its_machine(leases: Leases) -> None:
     """And the error goes its way."""
-    with pytest.raises(ZeroDivisionError), leases.acquire(wanting("A")):
+    with pytest.raises(ZeroDivisionError), leases.acquire(wanting(A)):
         raise ZeroDivisionError
 
-    assert leases.holder("A") is None
+    assert leases.holder(A) is None
 
 
 def test_a_lock_whose_text_is_damaged_is_still_a_lock(leases: Leases, tmp_path: Path) -> None:
     """The text is for people; whose it is cannot be shown then."""
-    lock = tmp_path / "leases" / f"{slug('A')}.lock"
-    with leases.acquire(wanting("A")):
+    lock = tmp_path / "leases" / f"{slug('fake:A')}.lock"
+    with leases.acquire(wanting(A)):
         assert json.loads(lock.read_text(encoding="utf-8"))["pid"] == os.getpid()
         lock.write_text("rubbish", encoding="utf-8")
-        assert str(leases.holder("A")) == "an unknown process"
+        assert str(leases.holder(A)) == "an unknown process"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
@@ -100,7 +109,7 @@ def test_what_is_no_plain_file_is_no_lock(leases: Leases, tmp_path: Path, kind: 
             guard.mkdir()
 
     with pytest.raises(InfrastructureFailure, match=r"guard\.lock cannot be used"):
-        leases.holder("A")
+        leases.holder(A)
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -113,7 +122,7 @@ def test_a_folder_that_stays_locked_is_named(
         lock_file(tmp_path / "leases" / "guard.lock"),
         pytest.raises(InfrastructureFailure, match=r"guard\.lock has been"),
     ):
-        leases.holder("A")
+        leases.holder(A)
 
 
 @pytest.mark.parametrize(
@@ -131,3 +140,85 @@ def test_a_holder_has_a_name_that_can_be_printed(env: dict[str, str], name: str 
     assert given.isprintable()
     assert len(given) <= 200
     assert name in (None, given)
+
+
+def refuse(_holders: Sequence[Holder]) -> None:
+    raise ZeroDivisionError
+
+
+ONE, ONE_LATER = MachineId(serial="S", boot="b1"), MachineId(serial="S", boot="b2")
+OTHER, BOOT_ALONE = MachineId(serial="T", boot="b1"), MachineId(boot="b1")
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "same"),
+    [
+        (machine("usb", identity=ONE), machine("wifi", identity=ONE), True),
+        (machine("usb", identity=ONE), machine("wifi", identity=ONE_LATER), False),
+        (machine("usb", identity=ONE), machine("wifi", identity=OTHER), False),
+        (machine("usb", identity=BOOT_ALONE), machine("wifi", identity=BOOT_ALONE), True),
+        (machine("usb", identity=MachineId(serial="S")), machine("wifi", identity=ONE), True),
+        (machine("usb", identity=ONE), machine("wifi", identity=MachineId(serial="S")), True),
+        (machine("usb", identity=MachineId()), machine("wifi", identity=ONE), False),
+        (machine("usb", "fake:S"), machine("wifi", "fake:S"), True),
+        (machine("usb", identity=ONE), machine("wifi"), False),
+    ],
+)
+def test_a_lease_is_of_the_machine_whatever_its_address(
+    leases: Leases, held: FakeMachine, asked: FakeMachine, same: bool
+) -> None:
+    """One serial and one boot are one machine; with other boots there are two of one serial."""
+    seen: list[Holder] = []
+
+    def give_up(holders: Sequence[Holder]) -> None:
+        seen.extend(holders)
+        raise ZeroDivisionError
+
+    with leases.acquire(wanting(held)):
+        with suppress(ZeroDivisionError), leases.acquire(wanting(asked), give_up) as machine:
+            assert machine is asked
+        assert [holder.keys for holder in seen] == [held.keys] * same
+
+
+def test_a_lease_outlives_the_reboots_of_its_own_repair(leases: Leases) -> None:
+    """Whoever sees it with a new boot id, or sees it silent, takes it for the same machine."""
+    usb = machine("usb", identity=ONE)
+    wifi, silent = machine("wifi", identity=ONE_LATER), machine("silent")
+
+    def is_free(other: FakeMachine) -> bool:
+        with suppress(ZeroDivisionError), leases.acquire(wanting(other), refuse):
+            return True
+        return False
+
+    with leases.acquire(wanting(usb)):
+        assert [is_free(wifi), is_free(silent)] == [True, True]
+        with leases.while_recovering(usb):
+            assert [is_free(wifi), is_free(silent)] == [False, False]
+            assert is_free(machine("another", identity=OTHER))
+            usb.identity = ONE_LATER
+        assert [is_free(wifi), is_free(silent)] == [False, True]
+        with leases.while_recovering(usb):
+            usb.identity = None
+        assert not is_free(wifi)
+    assert is_free(wifi)
+
+
+def test_two_jobs_that_find_one_machine_at_once(leases: Leases, tmp_path: Path) -> None:
+    """Each has locked an address of it when it learns what it is: one goes back."""
+    other = Leases(tmp_path, "other", Clock())
+    usb, wifi = machine("usb", identity=ONE), machine("wifi", identity=ONE)
+
+    taken: list[bool] = []
+
+    def identify() -> MachineId:
+        with other.acquire(wanting(wifi), refuse):
+            taken.append(True)
+            del usb.identify
+            with pytest.raises(ZeroDivisionError), leases.acquire(wanting(usb), refuse):
+                pass
+        return ONE
+
+    usb.identify = identify  # type: ignore[method-assign]
+    with leases.acquire(wanting(usb)) as held:
+        assert held is usb
+    assert taken == [True]

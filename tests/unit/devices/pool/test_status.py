@@ -23,7 +23,7 @@ FREE = MachineStatus(
     presence=ConnectionState.READY,
 )
 QUARANTINE = Quarantine(reason="it is old", since=NOON - timedelta(hours=3), by=Author.PERSON)
-OWNER = Holder(pid=12, since=NOON, name="ci", key="adb:A1")
+OWNER = Holder(pid=12, since=NOON, name="ci")
 OFFLINE = ConnectionState.OFFLINE
 
 
