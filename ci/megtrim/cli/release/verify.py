@@ -21,6 +21,7 @@ from megtrim.packaging.rebuild import compare_rebuild, is_traced
 from megtrim.plan.graph import Stage
 from megtrim.release.contents import ReleaseContents
 from megtrim.store import cannot_write
+from megtrim.wording import count
 
 _REBUILT = "rebuilt"
 """Folder in that of results: what was built again, which nothing else is taken for."""
@@ -88,14 +89,10 @@ def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **opti
     contents = expect_whole(found, release)
     devices = ", ".join(each.name for each in contents.devices)
     by = "what the release of this digest says" if sha256 else _BY_ITSELF
-    show(f"{release}: {_count(len(found.files), 'file')} as released")
+    show(f"{release}: {count(len(found.files), 'file')} as released")
     show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
     show(f"sha256 of its SHA256SUMS: {found.sha256}")
     return _rebuild(found, contents, release, chosen) if rebuild else EXIT_PASS
-
-
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun} is" if number == 1 else f"{number} {noun}s are"
 
 
 def _rebuild(found: ReleaseCheck, contents: ReleaseContents, release: Path, chosen: Options) -> int:
