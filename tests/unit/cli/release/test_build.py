@@ -27,7 +27,7 @@ def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("megtrim.cli.release.build.collect_release", collect)
     answer = shell("release", "build", "camera-1.4")
 
-    assert (answer.status, answer.out) == (0, "1 files in camera-1.4\n")
+    assert (answer.status, answer.out) == (0, "1 file in camera-1.4\n")
     assert shell("release", "build", "draft", "--draft").status == 0
     assert asked == [(version("megtrim"), False), (version("megtrim"), True)]
 

@@ -41,7 +41,7 @@ def test_it_says_where_the_files_are(export: Export, shell: Shell) -> None:
     """In the folder that was named."""
     answer = export("trimmed")
 
-    assert (answer.status, answer.out) == (0, "1 files in trimmed\n")
+    assert (answer.status, answer.out) == (0, "1 file in trimmed\n")
     assert (shell.folder / "trimmed/README.md").read_text(encoding="utf-8") == "hello\n"
 
 

@@ -23,7 +23,7 @@ def test_a_whole_release_passes(shell: Shell) -> None:
 
     assert answer.status == 0
     assert answer.out.splitlines() == [
-        "camera-1.4: 13 files are as released",
+        "camera-1.4: 13 files as released",
         "every scenario is proven: 3 on qemu-arm64, by what the release of this digest says",
         f"sha256 of its SHA256SUMS: {digest}",
     ]
