@@ -36,8 +36,14 @@ class Builder:
             ),
         )
 
-    def link(self, spec: BuildSpec, links: tuple[LinkSpec, ...], **_: object) -> None:
+    def link(
+        self, spec: BuildSpec, links: tuple[LinkSpec, ...], *, folder: Path, **_: object
+    ) -> None:
         self.asked += (f"{spec.variant} {each.target}" for each in links)
+        for each in links:
+            linked = folder / "links" / each.label / each.target
+            linked.parent.mkdir(parents=True)
+            linked.write_bytes(self.data)
 
     def expect_linkable(self, spec: BuildSpec, targets: tuple[str, ...], **_: object) -> None:
         self.asked.append(f"{spec.variant} {' '.join(targets)}")
