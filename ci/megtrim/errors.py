@@ -26,6 +26,11 @@ ACCEPT = ("trim", "--accept")
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error numbers for a disk, or a user's quota, that is full."""
 
+NO_NAMES = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV}
+)
+"""Error numbers for a path that is the user's mistake, whatever was to be done with it."""
+
 
 class MegtrimError(Exception):
     """An expected failure: ``message`` says what was found, ``hint`` what to do about it.

@@ -11,10 +11,12 @@ import click
 from megtrim.cli.echo import complain
 from megtrim.cli.lazy_group import LazyGroup, Member
 from megtrim.cli.session.environment import describe_clock
-from megtrim.errors import EXIT_BUG, InputError, Interrupted, MegtrimError
+from megtrim.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
 from megtrim.printable import make_printable
 
 _CRASH_FILE = Path("megtrim-crash.md")
+
+_LONGEST_NAME = 100
 
 _ABOUT = """\
 Trim MegEngine to what your models execute, prove that it works, and keep it small.
@@ -145,9 +147,26 @@ def _status(arguments: list[str]) -> int:
     except MegtrimError as error:
         complain(str(error))
         return error.exit_code
-    except Exception:
+    except Exception as error:
+        if found := _describe_file_name(error):
+            complain(f"{found}\n  name another file or folder")
+            return InputError.exit_code
         return _bug(arguments)
     return result if isinstance(result, int) else 0
+
+
+def _describe_file_name(error: Exception) -> str:
+    """Return what is wrong with a name that no system has a file by; empty for other errors."""
+    if isinstance(error, OSError) and error.errno in NO_NAMES:
+        shown = ascii(str(error.filename or ""))[:_LONGEST_NAME]
+        return f"{shown}: {error.strerror}, expected the name of a file or folder"
+    if isinstance(error, ValueError) and "null byte" in str(error):
+        return "found a NUL byte in a name, expected the name of a file or folder"
+    if isinstance(error, RuntimeError) and "Symlink loop" in str(error):
+        return f"{error}, expected the name of a file or folder"
+    if isinstance(error, UnicodeEncodeError):
+        return f"found {ascii(error.object)[:_LONGEST_NAME]}, expected the name of a file or folder"
+    return ""
 
 
 def _bug(arguments: list[str]) -> int:

@@ -81,6 +81,9 @@ def find_files(path: Path, *, shown: str = "") -> tuple[str, ...]:
     """
     shown = shown or str(path)
     found = kind_at(path)
+    if not path.name:
+        msg = f"{shown}: found the root folder, expected one of its own for the keep set"
+        raise InputError(msg)
     whole = path.with_name(path.name + _SUFFIX)
     if found == "":
         raise _refuse_whole(shown)

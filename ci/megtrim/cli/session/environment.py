@@ -27,6 +27,8 @@ PRIVATE = "MEGTRIM_PRIVATE_SOURCES"
 """Set to true, compilers' messages, which quote what they compile, are not reported."""
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
 CLOCK = "MEGTRIM_NOW"
+_FIRST_YEAR, _LAST_YEAR = 1980, 9000
+"""Files of zip archives begin with the one, and dates end soon after the other."""
 """A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
 _LONGEST_KEY = 2_000
 _LONGEST_HOST_KEYS = 100_000
@@ -98,8 +100,11 @@ def read_now() -> datetime:
     """Return the time in UTC. Raises InputError if MEGTRIM_NOW is no time."""
     given = os.environ.get(CLOCK, "")
     try:
-        return _in_utc(datetime.fromisoformat(given)) if given else datetime.now(UTC)
-    except ValueError:
+        now = _in_utc(datetime.fromisoformat(given)) if given else datetime.now(UTC)
+        if _FIRST_YEAR <= now.year <= _LAST_YEAR:
+            return now
+        raise ValueError
+    except (ValueError, OverflowError):
         msg = f"{CLOCK}: found {given[:60]!r}, expected a day or a time, such as 2027-01-31"
         raise InputError(msg) from None
 

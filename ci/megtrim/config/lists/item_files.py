@@ -67,7 +67,8 @@ def _fill(
 def _glob(folder: Path, pattern: str) -> list[str]:
     try:
         found = [each.relative_to(folder).as_posix() for each in folder.glob(pattern)]
-    except (ValueError, NotImplementedError):  # an empty, impossible or absolute pattern
+    except (ValueError, NotImplementedError, IndexError, OSError):
+        # an empty, impossible or absolute pattern, or one with a part that no file can have
         return []
     return sorted(name for name in found if not PurePath(name).name.startswith("."))
 
