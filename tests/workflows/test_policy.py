@@ -714,7 +714,7 @@ def test_the_image_is_what_the_caller_or_the_configuration_names() -> None:
 
 
 def test_an_image_is_kept_by_all_that_it_is_made_from() -> None:
-    """A recipe or a pin that changed is another image."""
+    """A recipe that changed is another image."""
     restore, bring, save = (step for _, step in action("image").steps())
 
     assert restore["if"] == "inputs.recipe != ''"

@@ -52,6 +52,20 @@ def test_a_certain_name_and_what_to_do(project: Shell) -> None:
     ]
 
 
+def test_the_command_runs_what_the_scenario_runs(project: Shell) -> None:
+    """Also where that is an application."""
+    config = CONFIG.replace("{name: s}", '{name: s, application: a, args: ["{model}"]}')
+    text = f"{config}applications:\n- {{name: a, source: app}}\n"
+    (project.folder / "app").mkdir()
+    (project.folder / "app/CMakeLists.txt").touch()
+    (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
+    answer = project("explain", "--crash", "tombstone_04", "--json")
+
+    assert answer.err == ""
+    command = json.loads(answer.out)[TO_BE_SURE]
+    assert command == "megtrim probe --config megtrim.yaml --application a m -- --cpu"
+
+
 def test_an_address_is_not_certain(project: Shell) -> None:
     """Anyone can mistake a build for another."""
     answer = project("explain", "--address", hex(STUB_AT), "--json")
