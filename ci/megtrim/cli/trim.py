@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 
-from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.options import expect_writable
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.environment import open_processes
@@ -155,6 +154,8 @@ def _leave_report(session: Session) -> None:
 
 def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:
     """Leave for later steps what standard error shows."""
+    from megtrim.cli.ci.evidence.join import leave_ending
+
     ending = EarlyExit(config=config, exit=error.exit_code, message=error.message, hint=error.hint)
     with suppress(InfrastructureFailure):  # the error that ended the chain matters more
         leave_ending(ending, store.root / FINAL_FOLDER)

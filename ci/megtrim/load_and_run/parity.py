@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Numbers = NDArray[Any]
+Numbers: TypeAlias = "NDArray[Any]"
 """Elements of one output in one dimension: integers unchanged, others as 64-bit floating point, or
 as complex numbers of two of these."""
 
@@ -39,7 +39,7 @@ class Tolerance:
 
     def compute_limits(self, plain: Numbers) -> Numbers:
         """Return the largest difference that each finite number of plain allows."""
-        allowed: Numbers = self.absolute + self.relative * np.abs(plain)
+        allowed: Numbers = self.absolute + self.relative * abs(plain)
         return allowed
 
     def __str__(self) -> str:
@@ -57,6 +57,8 @@ def differences(plain: Numbers, reduced: Numbers) -> Numbers:
 
     Equal infinities, and NaN on both sides, have the difference 0.
     """
+    import numpy as np
+
     if plain.dtype.kind in "iu":
         # Modulo 2^64, the difference of any two integers is exact.
         apart = [
@@ -72,6 +74,8 @@ def differences(plain: Numbers, reduced: Numbers) -> Numbers:
 
 def within(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> bool:
     """Return whether every number is the same; NaN and infinities must be at the same places."""
+    import numpy as np
+
     found = differences(plain, reduced)
     with np.errstate(invalid="ignore", over="ignore"):
         near = (
@@ -87,6 +91,8 @@ def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
     of them. A single number cannot vary: zero must not be within its tolerance, unless numbers must
     be equal anyway.
     """
+    import numpy as np
+
     if plain.size == 0:
         return f"the output {name} is empty"
     finite = plain[np.isfinite(plain)]
@@ -111,13 +117,15 @@ def refusal(name: str, plain: Numbers, tolerance: Tolerance) -> str | None:
 
 def _varies(part: Numbers, allowed: Numbers) -> bool:
     """Return whether no constant is within the tolerance of every number."""
+    import numpy as np
+
     with np.errstate(over="ignore"):
         return bool(np.max(part - allowed) > np.min(part + allowed))
 
 
 def _refusal_of_one(name: str, number: Numbers, tolerance: Tolerance) -> str | None:
     exact = number.dtype.kind in "iu" or tolerance.is_exact
-    size = float(np.abs(number[0]))
+    size = float(abs(number[0]))
     if exact or size > float(tolerance.compute_limits(number)[0]):
         return None
     advice = _advice(size, tolerance)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-import scipy
-
 LOOKS = (12, 16, 24, 40)
 """Numbers of pairs after which a comparison is looked at; each look costs the last one power."""
 
@@ -39,6 +36,9 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
     Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
     """
+    import numpy as np
+    import scipy
+
     pairs = np.asarray(looks, dtype=float)
     correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
     quantile = scipy.stats.norm.isf(alpha / 2)

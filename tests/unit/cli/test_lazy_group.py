@@ -108,10 +108,25 @@ def test_a_verb_imports_statistics_and_templates_only_to_use_them(
     assert list_heavy(processes, words) in ([], ["numpy"])
 
 
-@pytest.mark.parametrize("words", ["ci github names", "ci github logs --help"])
-def test_a_small_step_of_a_job_imports_little(processes: ProcessRunner, words: str) -> None:
+_CHAIN = ("megtrim.stages.runner", "megtrim.devices")
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        ("ci github names", (*_CHAIN, "megtrim.verdict.model", "megtrim.config.model", "yaml")),
+        ("ci github logs --help", (*_CHAIN, "megtrim.verdict.model", "requests")),
+        ("ci github wait --help", _CHAIN),
+        ("ci github publish --help", _CHAIN),
+        ("ci github image --help", _CHAIN),
+        ("ci sources fetch --help", (*_CHAIN, "megtrim.verdict.model")),
+    ],
+)
+def test_a_small_step_of_a_job_imports_little(
+    processes: ProcessRunner, words: str, more: tuple[str, ...]
+) -> None:
     """Each job of a workflow has some: none waits for what a trim needs."""
-    assert list_heavy(processes, words, *("megtrim.stages.runner", "megtrim.engines")) == []
+    assert list_heavy(processes, words, *more) == []
 
 
 def test_the_gate_imports_no_schema(processes: ProcessRunner, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 import click
 
 from megtrim import engines
-from megtrim.cli.ci.evidence.join import leave_ending
 from megtrim.cli.echo import show
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import (
@@ -111,6 +110,8 @@ def fetch(
                 message=error.message,
                 hint=error.hint,
             )
+            from megtrim.cli.ci.evidence.join import leave_ending
+
             with suppress(InfrastructureFailure):  # the error itself matters more
                 leave_ending(ending, out / FINAL_FOLDER)
         raise

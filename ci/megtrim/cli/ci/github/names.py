@@ -12,7 +12,6 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.runner import write_output
-from megtrim.packaging.archive import ARCHIVE_SUFFIX
 from megtrim.store import code_digest
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -64,6 +63,8 @@ def _name_release(env: Mapping[str, str], config: str) -> str:
     kind, _, tag = env.get("GITHUB_REF", "").removeprefix("refs/").partition("/")
     if kind != "tags":
         return ""
+    from megtrim.packaging.archive import ARCHIVE_SUFFIX
+
     project = env.get("GITHUB_REPOSITORY", "").rpartition("/")[2]
     named = _NOT_IN_A_NAME.sub("-", f"{project}{suffix_of(config)}-{tag}")
     return f"{named}{ARCHIVE_SUFFIX}"
