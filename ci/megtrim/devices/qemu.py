@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from megtrim.devices.local import Local
+from megtrim.devices.local import Local, read_host_facts
 from megtrim.errors import InputError
 from megtrim.process import Command, ProcessRunner
 
@@ -45,7 +45,8 @@ class Qemu(Local):
         return {"kind": self.kind, "cpu": self._cpu, "qemu": self._version, **self._system}
 
     def facts(self) -> dict[str, str]:
-        return {"cpu": self._cpu, "emulator": self._version}
+        host = read_host_facts(self._processes.env)
+        return {"cpu": self._cpu, "emulator": self._version, **host}
 
 
 def program(processes: ProcessRunner, machine: str = "aarch64") -> str | None:

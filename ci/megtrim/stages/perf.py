@@ -43,14 +43,17 @@ from megtrim.plan.performance import (
 )
 from megtrim.store import sha256_file
 from megtrim.strict_json import dump
-from megtrim.verdict.model import DeviceIdentity
+from megtrim.verdict.model import MACHINE_FACTS, DeviceIdentity
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the programs, all that a run depends on, what is asked, and the way of measuring."""
     timed = session.request.timed
     if timed is None:
-        bound = scenario_inputs(scenario_of(task), session)
+        # Outputs are the same on every host, so only times depend on it.
+        facts = session.services.device(scenario_of(task)).facts()
+        host = {f"device {each}": facts[each] for each in MACHINE_FACTS if each in facts}
+        bound = scenario_inputs(scenario_of(task), session) | host
         return _name_inputs(task, session, bound, plan_contest(task, session))
     named, contest = named_inputs(task, session), plan_for_runner(task, session)
     if isinstance(contest, str):

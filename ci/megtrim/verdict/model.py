@@ -91,8 +91,8 @@ __all__ = [
     "to_json",
 ]
 
-MACHINE_FACTS = ("serial", "host")
-"""Facts of a device that tell one machine from all others."""
+MACHINE_FACTS = ("serial", "host", "CPU model")
+"""Facts of a device that tell one machine from all others, as times see it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import DeviceSpec, qemu
+from megtrim.devices.local import read_host_facts
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 
@@ -66,7 +67,8 @@ def test_it_says_what_it_is(emulated: ProcessRunner, tmp_path: Path) -> None:
 
     assert device.name == "arm"
     assert device.identity() == {"kind": "qemu", "cpu": "max", "qemu": "qemu-aarch64 version 7.2"}
-    assert device.facts() == {"cpu": "max", "emulator": "qemu-aarch64 version 7.2"}
+    host = read_host_facts({})
+    assert device.facts() == {"cpu": "max", "emulator": "qemu-aarch64 version 7.2", **host}
 
 
 @pytest.mark.parametrize("cpu", ["cortex-a77", "cortex", "Available CPUs"])
