@@ -50,37 +50,80 @@ def texts(repository: Repository, number: int = 17) -> list[str]:
     return [each["body"] for each in repository.comments.values() if each["number"] == number]
 
 
-def writes(github: GithubDouble) -> list[str]:
-    return [str(call) for call in github.journal if call.method != "GET"]
+END = f"\n\n{MARK}"
+HOSTILE = f"@acme/all #1 <b>x</b> ```\n{marker('other')}\n\tü 😀 $x$ | \\ <!-- open\n\u2028end"
+CREATED, UPDATED, UNCHANGED = CommentResult.CREATED, CommentResult.UPDATED, CommentResult.UNCHANGED
+METHODS = {CREATED: ["POST"], UPDATED: ["PATCH"], UNCHANGED: []}
 
 
-def test_the_first_is_created(github: GithubDouble, repository: Repository) -> None:
-    """The marker is its last line, so that it is found again."""
-    assert publish(github, "fine\n") is CommentResult.CREATED
-    assert texts(repository) == [f"fine\n\n{MARK}"]
-    assert writes(github) == [f"POST {COMMENTS}"]
+@pytest.mark.parametrize(
+    ("before", "body", "outcome", "after"),
+    [
+        pytest.param([], "fine\n", CREATED, ["fine" + END], id="first"),
+        pytest.param(["first" + END], "second", UPDATED, ["second" + END], id="another text"),
+        pytest.param(["a\nb" + END], "a\nb\n\n", UNCHANGED, ["a\nb" + END], id="equal"),
+        pytest.param(
+            [f"a\r\nb\r\n\r\n{MARK}\r\n"],
+            *("a\nb", UNCHANGED, [f"a\r\nb\r\n\r\n{MARK}\r\n"]),
+            id="line ends of GitHub",
+        ),
+        pytest.param(["a\nb" + END], "a\n\nb", UPDATED, ["a\n\nb" + END], id="a line more"),
+        pytest.param(["2" + END, "3" + END, "4" + END], "5", UPDATED, ["5" + END], id="doubles"),
+        pytest.param(["x" + END, "x" + END], "x", UNCHANGED, ["x" + END], id="equal doubles"),
+        *(
+            pytest.param([text], "ours", CREATED, [text, "ours" + END], id=name)
+            for name, text in {
+                "quoted": f"> {MARK}",
+                "above": f"{MARK}\n\nquoted above",
+                "version": MARK.replace("v1", "v2"),
+                "code": f"`{MARK}`",
+                "empty": "",
+                "none": None,
+            }.items()
+        ),
+        pytest.param([f"{MARK} "], "ours", UPDATED, ["ours" + END], id="space"),
+        pytest.param([], HOSTILE, CREATED, [HOSTILE + END], id="sent as it is"),
+        pytest.param([], "a\r\nb", CREATED, ["a\nb" + END], id="line ends of Windows"),
+        pytest.param([], "a\ud800b\0c", CREATED, ["a?b\ufffdc" + END], id="no characters"),
+        pytest.param(
+            ["a?b\ufffdc" + END],
+            *("a\ud800b\0c", UNCHANGED, ["a?b\ufffdc" + END]),
+            id="no characters again",
+        ),
+    ],
+)
+def test_one_comment_is_kept(
+    github: GithubDouble,
+    repository: Repository,
+    before: list[str | None],
+    body: str,
+    outcome: CommentResult,
+    after: list[str | None],
+) -> None:
+    """The oldest with the marker as its last line; no one is notified without news."""
+    for text in before:
+        repository.comment(17, "x")["body"] = text
+    oldest = list(repository.comments)[:1]
+
+    assert publish(github, body) is outcome
+    assert texts(repository) == after
+    assert list(repository.comments)[: len(oldest)] == oldest
+    deleted = ["DELETE"] * max(len(before) - len(after), 0)
+    assert [call.method for call in github.journal if call.method != "GET"] == [
+        *METHODS[outcome],
+        *deleted,
+    ]
 
 
-def test_another_text_is_put_in_its_place(github: GithubDouble, repository: Repository) -> None:
-    """One comment, however often a run publishes."""
-    publish(github, "first")
-    (before,) = repository.comments
+@pytest.mark.parametrize("login", ["someone", "github-actions", "GitHub-Actions[bot]"])
+def test_comments_of_others_are_left_alone(
+    github: GithubDouble, repository: Repository, login: str
+) -> None:
+    """Whoever copies the marker gets neither the text nor their comment removed."""
+    repository.comment(17, f"mine{END}", login=login)
 
-    assert publish(github, "second") is CommentResult.UPDATED
-    assert texts(repository) == [f"second\n\n{MARK}"]
-    assert list(repository.comments) == [before]
-
-
-def test_an_equal_text_is_not_written(github: GithubDouble, repository: Repository) -> None:
-    """No one is notified without news; GitHub may have changed line ends and the end."""
-    publish(github, "a\nb")
-    (comment,) = repository.comments.values()
-    comment["body"] = comment["body"].replace("\n", "\r\n") + "\r\n"
-    github.journal.clear()
-
-    assert publish(github, "a\nb\n\n") is CommentResult.UNCHANGED
-    assert writes(github) == []
-    assert publish(github, "a\n\nb") is CommentResult.UPDATED
+    assert [publish(github, text) for text in ("ours", "again")] == [CREATED, UPDATED]
+    assert texts(repository) == [f"mine{END}", f"again{END}"]
 
 
 def test_each_configuration_has_its_own(github: GithubDouble, repository: Repository) -> None:
@@ -113,33 +156,6 @@ def test_it_is_found_on_a_later_page(github: GithubDouble, repository: Repositor
     assert publish(github, "second") is CommentResult.UPDATED
     assert [text for text in texts(repository) if MARK in text] == [f"second\n\n{MARK}"]
     assert len(github.calls("GET", "/comments")) == 5
-
-
-def test_doubles_are_mended_and_the_oldest_stays(
-    github: GithubDouble, repository: Repository
-) -> None:
-    """Two runs that found none each wrote one."""
-    for text in ("second", "third", "fourth"):
-        repository.comment(17, f"{text}\n\n{MARK}")
-    first = next(iter(repository.comments))
-
-    assert publish(github, "fifth") is CommentResult.UPDATED
-    assert {key: each["body"] for key, each in repository.comments.items()} == {
-        first: f"fifth\n\n{MARK}"
-    }
-
-
-def test_doubles_are_mended_though_the_text_is_the_same(
-    github: GithubDouble, repository: Repository
-) -> None:
-    """Only the surplus is touched."""
-    for _ in range(2):
-        repository.comment(17, f"same\n\n{MARK}")
-    first, second = repository.comments
-
-    assert publish(github, "same") is CommentResult.UNCHANGED
-    assert list(repository.comments) == [first]
-    assert writes(github) == [f"DELETE /repos/acme/phone/issues/comments/{second}"]
 
 
 def test_the_oldest_is_found_in_any_order(httpserver: HTTPServer) -> None:
@@ -181,44 +197,6 @@ def test_a_comment_that_vanishes_is_written_again(
     assert texts(repository)[-1] == f"new\n\n{MARK}"
 
 
-@pytest.mark.parametrize("login", ["someone", "github-actions", "GitHub-Actions[bot]"])
-def test_comments_of_others_are_left_alone(
-    github: GithubDouble, repository: Repository, login: str
-) -> None:
-    """Whoever copies the marker gets neither the text nor their comment removed."""
-    repository.comment(17, f"mine\n\n{MARK}", login=login)
-
-    assert publish(github, "ours") is CommentResult.CREATED
-    assert publish(github, "ours again") is CommentResult.UPDATED
-    assert texts(repository) == [f"mine\n\n{MARK}", f"ours again\n\n{MARK}"]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"> {MARK}",
-        f"{MARK}\n\nquoted above",
-        f"{MARK} ",
-        MARK.replace("v1", "v2"),
-        f"`{MARK}`",
-        "",
-        None,
-    ],
-    ids=["quoted", "above", "space", "version", "code", "empty", "none"],
-)
-def test_own_comments_without_the_last_line_are_left_alone(
-    github: GithubDouble, repository: Repository, body: str | None
-) -> None:
-    """The same account writes for other tools, and may quote."""
-    other = repository.comment(17, "x")
-    other["body"] = body
-    expected = CommentResult.UPDATED if body == f"{MARK} " else CommentResult.CREATED
-
-    assert publish(github, "ours") is expected
-    if expected is CommentResult.CREATED:
-        assert texts(repository) == [body, f"ours\n\n{MARK}"]
-
-
 def test_comments_of_deleted_accounts_do_no_harm(
     github: GithubDouble, repository: Repository
 ) -> None:
@@ -237,25 +215,6 @@ def test_a_token_of_an_app_writes_as_another(github: GithubDouble, repository: R
     assert publish(github, "two", author="acme-ci[bot]") is CommentResult.UPDATED
     assert publish(github, "three") is CommentResult.CREATED
     assert texts(repository) == [f"two\n\n{MARK}", f"three\n\n{MARK}"]
-
-
-def test_the_text_is_sent_as_it_is(github: GithubDouble, repository: Repository) -> None:
-    """Markup is written harmless where the text is made; here nothing is added to it or lost."""
-    text = f"@acme/all #1 <b>x</b> ```\n{marker('other')}\n\tü 😀 $x$ | \\ <!-- open\r\n\u2028end"
-
-    publish(github, text)
-
-    assert texts(repository) == [text.replace("\r\n", "\n") + f"\n\n{MARK}"]
-
-
-def test_half_characters_and_zeros_are_replaced(
-    github: GithubDouble, repository: Repository
-) -> None:
-    """GitHub refuses them, and with them the whole comment."""
-    publish(github, "a\ud800b\x00c")
-
-    assert texts(repository) == [f"a?b\ufffdc\n\n{MARK}"]
-    assert publish(github, "a\ud800b\x00c") is CommentResult.UNCHANGED
 
 
 def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository) -> None:
