@@ -16,11 +16,9 @@ import pytest
 
 from attacks.arena import Arena
 from megtrim.evidence.evidence import dump_set, parse_set
-from megtrim.packaging.archive import write_archive
-from megtrim.packaging.check import check_release
-from megtrim.packaging.files import ReleaseFile
-from megtrim.packaging.prove import prove
+from megtrim.release.archive import write_archive
 from megtrim.release.bill_of_materials import BILL_FILE
+from megtrim.release.check import check_release
 from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.cmake_package import CONFIG_PATH
 from megtrim.release.contents import (
@@ -30,7 +28,9 @@ from megtrim.release.contents import (
     ReleaseContents,
 )
 from megtrim.release.documents import DOCUMENTS, seal
+from megtrim.release.files import ReleaseFile
 from megtrim.release.proofs import add_proofs, clean_proofs
+from megtrim.release.prove import prove
 from megtrim.release.statement import STATEMENT_FILE
 from megtrim.verdict.model import CheckStatus, VerdictKind
 from support.fork_server import run_megtrim

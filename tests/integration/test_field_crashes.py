@@ -17,8 +17,8 @@ from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
 from megtrim.functions.linker_script import STUB
-from megtrim.packaging.released_programs import read_release
 from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
+from megtrim.release.released_programs import read_release
 from megtrim.store import Store
 from support.field_crashes import take_crash
 from support.fork_server import run_megtrim

@@ -1,1 +1,1 @@
-"""Releases as values: what one holds and can run, and the documents that say so. Pure."""
+"""Releases: made from the results of a trim, written, proven, checked and built again."""

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.midout.region import Region
-from megtrim.packaging.aar import collect_aar
-from megtrim.packaging.files import ReleaseFile, from_text, write_folder
 from megtrim.release import cmake_package
+from megtrim.release.aar import collect_aar
 from megtrim.release.checksums import CHECKSUMS_FILE, dump_checksums
 from megtrim.release.contents import (
     KEEP_SET_PATH,
@@ -22,6 +21,7 @@ from megtrim.release.contents import (
     make_contents,
 )
 from megtrim.release.documents import DOCUMENTS, seal
+from megtrim.release.files import ReleaseFile, from_text, write_folder
 from megtrim.verdict.model import ToolchainIdentity, Verdict
 from unit.evidence.support import evidence, result, written
 from unit.verdict.examples import passing

@@ -25,9 +25,9 @@ from megtrim.crashes.report import (
 from megtrim.input_files import read_bytes
 from megtrim.midout.keepset import ScenarioRecord
 from megtrim.midout.keepset_parts import model_of
-from megtrim.packaging.archive import open_release
-from megtrim.packaging.released_programs import read_release
 from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
+from megtrim.release.archive import open_release
+from megtrim.release.released_programs import read_release
 from megtrim.store import Store
 from megtrim.verdict.invocation import Invocation
 

@@ -10,7 +10,7 @@ import click
 
 from megtrim.cli.release.export import leave, trim_for_release
 from megtrim.cli.session.setup import Options, trimming
-from megtrim.packaging.collect import collect_release
+from megtrim.release.collect import collect_release
 
 
 @click.command(

@@ -14,13 +14,13 @@ from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import Options, trimming
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, worst_exit_code
-from megtrim.packaging.aar import make_aar, read_exported
-from megtrim.packaging.archive import is_archive, write_archive
-from megtrim.packaging.collect import collect_export
-from megtrim.packaging.files import ReleaseFile, expect_new, write_file, write_folder
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage
+from megtrim.release.aar import make_aar, read_exported
+from megtrim.release.archive import is_archive, write_archive
+from megtrim.release.collect import collect_export
 from megtrim.release.contents import RELEASE_FILE
+from megtrim.release.files import ReleaseFile, expect_new, write_file, write_folder
 from megtrim.release.prefab import AAR_PATH
 from megtrim.wording import count
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.release.export import leave
-from megtrim.packaging.prove import prove_release
+from megtrim.release.prove import prove_release
 
 _PATH = click.Path(path_type=Path)
 

@@ -15,11 +15,11 @@ from megtrim.cli.echo import show
 from megtrim.cli.session.setup import Options, common, device_option
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, ProductFailure, worst_exit_code
-from megtrim.packaging.archive import open_release
-from megtrim.packaging.check import ReleaseCheck, check_release, expect_whole
-from megtrim.packaging.rebuild import compare_rebuild, is_traced
 from megtrim.plan.graph import Stage
+from megtrim.release.archive import open_release
+from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.contents import ReleaseContents
+from megtrim.release.rebuild import compare_rebuild, is_traced
 from megtrim.store import cannot_write
 from megtrim.wording import count
 

@@ -10,8 +10,8 @@ from support.field_reports import fill_layouts, list_places
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered
 from unit.crashes.reports import tombstone
-from unit.packaging.made_releases import write_release
 from unit.pipeline.made_trims import trim_by_functions
+from unit.release.made_releases import write_release
 from unit.stages.support import CONFIG
 
 TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"

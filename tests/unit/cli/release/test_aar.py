@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.packaging.archive import write_archive
-from megtrim.packaging.files import from_path
+from megtrim.release.archive import write_archive
+from megtrim.release.files import from_path
 from support.prefab import read_package, unzip
 from unit.cli.support import Shell
 from unit.elf.made_objects import shared_library

@@ -63,7 +63,7 @@ def _name_release(env: Mapping[str, str], config: str) -> str:
     kind, _, tag = env.get("GITHUB_REF", "").removeprefix("refs/").partition("/")
     if kind != "tags":
         return ""
-    from megtrim.packaging.archive import ARCHIVE_SUFFIX
+    from megtrim.release.archive import ARCHIVE_SUFFIX
 
     project = env.get("GITHUB_REPOSITORY", "").rpartition("/")[2]
     named = _NOT_IN_A_NAME.sub("-", f"{project}{suffix_of(config)}-{tag}")

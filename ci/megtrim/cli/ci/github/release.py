@@ -14,9 +14,9 @@ from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.input_files import decode
 from megtrim.midout.keepset import parse_keep_set
-from megtrim.packaging.archive import open_release
-from megtrim.packaging.check import check_release, expect_whole
+from megtrim.release.archive import open_release
 from megtrim.release.bill_of_materials import BILL_FILE
+from megtrim.release.check import check_release, expect_whole
 from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
 from megtrim.release.notes import DescribedRelease, render_notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from megtrim.packaging.archive import write_archive
+from megtrim.release.archive import write_archive
 from support.github_state import Repository
 from unit.cli.ci.github.job import Job
 from unit.release.examples import as_files, documents, sha

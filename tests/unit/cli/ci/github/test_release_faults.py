@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from megtrim.github.api import Api
-from megtrim.packaging.archive import write_archive
+from megtrim.release.archive import write_archive
 from support.github_state import Repository
 from unit.cli.ci.github.job import Job
 from unit.cli.ci.github.test_release import ARCHIVE, PUBLISHED, tag

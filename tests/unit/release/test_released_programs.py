@@ -11,9 +11,9 @@ import pytest
 from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.errors import InputError, ProductFailure
-from megtrim.packaging.released_programs import read_release
+from megtrim.release.released_programs import read_release
 from unit.crashes.made_programs import ID, numbered, program
-from unit.packaging.made_releases import write_release
+from unit.release.made_releases import write_release
 
 
 @pytest.mark.parametrize("make", [program, numbered])

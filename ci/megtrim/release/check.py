@@ -20,9 +20,8 @@ from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.midout.keepset import parse_keep_set
-from megtrim.packaging.aar import collect_aar
-from megtrim.packaging.archive import FETCH_AGAIN
-from megtrim.packaging.files import list_released
+from megtrim.release.aar import collect_aar
+from megtrim.release.archive import FETCH_AGAIN
 from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, list_unfit, parse_checksums
 from megtrim.release.cmake_package import CONFIG_PATH, render_config
 from megtrim.release.contents import (
@@ -43,6 +42,7 @@ from megtrim.release.contents import (
     parse_contents,
 )
 from megtrim.release.documents import DOCUMENTS, digest, seal
+from megtrim.release.files import list_released
 from megtrim.release.prefab import AAR_PATH
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE, parse_statement

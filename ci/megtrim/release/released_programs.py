@@ -11,8 +11,8 @@ from megtrim.errors import InputError
 from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.midout.keepset import KeepSet, read_keep_set
-from megtrim.packaging.check import check_release, expect_whole
 from megtrim.pipeline.trimmed_programs import FinishedTrim, finish_trim, make_program
+from megtrim.release.check import check_release, expect_whole
 from megtrim.release.contents import KEEP_SET_PATH, SYMBOLS, ReleaseArtifact, locate_left_out
 
 

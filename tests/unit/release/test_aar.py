@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from megtrim.errors import InputError
-from megtrim.packaging.aar import AarPart, collect_aar, collect_part, explain_missing, make_aar
-from megtrim.packaging.files import ReleaseFile
+from megtrim.release.aar import AarPart, collect_aar, collect_part, explain_missing, make_aar
 from megtrim.release.contents import ArtifactKind, ReleaseContents
+from megtrim.release.files import ReleaseFile
 from megtrim.release.prefab import AAR_PATH
 from megtrim.verdict.model import ToolchainIdentity
 from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip

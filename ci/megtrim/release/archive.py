@@ -17,8 +17,8 @@ from pathlib import Path
 
 from megtrim.errors import InputError, ProductFailure
 from megtrim.input_files import open_plain_file
-from megtrim.packaging.files import ReleaseFile, expect_new, mode_of, read_bytes, write_whole
 from megtrim.release.checksums import is_inside
+from megtrim.release.files import ReleaseFile, expect_new, mode_of, read_bytes, write_whole
 from megtrim.store import cannot_write
 
 ARCHIVE_SUFFIX = ".tar.gz"

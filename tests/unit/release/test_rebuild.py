@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from megtrim.evidence.evidence import parse_set
-from megtrim.packaging.check import ReleaseCheck, check_release
-from megtrim.packaging.collect import collect_parts, collect_release, list_stage_keys
-from megtrim.packaging.files import write_folder
-from megtrim.packaging.prove import prove
-from megtrim.packaging.rebuild import compare_rebuild, is_traced
 from megtrim.pipeline.session import Session
+from megtrim.release.check import ReleaseCheck, check_release
+from megtrim.release.collect import collect_parts, collect_release, list_stage_keys
+from megtrim.release.files import write_folder
 from megtrim.release.proofs import clean_proofs
+from megtrim.release.prove import prove
+from megtrim.release.rebuild import compare_rebuild, is_traced
 from megtrim.verdict.model import DeviceIdentity, Verdict
-from unit.packaging.made_sessions import BUILT, CONFIG, make_session
 from unit.release.examples import proofs_of
+from unit.release.made_sessions import BUILT, CONFIG, make_session
 from unit.verdict.examples import passing
 
 BINDING = "b" * 64

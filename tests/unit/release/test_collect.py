@@ -11,12 +11,12 @@ import pytest
 from megtrim.build_spec import Origin
 from megtrim.console import Console
 from megtrim.errors import InputError
-from megtrim.packaging.check import check_release
-from megtrim.packaging.collect import collect_export, collect_release, list_stage_keys
-from megtrim.packaging.files import write_folder
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.release.check import check_release
+from megtrim.release.collect import collect_export, collect_release, list_stage_keys
 from megtrim.release.contents import parse_contents
+from megtrim.release.files import write_folder
 from megtrim.release.prefab import AAR_PATH
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.byte_table import ByteTable
@@ -25,7 +25,7 @@ from megtrim.size.prices.price_list import StoredPrice
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity
 from unit.elf.made_objects import shared_library
-from unit.packaging.made_sessions import BUILT, make_session
+from unit.release.made_sessions import BUILT, make_session
 from unit.stages.built import finish
 from unit.stages.support import changed
 from unit.verdict.examples import RESNET, facts, passing, scenario

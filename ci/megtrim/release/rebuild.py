@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from megtrim.build_spec import EngineIdentity
-from megtrim.packaging.check import ReleaseCheck
-from megtrim.packaging.collect import collect_parts, list_stage_keys
-from megtrim.packaging.prove import prove
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage, keep_task
+from megtrim.release.check import ReleaseCheck
 from megtrim.release.checksums import CHECKSUMS_FILE
+from megtrim.release.collect import collect_parts, list_stage_keys
 from megtrim.release.contents import ReleaseContents
 from megtrim.release.proofs import clean_proofs
+from megtrim.release.prove import prove
 
 
 def is_traced(found: ReleaseCheck) -> bool:

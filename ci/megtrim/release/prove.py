@@ -9,14 +9,14 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.packaging.check import ReleaseCheck, check_release, expect_whole
-from megtrim.packaging.files import ReleaseFile, from_text, seal_files
+from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.contents import (
     PROOFS_PATH,
     SETTLED,
     ReleaseContents,
 )
 from megtrim.release.documents import DOCUMENTS
+from megtrim.release.files import ReleaseFile, from_text, seal_files
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.verdict.model import CheckStatus, Verdict, parse_verdict
 

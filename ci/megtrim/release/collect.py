@@ -12,8 +12,6 @@ from megtrim.crashes.left_out import dump_left_out
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import InputError
 from megtrim.models.reader import digest_model_graph
-from megtrim.packaging.aar import collect_aar, explain_missing
-from megtrim.packaging.files import ReleaseFile, from_path, from_text, seal_files
 from megtrim.pipeline import references
 from megtrim.pipeline.building.links import locate_named
 from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
@@ -32,6 +30,7 @@ from megtrim.plan.graph import (
     keep_task,
 )
 from megtrim.release import cmake_package
+from megtrim.release.aar import collect_aar, explain_missing
 from megtrim.release.checksums import list_unfit
 from megtrim.release.contents import (
     CONFIGURATION,
@@ -50,6 +49,7 @@ from megtrim.release.contents import (
     make_contents,
 )
 from megtrim.release.documents import describe
+from megtrim.release.files import ReleaseFile, from_path, from_text, seal_files
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.store import StageFolder, sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict

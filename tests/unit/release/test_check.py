@@ -13,8 +13,8 @@ import pytest
 from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out
 from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import dump_set, parse_set
-from megtrim.packaging.check import check_release, expect_whole
 from megtrim.release.bill_of_materials import BILL_FILE
+from megtrim.release.check import check_release, expect_whole
 from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.contents import (
     KEEP_SET_PATH,
@@ -29,7 +29,6 @@ from megtrim.verdict.join import join
 from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
 from unit.crashes.made_programs import program
 from unit.elf.made_objects import shared_library
-from unit.packaging.made_releases import write_release
 from unit.release.examples import (
     GRAPHS,
     MODELS,
@@ -43,6 +42,7 @@ from unit.release.examples import (
     write,
     write_for_android,
 )
+from unit.release.made_releases import write_release
 from unit.verdict.examples import RESNET, facts, passing, scenario
 
 WHOLE = documents()

@@ -1,1 +1,0 @@
-"""Releases as folders: made from the results of a trim, written, and checked."""
