@@ -16,19 +16,17 @@ import pytest
 
 from attacks.arena import Arena
 from megtrim.evidence.evidence import dump_set, parse_set
-from megtrim.release.archive import write_archive
+from megtrim.release.archive import ReleaseFile, write_archive
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release
-from megtrim.release.checksums import CHECKSUMS_FILE
-from megtrim.release.cmake_package import CONFIG_PATH
 from megtrim.release.contents import (
     PROOFS_PATH,
     README_FILE,
     RELEASE_FILE,
     ReleaseContents,
 )
-from megtrim.release.documents import DOCUMENTS, seal
-from megtrim.release.files import ReleaseFile
+from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, seal
+from megtrim.release.packages import CONFIG_PATH
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.prove import prove
 from megtrim.release.statement import STATEMENT_FILE

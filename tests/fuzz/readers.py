@@ -28,8 +28,8 @@ from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model
-from megtrim.release.checksums import CHECKSUMS_FILE, parse_checksums
 from megtrim.release.contents import RELEASE_FILE, parse_contents
+from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from megtrim.elf.cxx_runtime import CxxRuntime, RuntimeLink, find_cxx_runtime
 from megtrim.errors import InputError
+from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     HEADERS,
     LIBRARIES,
@@ -24,8 +25,7 @@ from megtrim.release.contents import (
     ReleaseContents,
     parse_contents,
 )
-from megtrim.release.files import ReleaseFile, from_path, read_bytes
-from megtrim.release.prefab import (
+from megtrim.release.packages import (
     AAR_PATH,
     HEADERS_IN_AAR,
     AndroidLibrary,

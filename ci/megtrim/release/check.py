@@ -21,9 +21,7 @@ from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.release.aar import collect_aar
-from megtrim.release.archive import FETCH_AGAIN
-from megtrim.release.checksums import CHECKSUMS_FILE, LARGEST_BYTES, list_unfit, parse_checksums
-from megtrim.release.cmake_package import CONFIG_PATH, render_config
+from megtrim.release.archive import FETCH_AGAIN, list_released
 from megtrim.release.contents import (
     CONFIGURATION,
     HEADERS,
@@ -41,9 +39,16 @@ from megtrim.release.contents import (
     locate_left_out,
     parse_contents,
 )
-from megtrim.release.documents import DOCUMENTS, digest, seal
-from megtrim.release.files import list_released
-from megtrim.release.prefab import AAR_PATH
+from megtrim.release.documents import (
+    CHECKSUMS_FILE,
+    DOCUMENTS,
+    LARGEST_BYTES,
+    digest,
+    list_unfit,
+    parse_checksums,
+    seal,
+)
+from megtrim.release.packages import AAR_PATH, CONFIG_PATH, render_config
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.store import sha256_file

@@ -29,9 +29,8 @@ from megtrim.plan.graph import (
     base_task,
     keep_task,
 )
-from megtrim.release import cmake_package
 from megtrim.release.aar import collect_aar, explain_missing
-from megtrim.release.checksums import list_unfit
+from megtrim.release.archive import ReleaseFile, from_path, from_text, seal_files
 from megtrim.release.contents import (
     CONFIGURATION,
     HEADERS,
@@ -48,8 +47,8 @@ from megtrim.release.contents import (
     locate_left_out,
     make_contents,
 )
-from megtrim.release.documents import describe
-from megtrim.release.files import ReleaseFile, from_path, from_text, seal_files
+from megtrim.release.documents import describe, list_unfit
+from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.store import StageFolder, sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict
@@ -169,11 +168,11 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     library = _find_library(session, contents)
     if library is not None:
         yield from _collect_headers(session, library)
-    package = cmake_package.render_config(
+    package = render_config(
         library="" if library is None else library.file,
         programs=(each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM),
     )
-    yield from_text(cmake_package.CONFIG_PATH, package)
+    yield from_text(CONFIG_PATH, package)
     kept = session.results.done[keep_task(session.request.config)]
     yield _from_stage(KEEP_SET_PATH, kept, KEEP_SET_FILE)
     yield _collect_sizes(session.results.done[SIZE])

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.midout.region import Region
-from megtrim.release import cmake_package
 from megtrim.release.aar import collect_aar
-from megtrim.release.checksums import CHECKSUMS_FILE, dump_checksums
+from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import (
     KEEP_SET_PATH,
     ArtifactKind,
@@ -20,8 +19,8 @@ from megtrim.release.contents import (
     find_plain_sizes,
     make_contents,
 )
-from megtrim.release.documents import DOCUMENTS, seal
-from megtrim.release.files import ReleaseFile, from_text, write_folder
+from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
+from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.verdict.model import ToolchainIdentity, Verdict
 from unit.evidence.support import evidence, result, written
 from unit.verdict.examples import passing
@@ -112,9 +111,7 @@ def documents(
         "licences/LICENSE": "Apache-2.0\n",
         "licences/third_party/flatbuffers/LICENSE.txt": "Apache-2.0\n",
         "share/configuration/megtrim.yaml": "version: 1\n",
-        cmake_package.CONFIG_PATH: cmake_package.render_config(
-            library="libengine.so", programs=["load_and_run"]
-        ),
+        CONFIG_PATH: render_config(library="libengine.so", programs=["load_and_run"]),
         KEEP_SET_PATH: keep or keep_set(passing(), models=MODELS),
     } | (more or {})
     digests = {path: sha(text) for path, text in texts.items()}

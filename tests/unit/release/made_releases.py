@@ -8,10 +8,10 @@ from pathlib import Path
 
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.crashes.program import TrimmedProgram
-from megtrim.release.cmake_package import CONFIG_PATH, render_config
+from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import ArtifactKind, ReleaseArtifact, locate_left_out
 from megtrim.release.documents import DOCUMENTS, seal
-from megtrim.release.files import ReleaseFile, from_text, write_folder
+from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.verdict.trim_summary import FunctionsUse
 from unit.release.examples import STAGES, contents, documents
 

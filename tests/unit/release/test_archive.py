@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.release.archive import is_archive, open_release, write_archive
+from megtrim.release.archive import from_path, from_text, is_archive, open_release, write_archive
 from megtrim.release.check import check_release
-from megtrim.release.files import from_path, from_text
 from unit.release.examples import as_files, documents, write
 
 FILES = (from_text("bin/run", "run\n"), from_text("share/a/b.txt", "text\n"))

@@ -15,14 +15,14 @@ from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release, expect_whole
-from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.contents import (
     KEEP_SET_PATH,
     PROOFS_PATH,
     RELEASE_FILE,
     dump_contents,
 )
-from megtrim.release.prefab import AAR_PATH
+from megtrim.release.documents import CHECKSUMS_FILE
+from megtrim.release.packages import AAR_PATH
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE
 from megtrim.verdict.join import join

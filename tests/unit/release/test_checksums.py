@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.release.checksums import dump_checksums, parse_checksums
+from megtrim.release.documents import dump_checksums, parse_checksums
 
 A, B = "a" * 64, "b" * 64
 _PARTS = st.lists(st.sampled_from(["a", "b.c", "d e", "ü", "…", "-x"]), min_size=1, max_size=4)

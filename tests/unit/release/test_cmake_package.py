@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from megtrim.release.cmake_package import render_config
+from megtrim.release.packages import render_config
 
 LIBRARY = """\
 if(NOT TARGET MegEngineTrimmed::shared)

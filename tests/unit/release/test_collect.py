@@ -13,11 +13,11 @@ from megtrim.console import Console
 from megtrim.errors import InputError
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.collect import collect_export, collect_release, list_stage_keys
 from megtrim.release.contents import parse_contents
-from megtrim.release.files import write_folder
-from megtrim.release.prefab import AAR_PATH
+from megtrim.release.packages import AAR_PATH
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from megtrim.release.bill_of_materials import BILL_FILE
-from megtrim.release.checksums import CHECKSUMS_FILE, parse_checksums
 from megtrim.release.contents import README_FILE, RELEASE_FILE
-from megtrim.release.documents import DOCUMENTS, describe, list_licences, seal
+from megtrim.release.documents import (
+    CHECKSUMS_FILE,
+    DOCUMENTS,
+    describe,
+    list_licences,
+    parse_checksums,
+    seal,
+)
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from unit.release.examples import STAGES, contents, sha
 

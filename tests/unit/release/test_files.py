@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.release.files import expect_new, from_path, from_text, write_folder
+from megtrim.release.archive import expect_new, from_path, from_text, write_folder
 
 FILES = (from_text("bin/run", "run\n"), from_text("share/a/b.txt", "text\n"))
 

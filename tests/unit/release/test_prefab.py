@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from megtrim.release.prefab import (
+from megtrim.release.packages import (
     AndroidLibrary,
     AndroidTarget,
     list_library_paths,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from megtrim.errors import InputError, ProductFailure
+from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE, ReleaseContents
-from megtrim.release.files import write_folder
 from megtrim.release.prove import prove_release
 from megtrim.verdict.join import join
 from megtrim.verdict.model import (

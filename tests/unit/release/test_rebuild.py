@@ -10,12 +10,11 @@ import pytest
 
 from megtrim.evidence.evidence import parse_set
 from megtrim.pipeline.session import Session
+from megtrim.release.archive import write_folder
 from megtrim.release.check import ReleaseCheck, check_release
 from megtrim.release.collect import collect_parts, collect_release, list_stage_keys
-from megtrim.release.files import write_folder
 from megtrim.release.proofs import clean_proofs
-from megtrim.release.prove import prove
-from megtrim.release.rebuild import compare_rebuild, is_traced
+from megtrim.release.prove import compare_rebuild, is_traced, prove
 from megtrim.verdict.model import DeviceIdentity, Verdict
 from unit.release.examples import proofs_of
 from unit.release.made_sessions import BUILT, CONFIG, make_session

@@ -17,11 +17,17 @@ from megtrim.errors import EXIT_PASS, worst_exit_code
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage
 from megtrim.release.aar import make_aar, read_exported
-from megtrim.release.archive import is_archive, write_archive
+from megtrim.release.archive import (
+    ReleaseFile,
+    expect_new,
+    is_archive,
+    write_archive,
+    write_file,
+    write_folder,
+)
 from megtrim.release.collect import collect_export
 from megtrim.release.contents import RELEASE_FILE
-from megtrim.release.files import ReleaseFile, expect_new, write_file, write_folder
-from megtrim.release.prefab import AAR_PATH
+from megtrim.release.packages import AAR_PATH
 from megtrim.wording import count
 
 

@@ -19,7 +19,7 @@ from megtrim.plan.graph import Stage
 from megtrim.release.archive import open_release
 from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.contents import ReleaseContents
-from megtrim.release.rebuild import compare_rebuild, is_traced
+from megtrim.release.prove import compare_rebuild, is_traced
 from megtrim.store import cannot_write
 from megtrim.wording import count
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.release.archive import write_archive
-from megtrim.release.files import from_path
+from megtrim.release.archive import from_path, write_archive
 from support.prefab import read_package, unzip
 from unit.cli.support import Shell
 from unit.elf.made_objects import shared_library

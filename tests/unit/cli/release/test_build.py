@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.release.files import ReleaseFile, from_text
+from megtrim.release.archive import ReleaseFile, from_text
 from unit.cli.support import Shell
 from unit.stages.support import open_session
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from megtrim.pipeline.session import Session
-from megtrim.release.files import ReleaseFile, from_path, from_text
+from megtrim.release.archive import ReleaseFile, from_path, from_text
 from support.prefab import read_package, unzip
 from unit.cli.support import Answer, Shell
 from unit.elf.made_objects import shared_library

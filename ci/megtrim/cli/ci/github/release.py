@@ -17,9 +17,9 @@ from megtrim.midout.keepset import parse_keep_set
 from megtrim.release.archive import open_release
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release, expect_whole
-from megtrim.release.checksums import CHECKSUMS_FILE
 from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
-from megtrim.release.notes import DescribedRelease, render_notes
+from megtrim.release.documents import CHECKSUMS_FILE
+from megtrim.release.pages import DescribedRelease, render_notes
 from megtrim.release.statement import STATEMENT_FILE
 
 _KEEP_SET_FILE = Path(KEEP_SET_PATH).name

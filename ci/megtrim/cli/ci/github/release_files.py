@@ -18,7 +18,7 @@ from megtrim.errors import EXIT_PASS, InputError, ProductFailure
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.input_files import decode, read_bytes, read_text
-from megtrim.release.checksums import CHECKSUMS_FILE, parse_checksums
+from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
 
 _LARGEST_FILE_BYTES = 512 * 1024 * 1024
 _MOST_NOTES_BYTES = 120_000

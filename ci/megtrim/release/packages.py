@@ -1,25 +1,71 @@
-"""The AAR of a release: what Android's Gradle plugin and Prefab read from it. Pure.
+"""What other builds take a release by: its CMake package, and the parts of its AAR. Pure.
 
-The package and its module have the names of the CMake package, so the same two lines of CMake
-find the library on a desk and in an app. The forms are those of Prefab's second schema,
+``find_package(MegEngineTrimmed)``: ``MegEngineTrimmed::shared`` is the library, with its headers;
+``MegEngineTrimmed::NAME`` is the program of that name. Paths are relative to the file, so a release
+may be moved.
+
+The AAR holds a Prefab package whose module has the same name, so the same two lines of CMake find
+the library on a desk and in an app. The forms are those of Prefab's second schema,
 https://google.github.io/prefab/, whose reader refuses any key that it does not know.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from megtrim.release.cmake_package import PACKAGE
+from megtrim.release.contents import HEADERS, LIBRARIES, PROGRAMS
 from megtrim.strict_json import dump
 from megtrim.verdict.model import ToolchainIdentity
+
+PACKAGE = "MegEngineTrimmed"
+CONFIG_PATH = f"{LIBRARIES}/cmake/{PACKAGE}/{PACKAGE}Config.cmake"
+
+_ROOT = "_megtrim_root"
+_HEAD = f"""\
+# Written by megtrim. Says where the files of this release are, relative to this one.
+get_filename_component({_ROOT} "${{CMAKE_CURRENT_LIST_DIR}}/../../.." ABSOLUTE)
+"""
+_FOOT = f"unset({_ROOT})\n"
+
+
+def render_config(*, library: str, programs: Iterable[str]) -> str:
+    """Return the text of the package; ``library``: file of the shared library, empty without."""
+    parts = [
+        *([_render_library(library)] if library else []),
+        *(_render_program(name) for name in sorted(programs)),
+    ]
+    return "\n".join((_HEAD, *parts, _FOOT))
+
+
+def _render_library(file: str) -> str:
+    properties = {
+        "IMPORTED_LOCATION": f"{LIBRARIES}/{file}",
+        "INTERFACE_INCLUDE_DIRECTORIES": HEADERS,
+    }
+    return "\n".join(_list_lines("add_library", "shared", "SHARED IMPORTED", properties))
+
+
+def _render_program(name: str) -> str:
+    properties = {"IMPORTED_LOCATION": f"{PROGRAMS}/{name}"}
+    return "\n".join(_list_lines("add_executable", name, "IMPORTED", properties))
+
+
+def _list_lines(command: str, name: str, kind: str, properties: dict[str, str]) -> Iterator[str]:
+    target = f"{PACKAGE}::{name}"
+    yield f"if(NOT TARGET {target})"
+    yield f"  {command}({target} {kind})"
+    yield f"  set_target_properties({target} PROPERTIES"
+    yield from (f'    {key} "${{{_ROOT}}}/{path}"' for key, path in properties.items())
+    yield "  )"
+    yield "endif()\n"
+
 
 AAR_PATH = f"android/{PACKAGE}.aar"
 _TOP = "prefab"
 _MODULE = f"{_TOP}/modules/shared"
 HEADERS_IN_AAR = f"{_MODULE}/include"
-_SCHEMA = 2
 _NAMESPACE = "megtrim.trimmed"
 _NDK = "ndk"
 _TARGETS = {"aarch64-linux-android": "arm64-v8a", "armv7a-linux-androideabi": "armeabi-v7a"}
@@ -55,34 +101,6 @@ class AndroidLibrary:
     """Prefab's name of the C++ runtime that an app shares with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefabPackage:
-    """prefab.json. A version may be left out, and an engine's commit is none."""
-
-    schema_version: int = _SCHEMA
-    name: str = PACKAGE
-    dependencies: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefabModule:
-    """module.json."""
-
-    export_libraries: tuple[str, ...] = ()
-    library_name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefabAbi:
-    """abi.json, next to the library of an ABI."""
-
-    abi: str
-    api: int
-    ndk: int
-    stl: str
-    static: bool = False
-
-
 def parse_target(toolchain: ToolchainIdentity) -> AndroidTarget | None:
     """Return the phones that a toolchain builds for; None: it builds for none."""
     target, version = _TARGET.fullmatch(toolchain.target), _VERSION.match(toolchain.version)
@@ -110,8 +128,9 @@ def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
     return {
         "AndroidManifest.xml": _MANIFEST.format(namespace=_NAMESPACE, api=api),
         "R.txt": "",
-        f"{_TOP}/prefab.json": dump(PrefabPackage()),
-        f"{_MODULE}/module.json": dump(PrefabModule(library_name=name)),
+        # A version may be left out, and an engine's commit is none.
+        f"{_TOP}/prefab.json": dump({"schema_version": 2, "name": PACKAGE, "dependencies": []}),
+        f"{_MODULE}/module.json": dump({"export_libraries": [], "library_name": name}),
         **dict(_describe_abis(libraries)),
     }
 
@@ -119,8 +138,8 @@ def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
 def _describe_abis(libraries: Sequence[AndroidLibrary]) -> Iterator[tuple[str, str]]:
     for each in libraries:
         target = each.target
-        abi = PrefabAbi(abi=target.abi, api=target.api, ndk=target.ndk, stl=each.stl)
-        yield f"{_folder_of(each)}/abi.json", dump(abi)
+        facts = {"abi": target.abi, "api": target.api, "ndk": target.ndk}
+        yield f"{_folder_of(each)}/abi.json", dump(facts | {"stl": each.stl, "static": False})
 
 
 def _folder_of(library: AndroidLibrary) -> str:
