@@ -120,6 +120,7 @@ def test_the_winner_becomes_a_scenario(project: Project) -> None:
     assert ("algo_cache" in scenario) == cached
     assert not cached or (project.folder / scenario["algo_cache"]).stat().st_size > 0
     assert "tiny-vgg/fastest@any" in project.run("plan").stdout
+    assert f"verify it with megtrim trim --config {project.config.name}" in done.stderr
 
 
 @pytest.mark.parametrize(

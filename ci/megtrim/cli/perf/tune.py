@@ -116,7 +116,8 @@ def tune_flags(
     if write and result.winner.name != BASELINE:
         file, edited = add(loaded, tuned)
         keep_winner(called.config, (file, edited), tuned, result)
-        session.services.console.say(f"added to {file}: trace and verify it with megtrim trim")
+        again = session.request.invocation.again("trim")
+        session.services.console.say(f"added to {file}: trace and verify it with {again}")
     return EXIT_PASS
 
 

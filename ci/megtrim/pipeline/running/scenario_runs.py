@@ -19,6 +19,7 @@ from megtrim.plan.graph import Task, search_task
 from megtrim.store import sha256_file
 
 UNTRACED = Trace(regions=(), sha256="")
+_ADD = "trace it, and commit the keep set"
 _REFRESH = "trace it again, accept that, and commit the keep set"
 
 
@@ -112,7 +113,9 @@ def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> Non
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
-        raise unfit(msg, session.request, hint="trace it", command=("trim",))
+        if session.request.committed:
+            raise TraceFailure(TraceProblem.STALE, msg, hint=_ADD, command=("trim",))
+        raise InputError(msg, hint="trace it", command=("trim",))
     now = record_of(scenario, session, Trace(regions=traced.regions, sha256=traced.trace_sha256))
     if changed := differing(traced, now):
         msg = f"{scenario.id} is not what was traced: {changed}"
