@@ -104,7 +104,7 @@ def write_callers(work: Path, kit_sha: str) -> None:
     assert written.rc == 0, written.stderr
     caller = work / ".github/workflows" / QUICK_CALLER
     text = stranger.leave_history_out(caller.read_text(encoding="utf-8"))
-    assert text.count("with: {config: ") == 2
+    assert text.count("with: {config: ") == 3
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
     text = text.replace("with: {config: ", given)
     caller.write_text(text.replace("comment: false", "comment: false, quick: true"), "utf-8")
