@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,9 +44,18 @@ class Journal:
     """Reads records as they come; the jobs are there at any time."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, Job] = {}
+        self._found: dict[tuple[str, str, bool], Job] = {}
         self.complaints: list[str] = []
         """Errors of act itself."""
+
+    @property
+    def jobs(self) -> dict[str, Job]:
+        """Return each job by its name, and by its caller where several callers have it."""
+        names = Counter(job.name for job in self._found.values())
+        return {
+            f"{caller} / {name}" if leg or names[name] > 1 else name: job
+            for (caller, name, leg), job in self._found.items()
+        }
 
     def read(self, line: str) -> bool:
         """Take one line; tell whether a job began or ended with it."""
@@ -66,10 +76,9 @@ class Journal:
     def _note(self, caller: str, name: str, record: dict[str, Any]) -> bool:
         leg = _CALLER_LEG.fullmatch(caller)
         caller = leg[1] if leg else caller
-        # The legs of a caller's matrix have jobs of the same names.
-        key = f"{caller} / {name}" if leg else name
-        changed = key not in self.jobs
-        job = self.jobs.setdefault(key, Job(name=name, caller=caller))
+        key = (caller, name, leg is not None)
+        changed = key not in self._found
+        job = self._found.setdefault(key, Job(name=name, caller=caller))
         text = record["msg"].rstrip("\n")
         if _NO_RUNNER in text:
             job.taken = False
