@@ -15,7 +15,7 @@ import click
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
-from megtrim.cli.echo import show
+from megtrim.cli.echo import show, show_command
 from megtrim.cli.perf.options import load_run
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import open_processes, read_now
@@ -212,7 +212,8 @@ def _append(
     commit = _open_branch(processes, event, repository, branch).append(entries)
     for each in list_rewrites(open_api(processes.env, event), event.repository, branch):
         text = f"{each}: compare it with the entries that you expect"
-        show(annotation("warning", text, title=f"The history {branch} was rewritten"))
+        title = f"The history {branch} was rewritten"
+        show_command(annotation("warning", text, title=title))
     return commit
 
 
