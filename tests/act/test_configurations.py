@@ -85,12 +85,9 @@ def below(config: str) -> str:
 
 
 def with_toolchains(config: str) -> str:
-    """Return a configuration for two toolchains in place of one, without a device.
-
-    Commits may acknowledge growth in it.
-    """
+    """Return a configuration for two toolchains in place of one, without a device."""
     own = config[config.index("toolchain:") : config.index("models:")]
-    return config.replace(own, SEVERAL) + "acknowledge: true\n"
+    return config.replace(own, SEVERAL)
 
 
 def write_callers(work: Path, kit_sha: str) -> None:
@@ -164,10 +161,11 @@ def lighter(world: World, joined: Chapter) -> Chapter:
 
 @pytest.fixture(scope="module")
 def recompiled(world: World, lighter: Chapter) -> Chapter:
-    """A pull request that has one toolchain take another compiler, and says what that may cost."""
+    """A pull request that has one toolchain take another compiler, and waives what that costs."""
+    leave = "bytes: 128 KiB, reason: it brings its own C library, owner: ann, expires: 2099-12-31"
     other = below(with_toolchains(stranger.CONFIG)).replace("kind: host", "kind: zig")
-    message = "Compile all with zig\n\nSize-Budget: +128 KiB it brings its own C library\n"
-    number = world.propose("one-compiler", {QUICK: other}, message)
+    other += f"waivers: [{{budget: load_and_run, {leave}}}]\n"
+    number = world.propose("one-compiler", {QUICK: other})
     return world.run_pull(number, workflow=QUICK_CALLER)
 
 
@@ -288,19 +286,19 @@ def test_growth_is_the_same_to_the_byte_on_every_machine(joined: Chapter, stored
 
 
 def test_a_win_proposes_the_lower_limit(lighter: Chapter, stored: Checks) -> None:
-    """With the line of the file to commit, and nothing to worry about."""
+    """With its place in the file, and nothing to worry about."""
     assert lighter.run.conclusions == LEG_JOBS
     page = read_page("board", lighter, stored)
     page.expect_cause("source")
     assert page.after_bytes < page.before_bytes - 8000
-    assert "### Limits that could be lower\n\n- `load_and_run`: -" in page.text
+    assert "### Limits that could be lower\n\n- `load_and_run`: max could be " in page.text
     golden.check("zig-smaller", page.text, exact=True)
 
 
-def test_another_compiler_is_the_cause_and_its_growth_acknowledged(
+def test_another_compiler_is_the_cause_and_its_growth_waived(
     recompiled: Chapter, stored: Checks
 ) -> None:
-    """By a commit, as the base allows; the toolchain that stayed has no change."""
+    """With the reason; the toolchain that stayed has no change."""
     assert recompiled.run.conclusions == LEG_JOBS
     page = read_page("desk", recompiled, stored)
     page.expect_cause("toolchain")

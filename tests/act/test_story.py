@@ -32,7 +32,7 @@ REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "succ
 
 def explain(cause: str, chapter: Chapter, budget: dict[str, Any]) -> str:
     """Return the comment's line about the only cause, which has all of the growth."""
-    growth = format_growth(budget["growth_bytes"])
+    growth = format_growth(budget["used_bytes"])
     assert f"\\\nCause: {cause} {growth}. Unchanged: " in chapter.body
     _, _, section = chapter.body.partition("### Why sizes changed\n\n")
     line = section.partition("\n")[0]
@@ -188,8 +188,8 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
     assert within.run.conclusions == WITH_DEVICE
     assert within.run.rc == 0
     golden.check("within", within.body, causes=True)
-    (budget,) = content(within.run, "megtrim-report", "verdict.json")["budgets"]
-    assert 4096 <= budget["growth_bytes"] <= 8192
+    _, budget = content(within.run, "megtrim-report", "verdict.json")["budgets"]
+    assert 4096 <= budget["used_bytes"] <= 8192
     assert not Path(world.forge.act.home["HOME"], BAIT).exists()
     assert BAIT not in within.body + within.run.jobs["verdict"].summary
     verdict = content(within.run, "megtrim-report", "verdict.json")
@@ -213,7 +213,7 @@ def test_growth_over_budget_fails(over: Chapter) -> None:
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert over.run.rc == 1
     golden.check("over", over.body, causes=True)
-    (budget,) = content(over.run, "megtrim-report", "verdict.json")["budgets"]
+    _, budget = content(over.run, "megtrim-report", "verdict.json")["budgets"]
     said = explain("flags", over, budget)
     assert "trim.minimum\\_size: not set → False. What to do: if it was not meant" in said
 
@@ -221,11 +221,11 @@ def test_growth_over_budget_fails(over: Chapter) -> None:
 def test_a_model_is_the_cause_of_what_it_needs(modelled: Chapter) -> None:
     """It fits, and the comment has its price, and names what is kept for it alone."""
     assert modelled.run.rc == 0
-    (budget,) = content(modelled.run, "megtrim-report", "verdict.json")["budgets"]
+    _, budget = content(modelled.run, "megtrim-report", "verdict.json")["budgets"]
     said = explain("models", modelled, budget)
     assert "tiny-quant/default@<!-- -->desk is new; kept and was not: " in said
     assert "What to do: if one of them should not ship" in said
-    growth = format_growth(budget["growth_bytes"])
+    growth = format_growth(budget["used_bytes"])
     assert f"- model `tiny-quant`: **{growth}**, exactly: nothing else differs" in modelled.body
 
 

@@ -13,16 +13,15 @@ from megtrim.config.checks.budgets import budget_problems
 from megtrim.config.model import Budget
 from megtrim.errors import InputError
 from megtrim.github.baselines.find import BaselineSource
-from megtrim.size.acknowledgement import Acknowledgement, Acknowledgements
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.budgets import Baseline, LimitStatus, Measured, check
+from megtrim.size.budget_row import BudgetStatus
+from megtrim.size.budgets import Measured, check
 from megtrim.size.byte_table import ByteTable
 from support.github_double import GithubDouble
-from unit.cli.session.sizes.test_acknowledged import TRAILER, Project, project
 from unit.config.checks.found import found_by
 from unit.github.baselines.test_find import Team, archive, team
 
-__all__ = ["project", "team"]
+__all__ = ["team"]
 
 pytestmark = [pytest.mark.chain]
 
@@ -153,62 +152,7 @@ def test_a_baseline_that_was_exchanged(team: Team) -> None:
     assert team.find().how is BaselineSource.NONE
 
 
-_ALLOWED = "acknowledge: true\n"
 _FILE = (ARTIFACT, "reduced")
-
-
-def test_a_change_that_allows_its_own_trailer(project: Project) -> None:
-    """As one from a fork would."""
-    base = project.commit("Base")
-    project.commit("Change\n\nSize-Budget: +1 GiB everything", acknowledge=_ALLOWED)
-
-    assert project.read(base).growth_bytes == 0
-
-
-def test_a_trailer_of_an_earlier_change(project: Project) -> None:
-    """Nor that of the base itself."""
-    project.commit(f"Earlier\n\n{TRAILER}", acknowledge=_ALLOWED)
-    base = project.commit(f"Base\n\n{TRAILER}", acknowledge=_ALLOWED)
-    project.commit("Change", acknowledge=_ALLOWED)
-
-    assert project.read(base).growth_bytes == 0
-
-
-def test_a_trailer_that_is_none(project: Project) -> None:
-    """What a reviewer would not take for one, git does not either."""
-    base = project.commit("Base", acknowledge=_ALLOWED)
-    for message in (
-        TRAILER,
-        f"Subject\n\n> {TRAILER}",
-        f"Subject\n\n{TRAILER}\n\nBut not as the last paragraph.",
-        "Subject\n\nSize-Budget: +12 no unit",
-        "Subject\n\nSize-Budget: +12 KiB",
-        "Subject\n\nSize-Budget: 12 KiB no sign",
-    ):
-        project.commit(message, acknowledge=_ALLOWED)
-
-    assert project.read(base).growth_bytes == 0
-
-
-def test_a_trailer_for_a_largest_size() -> None:
-    """Only growth is acknowledged."""
-    said = Acknowledgement(growth_bytes=1 << 30, reason="r", author="a", commit="f" * 40)
-    one = Budget.model_validate({"artifact": ARTIFACT, "max": 10, "growth": 1})
-    before, now = Baseline(source="main", sizes={_FILE: 5}), Measured(sizes={_FILE: 11})
-
-    (result,) = check([one], now, before, (), date(2027, 1, 31), Acknowledgements(entries=(said,)))
-
-    assert result.status is LimitStatus.FAIL
-
-
-def test_a_base_that_was_replaced(project: Project) -> None:
-    """Whoever can write to the clone."""
-    base = project.commit("Base")
-    allowing = project.commit("Other", acknowledge=_ALLOWED)
-    project.commit(f"Change\n\n{TRAILER}", acknowledge=_ALLOWED)
-    project.git("replace", base, allowing)
-
-    assert project.read(base).growth_bytes == 0
 
 
 def test_a_component_that_is_named_like_something_else() -> None:
@@ -224,7 +168,7 @@ def test_a_component_that_is_named_like_something_else() -> None:
 
     (result,) = check([one], now, None, (), date(2027, 1, 31))
 
-    assert result.status is LimitStatus.FAIL
+    assert result.status is BudgetStatus.FAIL
 
 
 def test_a_component_of_a_program_without_names() -> None:

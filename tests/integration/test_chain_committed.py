@@ -178,7 +178,7 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
         ("reduced", 2_048),
     ]
     [budget] = verdict["budgets"]
-    assert (budget["growth_bytes"], budget["status"]) == (2_048, "fail")
+    assert (budget["used_bytes"], budget["status"]) == (2_048, "fail")
     folder = Path(json.loads(ended.stdout)["done"]["report/report"]["folder"])
     assert "main at 1a2b3c4d5e6f" in (folder / "report.md").read_text(encoding="utf-8")
     assert "main at 1a2b3c4d5e6f" in (folder / "index.html").read_text(encoding="utf-8")

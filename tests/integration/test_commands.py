@@ -276,14 +276,6 @@ def test_a_run_that_cannot_be_traced(team: Team) -> None:
     assert f"profile/{SCENARIO}" in again.stderr
 
 
-def test_neighbours_that_do_not_work(team: Team) -> None:
-    """By the verb that tries them."""
-    team.change(budgets=[{"artifact": "load_and_run", "max": "9 MiB", "neighbours": "all"}])
-
-    again = _seen_again(team, team.trim(), "neighbours:load_and_run")
-    assert "fail: neighbours:load_and_run" in again.stdout
-
-
 def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
     """It is no failure of the product, here and there: exit 3 of the verb, none of the verdict."""
     for name in ("key", "hosts"):

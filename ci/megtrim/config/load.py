@@ -19,7 +19,6 @@ from megtrim.config.checks.budgets import budget_problems
 from megtrim.config.checks.devices import device_problems
 from megtrim.config.checks.files import load_file_problems
 from megtrim.config.checks.levels import COMPILED, level_problems
-from megtrim.config.checks.neighbours import neighbour_problems
 from megtrim.config.checks.performance import performance_problems
 from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.checks.references import reference_problems, toolchain_references
@@ -130,7 +129,6 @@ def load_config(
         *switch_problems(document),
         *means_problems(document),
         *budget_problems(document),
-        *neighbour_problems(document),
         *performance_problems(document),
         *load_file_problems(document, folder),
     ]

@@ -16,7 +16,6 @@ from megtrim.config.application import Application
 from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
 from megtrim.config.measure_names import name_budget, name_measure
-from megtrim.config.neighbours import AskedNeighbours
 from megtrim.config.number_types import (
     AbsoluteTolerance,
     DurationS,
@@ -283,16 +282,8 @@ class Budget(ConfigSection):
     propose it. Left out: they propose one if it shrank, which leaves the room that there was."""
     owner: Line | None = None
     """Who decides about this budget; reports name them."""
-    neighbours: AskedNeighbours | None = None
-    """Runs near each scenario that must work, too: a number, all, or a list of names."""
     toolchains: Toolchains = ()
     """Toolchains that it is for; left out: all."""
-
-    @property
-    def weighs(self) -> bool:
-        """Whether it limits size: a budget may be for neighbours alone."""
-        limits = (self.max_size, self.growth, self.warn, self.warn_growth)
-        return any(each is not None for each in limits) or self.neighbours is None
 
     @property
     def measure(self) -> str:
@@ -355,9 +346,6 @@ class Config(ConfigSection):
     applications."""
     budgets: tuple[Budget, ...] = ()
     waivers: tuple[Waiver, ...] = ()
-    acknowledge: StrictBool = False
-    """true: a commit's trailer `Size-Budget: +12 KiB REASON` lets a change grow by that much. What
-    counts is this key in the commit that the baseline is of, not in the change itself."""
     baseline: FilePath | None = None
     """Size manifest of a former build, which growth is measured against."""
     perf: PerfConfig = PerfConfig()

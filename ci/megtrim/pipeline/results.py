@@ -14,7 +14,7 @@ from megtrim.build_spec import EngineIdentity
 from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
-from megtrim.size.budgets import BudgetResult, LimitStatus
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
@@ -198,13 +198,6 @@ class NeighboursResult(StageResult):
 
     scenario: str
     neighbours: tuple[NeighbourResult, ...]
-    unmet: str
-    """How they fall short of what a budget asks; empty: they do not."""
-
-    @property
-    def exit_code(self) -> int:
-        """1 where a budget is not met."""
-        return ProductFailure.exit_code if self.unmet else EXIT_PASS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +226,7 @@ class SizeResult(StageResult):
     """Of the stage `size`: every artifact, and every budget that limits one."""
 
     artifacts: tuple[ArtifactSize, ...]
-    budgets: tuple[BudgetResult, ...]
+    budgets: tuple[BudgetRow, ...]
     baseline: str
     """Where the baseline is from; empty: there is none."""
     causes: tuple[Cause, ...] = ()
@@ -248,7 +241,7 @@ class SizeResult(StageResult):
     @property
     def exit_code(self) -> int:
         """1 where a budget is exceeded."""
-        exceeded = any(each.status is LimitStatus.FAIL for each in self.budgets)
+        exceeded = any(each.status is BudgetStatus.FAIL for each in self.budgets)
         return ProductFailure.exit_code if exceeded else EXIT_PASS
 
 

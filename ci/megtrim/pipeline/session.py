@@ -21,7 +21,6 @@ from megtrim.engines.checkout import Checkout
 from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.pipeline.durations import DurationLog
 from megtrim.plan.graph import Task
-from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.history import SizeTrend
 from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
@@ -59,8 +58,6 @@ class TrimRequest:
     """Sizes that growth is measured against, in place of those that the configuration names."""
     trends: tuple[SizeTrend, ...] = ()
     """How sizes changed over the commits of the history, for reports; empty: none is known."""
-    acknowledged: Acknowledgements = field(default_factory=Acknowledgements)
-    """Growth that the commits since the baseline announce."""
     invocation: Invocation = field(default_factory=Invocation)
     """The command line, for the commands that are printed."""
     traced: Mapping[str, ImportedEvidence] = field(default_factory=dict)

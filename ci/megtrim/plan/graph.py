@@ -13,7 +13,6 @@ from enum import StrEnum
 from megtrim.build_spec import Variant
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.plan.neighbours import select_scenarios
 
 
 class Stage(StrEnum):
@@ -126,7 +125,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
 
     ``committed``: the keep set is the file that the team committed, so nothing is traced, and a
     profile build is made only if it has a budget. ``neighbours``: run the neighbours of every
-    scenario, not only those that a budget requires.
+    scenario, too.
     """
     every = tuple(all_scenarios(config))
     builds = _builds(config, committed=committed)
@@ -136,7 +135,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *_regions(config, committed=committed),
         *(_functions(config, committed=committed) if trims_functions(config) else ()),
         *(_verify(each, config) for each in every),
-        *(_neighbours(each, config) for each in select_scenarios(config, asked=neighbours)),
+        *(_neighbours(each, config) for each in every if neighbours),
         Task(stage=Stage.SIZE, name="artifacts", needs=_list_size_needs(config, builds)),
     )
     wants = tuple(task.id for task in before_verdict)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from megtrim.config.model import Config
-from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.config.scenarios import Scenario
 from megtrim.load_and_run import application
 from megtrim.load_and_run.argument_mutation import is_on, render_flags, set_flag, without
 from megtrim.load_and_run.arguments import Flag, flags
@@ -106,14 +105,6 @@ _OF_INPUTS = {
         "inputs of twice the height and width",
     ),
 }
-
-
-def select_scenarios(config: Config, *, asked: bool) -> Iterator[Scenario]:
-    """Yield the scenarios whose neighbours are run: all if ``asked``, else those with a budget."""
-    budgets = {budget.artifact for budget in config.budgets if budget.neighbours is not None}
-    for each in all_scenarios(config):
-        if asked or (each.settings.application or config.engine.target) in budgets:
-            yield each
 
 
 def neighbours(

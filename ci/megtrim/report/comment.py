@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config_id import id_of
-from megtrim.report import comment_details, neighbours, next_step, sizes
-from megtrim.report.budgets import tables as budget_tables
+from megtrim.report import budgets, comment_details, neighbours, next_step, sizes
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     MEANINGS,
@@ -115,7 +114,7 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
         yield "check", _check(check, verdict)
     if attention[_MOST_CHECKS:]:
         yield "further checks", _further(attention[_MOST_CHECKS:])
-    for part in budget_tables.markdown(verdict):
+    for part in budgets.markdown(verdict):
         yield "budgets", part
     if verdict.performance is not None:
         yield "times in short", performance_tables.markdown_summary(verdict.performance)

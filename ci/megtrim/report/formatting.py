@@ -12,7 +12,8 @@ from unicodedata import east_asian_width
 
 from megtrim.build_spec import Origin
 from megtrim.config.units import format_growth
-from megtrim.verdict.statuses import BudgetStatus, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.size.budget_row import BudgetStatus
+from megtrim.verdict.statuses import CheckStatus, ScenarioStatus, VerdictKind
 
 if TYPE_CHECKING:
     from megtrim.verdict.model import Check, Rebuild, VariantSize, Verdict

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from megtrim.config.units import format_bytes
-from megtrim.report import neighbours
-from megtrim.report.budgets.bars import draw_budget
+from megtrim.report import budgets, neighbours
 from megtrim.report.charts import region_map, size_picture
 from megtrim.report.formatting import (
     MEANINGS,
@@ -36,6 +35,7 @@ from megtrim.report.performance.numbers import milliseconds
 from megtrim.report.pictures.byte_map import draw_map
 from megtrim.report.pictures.trend import draw_trends
 from megtrim.report.text import clean, path_in_repository
+from megtrim.size.budget_row import LimitKind
 from megtrim.size.prices.price_list import PriceKind
 from megtrim.verdict.model import TagUse, Verdict
 from megtrim.verdict.neighbours import count_working
@@ -135,7 +135,9 @@ def _environment() -> Environment:
         "seconds": seconds,
     }
     environment.globals |= {
-        "draw_budget": draw_budget,
+        "describe_lower": budgets.describe_lower,
+        "describe_use": budgets.describe_use,
+        "place_marks": budgets.place_marks,
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
@@ -189,11 +191,13 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
 
 
 def _tightest_budget(verdict: Verdict) -> list[tuple[str, str, str]]:
-    limited = [(row.max_bytes, row.size_bytes) for row in verdict.budgets if row.max_bytes]
+    limited = [
+        (row.max_bytes, row.left_bytes)
+        for row in verdict.budgets
+        if row.kind is LimitKind.SIZE and row.max_bytes and row.left_bytes is not None
+    ]
     if not limited:
         return []
-    limit, size = max(limited, key=lambda pair: pair[1] / pair[0])
-    word = "left" if size <= limit else "too many"
-    return [
-        ("Tightest budget", format_bytes(abs(limit - size)), f"{word} of {format_bytes(limit)}")
-    ]
+    limit, left = min(limited, key=lambda pair: pair[1] / pair[0])
+    word = "left" if left >= 0 else "too many"
+    return [("Tightest budget", format_bytes(abs(left)), f"{word} of {format_bytes(limit)}")]

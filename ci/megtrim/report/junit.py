@@ -54,7 +54,6 @@ _STAGES = {
     CheckKind.DEVICE: "verify",
     CheckKind.COVERAGE: "verify",
     CheckKind.LATENCY: "perf",
-    CheckKind.NEIGHBOURS: "neighbours",
     CheckKind.SIZE: "size",
     CheckKind.GROWTH: "size",
 }

@@ -10,7 +10,7 @@ from megtrim.report.formatting import list_trimmed, list_urgent
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import code, prose
 from megtrim.report.text import path_in_repository
-from megtrim.verdict.agreement import name_subject
+from megtrim.size.budget_row import name_subject
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, exit_code
 

@@ -5,23 +5,23 @@ Pure; part of the report room.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
 from megtrim.report.growth import lines as growth
 from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
 from megtrim.report.text import one_line
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_change import ByteChange, list_largest
-from megtrim.verdict.model import BudgetRow, VariantSize, Verdict
-from megtrim.verdict.statuses import BudgetStatus
+from megtrim.verdict.model import VariantSize, Verdict
 
 _MOST_ARTIFACTS = 10
 _MOST_NAMED = 3
 """Components in the line about a file."""
 
-_Row = tuple[VariantSize, str, BudgetRow | None]
-"""A variant, its artifact's name, and its budget."""
+_Row = tuple[VariantSize, str, Mapping[LimitKind, BudgetRow]]
+"""A variant, its artifact's name, and its limits."""
 
 
 def glance(verdict: Verdict) -> str:
@@ -57,17 +57,29 @@ def _bracket_details(baseline: str) -> str:
 
 def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
     rows = [row for row in verdict.budgets if row.artifact == artifact]
-    whole = [row for row in rows if not row.measure]
-    statuses = [row.status for row in rows]
-    worst = next((s for s in (BudgetStatus.FAIL, BudgetStatus.PASS) if s in statuses), None)
-    sign = BUDGET_SIGNS[worst or BudgetStatus.SKIPPED].partition(" ")[0]
-    parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
+    parts = [f"{_find_sign(rows)} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
     if size.growth_bytes is not None:
         parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
-    row = next((row for row in whole if row.variant == size.variant), None)
-    if row is not None:
-        parts += _held_against(row, size)
+    parts += _held_against(_find_limits(verdict, artifact, size.variant))
     return ", ".join(parts)
+
+
+def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[LimitKind, BudgetRow]:
+    """Return the limits of a whole file."""
+    key = (artifact, variant, "")
+    rows = (row for row in verdict.budgets if (row.artifact, row.variant, row.measure) == key)
+    return {row.kind: row for row in rows}
+
+
+def _find_sign(rows: Iterable[BudgetRow]) -> str:
+    """Return the sign of the worst of some limits."""
+    return BUDGET_SIGNS[_find_worst(rows)].partition(" ")[0]
+
+
+def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
+    statuses = {row.status for row in rows}
+    order = (BudgetStatus.FAIL, BudgetStatus.PASS)
+    return next((status for status in order if status in statuses), BudgetStatus.SKIPPED)
 
 
 def _name_components(size: VariantSize) -> str:
@@ -101,25 +113,22 @@ def _change(change: ByteChange) -> tuple[str, ...]:
     )
 
 
-def _held_against(row: BudgetRow, size: VariantSize) -> Iterator[str]:
-    grown, allowed, limit = size.growth_bytes, row.growth_max_bytes, row.max_bytes
-    if grown is not None and allowed is not None and grown > allowed:
-        yield f"{format_bytes(allowed)} allowed"
-    if limit is not None and size.size_bytes <= limit:
-        yield f"{format_bytes(limit - size.size_bytes)} of its budget left"
-    elif limit is not None:
-        yield f"{format_bytes(size.size_bytes - limit)} over its budget of {format_bytes(limit)}"
-    if row.waiver:
+def _held_against(limits: Mapping[LimitKind, BudgetRow]) -> Iterator[str]:
+    growth, size = limits.get(LimitKind.GROWTH), limits.get(LimitKind.SIZE)
+    if growth is not None and growth.is_exceeded:
+        yield f"{format_bytes(growth.max_bytes or 0)} allowed"
+    if size is not None and size.left_bytes is not None:
+        left, budget = size.left_bytes, format_bytes(size.max_bytes or 0)
+        over = f"{format_bytes(-left)} over its budget of {budget}"
+        yield f"{format_bytes(left)} of its budget left" if left >= 0 else over
+    if any(row.waiver for row in limits.values()):
         yield "waived"
-    if row.acknowledged:
-        yield "acknowledged"
 
 
 def table(verdict: Verdict) -> str:
     """Return a row for each variant of each artifact, with its budget if it has one."""
-    budgets = {(row.artifact, row.variant): row for row in verdict.budgets if not row.measure}
     rows: list[_Row] = [
-        (size, artifact.name, budgets.get((artifact.name, size.variant)))
+        (size, artifact.name, _find_limits(verdict, artifact.name, size.variant))
         for artifact in verdict.artifacts
         for size in artifact.sizes
     ]
@@ -128,16 +137,17 @@ def table(verdict: Verdict) -> str:
 
 
 def _cells(entry: _Row) -> tuple[str, ...]:
-    size, artifact, row = entry
+    size, artifact, limits = entry
     change, left, result = growth_of(size), "", ""
-    if row is not None and row.growth_max_bytes is not None:
-        change = f"{change or 'no baseline'} ({format_bytes(row.growth_max_bytes)} allowed)"
-    if row is not None and row.max_bytes is not None:
-        budget = format_bytes(row.max_bytes)
-        left = f"{format_bytes(row.max_bytes - size.size_bytes)} of {budget}"
-    if row is not None:
-        result = BUDGET_SIGNS[row.status] + (f", waived: {prose(row.waiver)}" if row.waiver else "")
-        result += f", acknowledged {prose(row.acknowledged)}" if row.acknowledged else ""
+    growth, whole = limits.get(LimitKind.GROWTH), limits.get(LimitKind.SIZE)
+    if growth is not None and growth.max_bytes is not None:
+        change = f"{change or 'no baseline'} ({format_bytes(growth.max_bytes)} allowed)"
+    if whole is not None and whole.left_bytes is not None:
+        left = f"{format_bytes(whole.left_bytes)} of {format_bytes(whole.max_bytes or 0)}"
+    if limits:
+        waived = dict.fromkeys(row.waiver for row in limits.values() if row.waiver)
+        result = BUDGET_SIGNS[_find_worst(limits.values())]
+        result += f", waived: {prose('; '.join(waived))}" if waived else ""
     return (
         f"{code(artifact)} {code(size.variant)}",
         group_digits(size.size_bytes),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from megtrim.config.units import format_bytes
-from megtrim.report.budgets import tables as budget_tables
+from megtrim.report import budgets
 from megtrim.report.formatting import (
     TO_LOOK_AT,
     align_columns,
@@ -33,7 +33,7 @@ def render(verdict: Verdict) -> str:
     parts = [_table(artifact, verdict) for artifact in verdict.artifacts]
     if verdict.baseline:
         parts.append(f"baseline: {one_line(verdict.baseline)}")
-    if limits := budget_tables.text(verdict):
+    if limits := budgets.text(verdict):
         parts.append(limits)
     if verdict.performance is not None:
         parts.append(performance_tables.text(verdict.performance))

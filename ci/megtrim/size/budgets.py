@@ -1,29 +1,25 @@
 """Checks sizes against budgets: a largest size, a largest growth, and leave to exceed them.
 
-A waiver raises both limits of its budget for some time; what a change's own commits acknowledge
-lets it grow, once. Pure: the caller passes the sizes and the day.
+A waiver raises both limits of its budget for some time. Pure: the caller passes the sizes and the
+day.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Variant
-from megtrim.config.measure_names import STRIPPED
-from megtrim.config.units import GrowthLimit, format_bytes, format_growth
+from megtrim.config.units import GrowthLimit, format_bytes
 from megtrim.errors import InputError
-from megtrim.size.acknowledgement import Acknowledgements
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.existing_parts import ExistingParts, list_parts
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.measures import Measures, find_measure
 from megtrim.size.prices.price_list import StoredPrice
-from megtrim.size.ratchet import propose_limit
-from megtrim.strict_json import SignedInt
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget, Waiver
@@ -33,22 +29,6 @@ NOTICE = timedelta(days=14)
 
 Sizes = Mapping[tuple[str, str], int]
 """Bytes of the stripped file by artifact and variant."""
-_NOTHING = Acknowledgements()
-
-
-class LimitKind(StrEnum):
-    """What a limit is about."""
-
-    SIZE = "size"
-    GROWTH = "growth"
-
-
-class LimitStatus(StrEnum):
-    """Whether a limit was kept; skipped: there was nothing to compare with."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,101 +113,28 @@ def _hint_measure(budget: Budget) -> str:
     return "components need symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetLimit:
-    """One limit of a budget, and what was measured."""
-
-    kind: LimitKind
-    status: LimitStatus
-    text: str
-    """One line: what was measured and what is allowed."""
-    hint: str = ""
-    waived: bool = False
-    """A waiver was needed, whether it was enough or not."""
-    acknowledged: bool = False
-    """So was what commits acknowledge."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetResult:
-    """One budget, measured."""
-
-    budget: str
-    """Its id, which waivers refer to."""
-    artifact: str
-    variant: str
-    measure: str = STRIPPED
-    """What was measured; empty: the stripped file."""
-    owner: str = ""
-    size_bytes: int
-    max_bytes: int | None
-    warn_bytes: int | None = None
-    """Size from which on a warning is given; None: without one."""
-    growth_bytes: SignedInt | None
-    """None without a baseline."""
-    growth_max_bytes: int | None
-    warn_growth_bytes: int | None = None
-    """Growth from which on a warning is given; None: without one."""
-    baseline: str
-    """Where the baseline is from; empty if there is none."""
-    waiver: str
-    """Reasons of the waivers that were needed; empty if none was."""
-    lapsed: str
-    """The waivers that lapsed before this day: owner, date, reason; empty if none did."""
-    acknowledged_bytes: int = 0
-    """Growth that commits of the change acknowledge; 0 if that was not needed."""
-    acknowledged: str = ""
-    """Their reasons, authors and commits; empty if that was not needed."""
-    acknowledgeable: bool = False
-    """Whether a commit's trailer would count."""
-    ratchet_bytes: int | None = None
-    """Lower limit that would leave enough room; None: the limit is low enough."""
-    status: LimitStatus
-    """Failed if one limit is broken; skipped if none could be measured."""
-    limits: tuple[BudgetLimit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Leave:
-    """The waivers of one budget on one day."""
-
-    counting: tuple[Waiver, ...]
-    lapsed: tuple[Waiver, ...]
-    acknowledged: Acknowledgements
-
-    @property
-    def extra_bytes(self) -> int:
-        return sum(waiver.extra_bytes for waiver in self.counting)
-
-    def reasons(self) -> str:
-        return "; ".join(
-            f"{each.reason} ({each.owner}, to {each.expires})" for each in self.counting
-        )
-
-    def lapses(self) -> str:
-        return "; ".join(
-            f"the waiver of {each.owner} lapsed on {each.expires}: {each.reason}"
-            for each in self.lapsed
-        )
-
-
 def check(
     budgets: Sequence[Budget],
     measured: Measured,
     baseline: Baseline | None,
     waivers: Sequence[Waiver],
     today: date,
-    acknowledged: Acknowledgements = _NOTHING,
-) -> tuple[BudgetResult, ...]:
-    """Check every budget, in order.
+) -> tuple[BudgetRow, ...]:
+    """Return a row for each limit of each budget, in order.
 
-    A waiver counts up to and including its last day, and raises both limits of its budget; what is
-    acknowledged counts for growth alone. Raises InputError for a budget of what was not measured.
+    A waiver counts up to and including its last day, and raises both limits of its budget. Raises
+    InputError for a budget of what was not measured.
     """
     return tuple(
-        _result(budget, measured, baseline, _leave(budget, waivers, today, acknowledged))
+        row
         for budget in budgets
-        if budget.weighs
+        for row in _judge(
+            budget,
+            measured,
+            baseline,
+            [waiver for waiver in waivers if waiver.budget == budget.id],
+            today,
+        )
     )
 
 
@@ -241,38 +148,25 @@ def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
     )
 
 
-def warn_early(results: Sequence[BudgetResult]) -> tuple[str, ...]:
-    """Return a line for each size and growth that its budget warns of, and that did not fail."""
+def warn_early(rows: Sequence[BudgetRow]) -> tuple[str, ...]:
+    """Return a line for each limit whose budget warns of what was measured, and that was kept."""
     return tuple(
-        f"{line}; {each.owner} owns it" if each.owner else line
-        for each in results
-        for line in (*_warn_of_size(each), *_warn_of_growth(each))
+        f"{_warn(row)}; {row.owner} owns it" if row.owner else _warn(row)
+        for row in rows
+        if row.is_near
     )
 
 
-def _warn_of_size(result: BudgetResult) -> Iterator[str]:
-    most, warn, size_bytes = result.max_bytes, result.warn_bytes, result.size_bytes
-    if warn is None or size_bytes < warn or (most is not None and size_bytes > most):
-        return
-    below = (
-        f"{format_bytes(most - size_bytes)} below its limit of {format_bytes(most)}; "
-        if most
-        else ""
-    )
-    size = f"{result.budget} ({format_bytes(size_bytes)}) is"
-    yield (
-        f"{size} {below}its budget warns from {format_bytes(warn)}"
-        if below
-        else f"{size} above {format_bytes(warn)}, from which its budget warns"
-    )
-
-
-def _warn_of_growth(result: BudgetResult) -> Iterator[str]:
-    most, warn, growth = result.growth_max_bytes, result.warn_growth_bytes, result.growth_bytes
-    if growth is None or warn is None or growth < warn or (most is not None and growth > most):
-        return
-    grown = f"{result.budget} grew by {format_bytes(growth)}"
-    yield f"{grown}; its budget warns from {format_bytes(warn)} of growth"
+def _warn(row: BudgetRow) -> str:
+    soft = format_bytes(row.warn_bytes or 0)
+    if row.kind is LimitKind.GROWTH:
+        grown = format_bytes(row.used_bytes or 0)
+        return f"{row.name} grew by {grown}; its budget warns from {soft} of growth"
+    size = f"{row.name} ({row.used_text}) is"
+    if row.left_bytes is None or row.max_bytes is None:
+        return f"{size} above {soft}, from which its budget warns"
+    below = f"{format_bytes(row.left_bytes)} below its limit of {format_bytes(row.max_bytes)}"
+    return f"{size} {below}; its budget warns from {soft}"
 
 
 def _within(left: timedelta) -> str:
@@ -285,65 +179,66 @@ def _within(left: timedelta) -> str:
             return f"in {days} days"
 
 
-def _leave(
-    budget: Budget, waivers: Sequence[Waiver], today: date, acknowledged: Acknowledgements
-) -> _Leave:
-    named = [waiver for waiver in waivers if waiver.budget == budget.id]
-    return _Leave(
-        counting=tuple(waiver for waiver in named if today <= waiver.expires),
-        lapsed=tuple(waiver for waiver in named if today > waiver.expires),
-        acknowledged=acknowledged,
-    )
-
-
-def _result(
-    budget: Budget, measured: Measured, baseline: Baseline | None, leave: _Leave
-) -> BudgetResult:
+def _judge(
+    budget: Budget,
+    measured: Measured,
+    baseline: Baseline | None,
+    waivers: Sequence[Waiver],
+    today: date,
+) -> Iterator[BudgetRow]:
     variant = str(budget.variant)
     size_bytes = measured.find(budget, variant)
     if not size_bytes:
         measured.expect_existing(budget, baseline)
     before = baseline.find(budget.artifact, variant, budget.measure) if baseline else None
     growth_bytes = None if before is None else size_bytes - before
+    counting = [waiver for waiver in waivers if today <= waiver.expires]
+    lapsed = [waiver for waiver in waivers if today > waiver.expires]
+
+    def judge(
+        kind: LimitKind, used_bytes: int | None, max_bytes: int | None, warn_bytes: int | None
+    ) -> BudgetRow:
+        status = BudgetStatus.SKIPPED
+        needed = False
+        if max_bytes is not None and used_bytes is not None:
+            needed = used_bytes > max_bytes
+            raised = max_bytes + sum(waiver.extra_bytes for waiver in counting)
+            status = BudgetStatus.PASS if used_bytes <= raised else BudgetStatus.FAIL
+        return BudgetRow(
+            kind=kind,
+            artifact=budget.artifact,
+            variant=variant,
+            measure=budget.measure,
+            owner=budget.owner or "",
+            used_bytes=used_bytes,
+            max_bytes=max_bytes,
+            warn_bytes=warn_bytes,
+            waiver="; ".join(
+                f"{waiver.reason} ({waiver.owner}, to {waiver.expires})"
+                for waiver in counting
+                if needed
+            ),
+            lapsed="; ".join(
+                f"the waiver of {waiver.owner} lapsed on {waiver.expires}: {waiver.reason}"
+                for waiver in lapsed
+            ),
+            status=status,
+        )
+
     max_bytes = None if budget.max_size is None else _find_most(budget.max_size, budget, measured)
+    warn_bytes = _bytes_of(budget.warn, max_bytes or 0)
+    if max_bytes is not None or warn_bytes is not None:
+        row = judge(LimitKind.SIZE, size_bytes, max_bytes, warn_bytes)
+        kept = row.status is not BudgetStatus.FAIL
+        yield replace(row, lower_bytes=_propose(budget, size_bytes, growth_bytes) if kept else None)
     # Without a baseline, a share of what there is shows how much it would be.
     former_bytes = size_bytes if before is None else before
     growth_max_bytes = _bytes_of(budget.growth, former_bytes)
     warn_growth_bytes = _bytes_of(budget.warn_growth, former_bytes)
-    limits: list[BudgetLimit] = []
-    if max_bytes is not None:
-        limits.append(_limit(LimitKind.SIZE, size_bytes, max_bytes, leave))
-    if growth_max_bytes is not None:
-        limits.append(
-            _limit(LimitKind.GROWTH, growth_bytes, growth_max_bytes, leave)
-            if growth_bytes is not None
-            else _skip_growth(baseline, budget)
-        )
-    needed = any(limit.acknowledged for limit in limits)
-    status = _combine_statuses(limits)
-    won = None if status is LimitStatus.FAIL else propose_limit(budget, size_bytes, growth_bytes)
-    return BudgetResult(
-        budget=budget.id,
-        artifact=budget.artifact,
-        variant=variant,
-        measure=budget.measure,
-        owner=budget.owner or "",
-        size_bytes=size_bytes,
-        max_bytes=max_bytes,
-        warn_bytes=_bytes_of(budget.warn, max_bytes or 0),
-        growth_bytes=growth_bytes,
-        growth_max_bytes=growth_max_bytes,
-        warn_growth_bytes=warn_growth_bytes,
-        baseline=baseline.source if baseline and growth_bytes is not None else "",
-        waiver=leave.reasons() if any(limit.waived for limit in limits) else "",
-        lapsed=leave.lapses(),
-        acknowledged_bytes=leave.acknowledged.growth_bytes if needed else 0,
-        acknowledged=leave.acknowledged.describe() if needed else "",
-        acknowledgeable=leave.acknowledged.allowed,
-        ratchet_bytes=won,
-        status=status,
-        limits=tuple(limits),
-    )
+    if growth_max_bytes is not None or warn_growth_bytes is not None:
+        row = judge(LimitKind.GROWTH, growth_bytes, growth_max_bytes, warn_growth_bytes)
+        source = baseline.source if baseline and growth_bytes is not None else ""
+        yield replace(row, baseline=source)
 
 
 def _bytes_of(limit: GrowthLimit | None, whole_bytes: int) -> int | None:
@@ -357,59 +252,21 @@ def _find_most(limit: GrowthLimit, budget: Budget, measured: Measured) -> int:
     return limit.limit_bytes(measured.find(budget, str(Variant.PLAIN)))
 
 
-def _limit(kind: LimitKind, size_bytes: int, allowed: int, leave: _Leave) -> BudgetLimit:
-    raised = allowed + leave.extra_bytes
-    what = _format_measurement(kind, size_bytes)
-    if size_bytes <= allowed:
-        return BudgetLimit(
-            kind=kind, status=LimitStatus.PASS, text=f"{what}, allowed {format_bytes(allowed)}"
-        )
-    if size_bytes <= raised:
-        text = f"{what}, allowed {format_bytes(allowed)} and by waiver {format_bytes(raised)}"
-        text = f"{text}: {leave.reasons()}"
-        return BudgetLimit(kind=kind, status=LimitStatus.PASS, text=text, waived=True)
-    announced = leave.acknowledged if kind is LimitKind.GROWTH else _NOTHING
-    if size_bytes <= announced.growth_bytes:
-        text = f"{what}, allowed {format_bytes(allowed)}, acknowledged {announced.describe()}"
-        return BudgetLimit(kind=kind, status=LimitStatus.PASS, text=text, acknowledged=True)
-    most = max(raised, announced.growth_bytes)
-    waived = f" (waivers included: {leave.reasons()})" if leave.counting else ""
-    lapsed = f"; {leave.lapses()}" if leave.lapsed else ""
-    said = f"; acknowledged {announced.describe()}" if announced.entries else ""
-    return BudgetLimit(
-        kind=kind,
-        status=LimitStatus.FAIL,
-        text=f"{what}, {format_bytes(size_bytes - most)} over the allowed {format_bytes(most)}"
-        f"{waived}{lapsed}{said}",
-        hint="see what grew in the report, or waive it with a reason, an owner and a date",
-        waived=bool(leave.counting),
-        acknowledged=bool(announced.entries),
-    )
+def _propose(budget: Budget, size_bytes: int, growth_bytes: int | None) -> int | None:
+    """Return how low the limit could be, in whole units of it; None: it is low enough.
 
-
-def _format_measurement(kind: LimitKind, measured: int) -> str:
-    match kind:
-        case LimitKind.SIZE:
-            return f"{format_bytes(measured)} ({measured:,} bytes)"
-        case LimitKind.GROWTH:
-            return f"{format_growth(measured)} ({measured:+,} bytes)"
-    assert_never(kind)
-
-
-def _skip_growth(baseline: Baseline | None, budget: Budget) -> BudgetLimit:
-    why = "there is no baseline"
-    if baseline:
-        missing = f"{baseline.source} does not list {budget.id}"
-        why = missing if baseline.sizes else baseline.source
-    return BudgetLimit(
-        kind=LimitKind.GROWTH,
-        status=LimitStatus.SKIPPED,
-        text=f"growth was not checked: {why}",
-        hint="keep sizes.json of the main branch's size stage, and name it as baseline",
-    )
-
-
-def _combine_statuses(limits: Sequence[BudgetLimit]) -> LimitStatus:
-    found = {limit.status for limit in limits}
-    order = (LimitStatus.FAIL, LimitStatus.PASS)
-    return next((status for status in order if status in found), LimitStatus.SKIPPED)
+    With a headroom, ``ratchet``, that is the room; without one, what shrank keeps the room that it
+    had. A limit that is a share follows the plain build by itself.
+    """
+    limit = budget.max_size
+    if limit is None or limit.share or size_bytes > limit.size_bytes:
+        return None
+    if budget.ratchet is not None:
+        least_bytes = size_bytes + budget.ratchet.limit_bytes(size_bytes)
+    elif growth_bytes is not None and growth_bytes < 0:
+        least_bytes = limit.size_bytes + growth_bytes
+    else:
+        return None
+    unit = next((unit for unit in (1024, 1000) if limit.size_bytes % unit == 0), 1)
+    lower_bytes = -(-max(least_bytes, size_bytes) // unit) * unit
+    return lower_bytes if lower_bytes < limit.size_bytes else None

@@ -26,7 +26,6 @@ _SETTINGS = (
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "safe.directory=*"),
     *("-c", "http.followRedirects=false", "-c", "fetch.recurseSubmodules=false"),
     *("-c", "submodule.recurse=false", "-c", "advice.detachedHead=false"),
-    *("-c", "trailer.separators=:", "-c", "log.showSignature=false"),
 )
 _ENV = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -53,7 +52,6 @@ _ADVICE = (
     "and the repository exists.",
 )
 """What git adds to whatever ssh said, also where no one was asked for any rights."""
-_SYMLINK = "120000 "
 _LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
 
 
@@ -159,42 +157,6 @@ class SourceRepository:
             msg = f"{path}: found {size} bytes, expected at most {most_bytes:,}"
             raise InputError(msg)
         return self._ask("cat-file", "blob", name)
-
-    def linked_text(self, commit: str, path: str, *, most_bytes: int) -> str:
-        """Return a file of a commit as text; a link to another file of its folder is followed once.
-
-        Raises InputError as :meth:`text` does.
-        """
-        found = self.text(commit, path, most_bytes=most_bytes)
-        if not self._ask("ls-tree", "-z", "--full-tree", commit, "--", path).startswith(_SYMLINK):
-            return found
-        folder, slash, _ = path.rpartition("/")
-        if not found or "/" in found:
-            msg = f"{path}: found a link to another folder, expected a file"
-            raise InputError(msg)
-        return self.text(commit, f"{folder}{slash}{found}", most_bytes=most_bytes)
-
-    def prefix(self) -> str:
-        """Return the folder within its work tree, with a slash at the end; empty at the top."""
-        return self._ask("rev-parse", "--show-prefix").rstrip("\n")
-
-    def trailers(self, key: str, *, since: str = "") -> tuple[tuple[str, str, str], ...]:
-        """Return commit, author and value of each trailer ``key`` of HEAD's commits, newest first.
-
-        The commits are those that ``since`` does not have, or the last fifty. What a trailer is,
-        git decides: a line of the last paragraph. Replaced commits do not count.
-        """
-        shown = f"--format=%H%n%an%n%(trailers:key={key},valueonly,unfold,separator=%x0A)"
-        span = ("HEAD", f"^{since}") if since else ("--max-count=50", "HEAD")
-        answer = self._ask(
-            *("log", "-z", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8", shown), *span
-        )
-        found: list[tuple[str, str, str]] = []
-        for entry in answer.split("\0"):
-            commit, _, rest = entry.partition("\n")
-            author, _, values = rest.partition("\n")
-            found += ((commit, author, value) for value in values.split("\n") if value)
-        return tuple(found)
 
     def _modules(self, commit: str, mode: str) -> str:
         if mode not in _FILE_MODES:

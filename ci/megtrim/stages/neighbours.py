@@ -2,7 +2,7 @@
 
 It measures what trimming costs: what the plain build can do with a neighbour is what is expected of
 the others. Each neighbour is a result of its own, keyed by what it depends on: a run that was cut
-off goes on where it was, and a new neighbour runs alone. Nothing fails here unless a budget asks.
+off goes on where it was, and a new neighbour runs alone. Nothing fails here.
 """
 
 from __future__ import annotations
@@ -36,18 +36,16 @@ from megtrim.plan.graph import (
 )
 from megtrim.plan.neighbours import Neighbour
 from megtrim.store import sha256_file
-from megtrim.verdict.neighbours import NeighbourOutcome, NeighbourResult, unmet, working
+from megtrim.verdict.neighbours import NeighbourOutcome, NeighbourResult, working
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    """Name the programs, the neighbours that are tried, what a budget asks, and all of a run."""
+    """Name the programs, the neighbours that are tried, and all of a run."""
     scenario = scenario_of(task)
-    budget = neighbour_plan.budget_of(scenario, session.request)
     tried = neighbour_plan.near(scenario, session)
     return _run_inputs(scenario, session) | {
         **{f"neighbour {each.name}": repr(each) for each in tried},
         "other dumps": " ".join(sha256_file(session.request.path(p)) for p in scenario.model.also),
-        "asked": str(neighbour_plan.asked_of(budget)) if budget else "",
         **_profile_inputs(scenario, session),
     }
 
@@ -58,16 +56,14 @@ def result_type(_task: Task) -> type[NeighboursResult]:
 
 
 def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
-    """Try every neighbour; a budget that is not kept makes the exit status."""
+    """Try every neighbour."""
     scenario = scenario_of(task)
     rows = tuple(
         _evaluate_neighbour(each, scenario, session)
         for each in neighbour_plan.near(scenario, session)
     )
     session.services.console.say(f"  {scenario.id}: {working(rows)}")
-    budget = neighbour_plan.budget_of(scenario, session.request)
-    short = unmet(neighbour_plan.asked_of(budget), rows) if budget else ""
-    return NeighboursResult(scenario=scenario.id, neighbours=rows, unmet=short)
+    return NeighboursResult(scenario=scenario.id, neighbours=rows)
 
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:

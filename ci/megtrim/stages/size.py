@@ -30,7 +30,6 @@ from megtrim.plan.graph import (
     Task,
     trims_plain_build,
 )
-from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
 from megtrim.size.breakdown import View
 from megtrim.size.budgets import Baseline, Measured, check
@@ -80,8 +79,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if config.waivers:
         named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
         named["today"] = session.request.today.isoformat()
-    if session.request.acknowledged != Acknowledgements():
-        named["acknowledged"] = dump(session.request.acknowledged)
     chosen = _baseline_file(session.request)
     if chosen is not None:
         path, shown = chosen
@@ -141,7 +138,6 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
             baseline,
             config.waivers,
             session.request.today,
-            session.request.acknowledged,
         ),
         baseline=compared.source,
         causes=changes.causes,

@@ -38,7 +38,7 @@ from megtrim.pipeline.summary.keepset_usage import (
     trim_choice,
 )
 from megtrim.pipeline.summary.last_proof import LastProof, find_expired, last_proofs
-from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
+from megtrim.pipeline.summary.neighbours import neighbour_results
 from megtrim.pipeline.summary.performance import list_measuring_devices, summarize_performance
 from megtrim.pipeline.summary.scenario_results import scenario_results
 from megtrim.pipeline.summary.sizes import (
@@ -62,9 +62,9 @@ from megtrim.plan.graph import (
     verb_of,
     verify_task,
 )
+from megtrim.size.budget_row import name_subject
 from megtrim.size.budgets import ending
 from megtrim.strict_json import dump
-from megtrim.verdict.agreement import name_subject
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     Check,
@@ -107,7 +107,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
         "trends": hashlib.sha256(dump(session.request.trends).encode()).hexdigest(),
-        "notes": "\n".join((*session.request.acknowledged.warnings, *list_retrained(session))),
+        "notes": "\n".join(list_retrained(session)),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
     for name, device in session.services.devices.items():
@@ -168,7 +168,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             operators=operators_use(session.results),
             scenarios=scenario_results(session, proofs) if proves else (),
             expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
-            budgets=budget_rows(session),
+            budgets=budget_rows(session.results),
             baseline=baseline_text(session.results),
             causes=causes_of_growth(session.results),
             notes=cause_notes(session.results),
@@ -180,7 +180,6 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             checks=(
                 *_stage_checks(task, session),
                 *keep_set_checks(session),
-                *(neighbour_checks(session) if proves else ()),
             ),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
@@ -280,6 +279,5 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *list_retrained(session),
         *warn_unweighed(session),
         *early_warnings(session.results),
-        *session.request.acknowledged.warnings,
         *ending(session.request.config.waivers, session.request.today),
     )

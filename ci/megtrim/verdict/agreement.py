@@ -7,17 +7,11 @@ with a trap but no failed check would be green.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from megtrim.verdict.content import Contradiction, expect_consistent
-from megtrim.verdict.statuses import (
-    BudgetStatus,
-    CheckKind,
-    CheckStatus,
-    ScenarioStatus,
-    decide,
-)
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, decide
 
 Verdict: TypeAlias = Any
 BudgetRow: TypeAlias = Any
@@ -61,34 +55,10 @@ def expect_agreement(verdict: Verdict) -> None:
     for scenario in verdict.scenarios:
         checks = by_subject.get(scenario.id, {})
         expect_scenario_checks(scenario.id, scenario.status, checks)
+    found = {(check.kind, check.subject): check.status for check in verdict.checks}
     for row in verdict.budgets:
-        subject = name_subject(row.artifact, row.variant, row.measure)
-        statuses = by_subject.get(subject, {}).values()
-        expect_budget_checks(subject, row.status, statuses, exceeded=is_exceeded(row))
-
-
-def name_subject(artifact: str, variant: str, measure: str) -> str:
-    """Return what the checks of a budget are about; ``measure`` is empty for a file's size."""
-    build = f"{artifact}/{variant}"
-    return f"{build} {measure}" if measure else build
-
-
-def is_oversize(row: BudgetRow) -> bool:
-    """Tell whether it is larger than its limit, whatever a waiver says."""
-    return bool(row.max_bytes is not None and row.size_bytes > row.max_bytes)
-
-
-def is_overgrown(row: BudgetRow) -> bool:
-    """Tell whether it grew more than its limit and what commits acknowledge, waiver or not."""
-    if row.growth_max_bytes is None:
-        return False
-    acknowledged_bytes = row.acknowledged_bytes if row.acknowledged else 0
-    return bool((row.growth_bytes or 0) > max(row.growth_max_bytes, acknowledged_bytes))
-
-
-def is_exceeded(row: BudgetRow) -> bool:
-    """Tell whether more was measured than is allowed, without a waiver."""
-    return (is_oversize(row) or is_overgrown(row)) and not row.waiver
+        subject = f"{row.artifact}/{row.variant} {row.measure}".rstrip()
+        expect_budget_check(row, found.get((row.kind, subject)))
 
 
 def expect_scenario_checks(
@@ -108,15 +78,14 @@ def expect_scenario_checks(
         raise Contradiction(msg)
 
 
-def expect_budget_checks(
-    budget: str, status: BudgetStatus, checks: Collection[CheckStatus], *, exceeded: bool
-) -> None:
-    """Raise Contradiction if a budget is exceeded or has no check, and none of its checks failed.
+def expect_budget_check(row: BudgetRow, found: CheckStatus | None) -> None:
+    """Raise Contradiction if a limit has no check, or one of another status.
 
-    ``exceeded``: more was measured than it allows, and there is no waiver.
+    More than it allows, without a waiver, is a failure whatever the row says.
     """
-    broken = exceeded or status == BudgetStatus.FAIL
-    if not checks or (broken and CheckStatus.FAIL not in checks):
-        found = f"its status is {status}, exceeded: {str(exceeded).lower()}"
-        msg = f"budget {budget}: {found}, and none of its checks failed"
+    used, most = row.used_bytes, row.max_bytes
+    exceeded = used is not None and most is not None and used > most and not row.waiver
+    if found != row.status or (exceeded and row.status != CheckStatus.FAIL):
+        shown = f"exceeded: {str(exceeded).lower()}, and its check is {found or 'none'}"
+        msg = f"budget {row.kind}:{row.artifact}/{row.variant}: its status is {row.status}, {shown}"
         raise Contradiction(msg)

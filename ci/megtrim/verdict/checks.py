@@ -6,20 +6,18 @@ so that a test history can follow them; any other problem is a third check.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, assert_never
 
-from megtrim.config.units import format_bytes, format_growth
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.verdict import next_step
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import (
-    BudgetRow,
     Check,
     ScenarioResult,
 )
 from megtrim.verdict.next_step import ScenarioKind
-from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
 
 _NO_TRAP = "ran to its end, no trap"
 _NOT_REACHED = "not reached, see {kind}"
@@ -128,76 +126,17 @@ def detail(scenario: ScenarioResult) -> str:
     return "\n".join(lines)
 
 
-def budget_checks(
-    row: BudgetRow, *, invocation: Invocation, file: str, line: int
-) -> tuple[Check, ...]:
-    """Return the size and the growth check of one budget; the row's status decides.
-
-    A failed row always fails at least one of its checks.
-    """
+def budget_check(row: BudgetRow, *, invocation: Invocation, file: str, line: int) -> Check:
+    """Return the check of one limit, as it was judged."""
     failed = row.status is BudgetStatus.FAIL
-    by_size = row.is_oversize or row.growth_max_bytes is None
-    by_growth = row.is_overgrown or not by_size
-
-    def check(kind: CheckKind, text: str, failed: bool) -> Check:
-        found = _budget_check(row, kind, text, failed, invocation)
-        return replace(found, file=file, line=line)
-
-    result = []
-    if row.max_bytes is not None or row.growth_max_bytes is None:  # each budget has a check
-        result.append(check(CheckKind.SIZE, _size_text(row), failed and by_size))
-    if row.growth_max_bytes is not None:
-        result.append(check(CheckKind.GROWTH, _growth_text(row), failed and by_growth))
-    return tuple(result)
-
-
-def _budget_check(
-    row: BudgetRow, kind: CheckKind, text: str, failed: bool, invocation: Invocation
-) -> Check:
-    nothing_to_compare = kind is CheckKind.GROWTH and row.growth_bytes is None
-    status = CheckStatus.PASS
-    if failed:
-        status = CheckStatus.FAIL
-    elif row.status is BudgetStatus.SKIPPED or nothing_to_compare:
-        status = CheckStatus.SKIPPED
     return Check(
-        id=f"{kind}:{row.subject}",
-        kind=kind,
+        id=row.check_id,
+        kind=CheckKind(row.kind),
         subject=row.subject,
-        status=status,
-        text=_with_leave(text, row, kind, failed=failed),
-        hint=_hint(row, kind) if failed else "",
-        file=invocation.config,
+        status=CheckStatus(row.status),
+        text=row.text,
+        hint=next_step.for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else "",
+        file=file,
+        line=line,
         reproduce=invocation.again("size") if failed else "",
     )
-
-
-def _hint(row: BudgetRow, kind: CheckKind) -> str:
-    grown = kind is CheckKind.GROWTH and row.acknowledgeable
-    # What is acknowledged already adds up with what is still to be.
-    missing = (row.growth_bytes or 0) - row.acknowledged_bytes if grown else None
-    return next_step.for_budget(lapsed=bool(row.lapsed), owner=row.owner, growth_bytes=missing)
-
-
-def _with_leave(text: str, row: BudgetRow, kind: CheckKind, *, failed: bool) -> str:
-    waived = f", waived: {row.waiver}" if row.waiver else ""
-    said = f", acknowledged {row.acknowledged}" if row.acknowledged else ""
-    lapsed = f"; {row.lapsed}" if failed and row.lapsed else ""
-    return f"{text}{waived}{said if kind is CheckKind.GROWTH else ''}{lapsed}"
-
-
-def _size_text(row: BudgetRow) -> str:
-    size = format_bytes(row.size_bytes)
-    if row.max_bytes is None:
-        return f"{size}, no limit"
-    left = row.max_bytes - row.size_bytes
-    room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
-    return f"{size} of {format_bytes(row.max_bytes)}, {room}"
-
-
-def _growth_text(row: BudgetRow) -> str:
-    if row.growth_bytes is None:
-        return "no baseline to compare with"
-    allowed = format_bytes(row.growth_max_bytes or 0)
-    origin = f" since {row.baseline}" if row.baseline else ""
-    return f"{format_growth(row.growth_bytes)}{origin}, {allowed} allowed"

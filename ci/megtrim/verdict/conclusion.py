@@ -14,7 +14,6 @@ from megtrim import json_text
 from megtrim.build_spec import Variant
 from megtrim.verdict.agreement import expect_agreement, expect_sound
 from megtrim.verdict.statuses import (
-    BudgetStatus,
     CheckKind,
     CheckStatus,
     ScenarioStatus,
@@ -67,7 +66,7 @@ def _read(document: Any) -> Conclusion | None:
         for scenario in verdict.scenarios:
             scenario.status = ScenarioStatus(scenario.status)
         for row in verdict.budgets:
-            row.status = BudgetStatus(row.status)
+            row.kind, row.status = CheckKind(row.kind), CheckStatus(row.status)
         verdict.verdict = VerdictKind(verdict.verdict)
         verdict.unverified = UnverifiedPolicy(verdict.unverified)
         expect_sound(verdict)

@@ -14,7 +14,7 @@ from megtrim.config.yaml.problems import Place
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.notes import CauseNote
 from megtrim.size.history import SizeTrend
-from megtrim.verdict.checks import budget_checks, scenario_checks
+from megtrim.verdict.checks import budget_check, scenario_checks
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import (
     ArtifactSizes,
@@ -130,7 +130,9 @@ def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
         )
     for row in facts.budgets:
         place = facts.places.get(row.subject, start)
-        checks += budget_checks(row, invocation=facts.invocation, file=place.file, line=place.line)
+        checks.append(
+            budget_check(row, invocation=facts.invocation, file=place.file, line=place.line)
+        )
     if facts.performance is not None:
         checks += performance_checks(facts.performance, start=start, places=facts.places)
     # A run that only takes times builds nothing that scenarios could prove.

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from megtrim.build_spec import EngineIdentity, Origin, Variant
 from megtrim.load_and_run.telemetry import Conditions
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.growth.causes import Cause
@@ -24,7 +25,6 @@ from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.strict_json import AnyMagnitude, SignedInt, dump, load
 from megtrim.verdict import agreement
-from megtrim.verdict.agreement import name_subject
 from megtrim.verdict.conclusion import HINT, VERSION
 from megtrim.verdict.content import Contradiction
 from megtrim.verdict.invocation import Invocation
@@ -40,7 +40,6 @@ from megtrim.verdict.performance import (
     expect_latency_checks,
 )
 from megtrim.verdict.statuses import (
-    BudgetStatus,
     CheckKind,
     CheckStatus,
     ScenarioStatus,
@@ -62,7 +61,6 @@ __all__ = [
     "FunctionsUse",
     "HistorySeries",
     "Invocation",
-    "LowerLimit",
     "NeighbourLevel",
     "NeighbourOutcome",
     "NeighbourResult",
@@ -277,67 +275,6 @@ class ScenarioResult:
     reproduce: str = ""
     binding: str = ""
     """The sha256 of all that it depends on except the device; empty if it was not reached."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowerLimit:
-    """A lower limit for what shrank, and the line that would set it."""
-
-    max_bytes: int
-    text: str
-    """The whole line of the configuration, with the lower limit in it; empty: not one line."""
-    file: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetRow:
-    """One budget and what was measured against it."""
-
-    artifact: str
-    variant: str
-    measure: str = ""
-    """What was measured, such as ``section .text``; empty: the stripped file."""
-    owner: str = ""
-    """Who decides about it, or empty."""
-    size_bytes: int
-    max_bytes: int | None
-    warn_bytes: int | None = None
-    """Size from which on a warning is given."""
-    growth_bytes: SignedInt | None
-    growth_max_bytes: int | None
-    warn_growth_bytes: int | None = None
-    """Growth from which on a warning is given."""
-    baseline: str = ""
-    """Where the baseline is from, or empty."""
-    waiver: str = ""
-    """Reason, or empty."""
-    lapsed: str = ""
-    """The waivers that expired: owner, day and reason; or empty."""
-    acknowledged_bytes: int = 0
-    """Growth that commits of the change acknowledge; 0 if that was not needed."""
-    acknowledged: str = ""
-    """Their reasons, authors and commits, or empty."""
-    acknowledgeable: bool = False
-    """Whether a commit's trailer would count, as the configuration of the baseline says."""
-    ratchet: LowerLimit | None = None
-    """The lower limit that would leave enough room; None: there is none to propose."""
-    status: BudgetStatus
-
-    @property
-    def subject(self) -> str:
-        """What its checks are about."""
-        return name_subject(self.artifact, self.variant, self.measure)
-
-    @property
-    def is_oversize(self) -> bool:
-        """Whether it is larger than its limit, whatever a waiver says."""
-        return agreement.is_oversize(self)
-
-    @property
-    def is_overgrown(self) -> bool:
-        """Whether it grew more than its limit and what commits acknowledge, waiver or not."""
-        return agreement.is_overgrown(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Neighbours of a scenario: how each ended on each level of trimming, and what a budget requires.
+"""Neighbours of a scenario: how each ended on each level of trimming.
 
 Pure; part of the verdict room. The behaviour of the plain build is what is expected.
 """
@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-
-Asked = int | str | tuple[str, ...]
-"""A number for each scenario, ``all`` that apply, or those with these names if they apply."""
 
 
 class NeighbourOutcome(StrEnum):
@@ -73,14 +70,3 @@ def count_working(rows: Sequence[NeighbourResult]) -> str:
 def working(rows: Sequence[NeighbourResult]) -> str:
     """Return the same as a sentence."""
     return f"{count_working(rows)} neighbours work"
-
-
-def unmet(asked: Asked, rows: Sequence[NeighbourResult]) -> str:
-    """Return how one scenario's neighbours miss a budget; empty: they do not."""
-    if isinstance(asked, int):
-        enough = sum(row.works for row in rows) >= asked
-        return "" if enough else f"{working(rows)}, {asked} are asked for"
-    named = [row for row in rows if isinstance(asked, str) or row.name in asked]
-    broken = [row for row in named if row.levels and not row.works]
-    listed = ", ".join(f"{row.name} {row.levels[-1].outcome}" for row in broken)
-    return f"{len(broken)} of those asked for do not work: {listed}" if broken else ""

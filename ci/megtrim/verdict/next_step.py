@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
-from megtrim.size.acknowledgement import TRAILER
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.statuses import CheckKind
 
-_KIB = 1024
 ScenarioKind = Literal[
     CheckKind.TRAP,
     CheckKind.PARITY,
@@ -101,24 +99,11 @@ def for_list_of_elsewhere(invocation: Invocation) -> str:
     )
 
 
-def for_budget(*, lapsed: bool, owner: str = "", growth_bytes: int | None = None) -> str:
+def for_budget(*, lapsed: bool, owner: str = "") -> str:
     """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired.
 
-    ``owner`` decides about it; ``growth_bytes`` is what a commit may acknowledge, None if it may
-    not.
+    ``owner`` decides about it.
     """
     leave = "have the owner of the waiver renew it" if lapsed else "add a waiver with a reason"
-    ways = ["make it smaller", "raise the budget", leave]
-    if growth_bytes is not None:
-        shown = f"+{-(-growth_bytes // _KIB)} KiB"
-        ways.append(f"end a commit's message with `{TRAILER}: {shown} REASON`")
     asked = f"; {owner} owns this budget" if owner else ""
-    return f"{', '.join(ways[:-1])}, or {ways[-1]}{asked}"
-
-
-def for_neighbours(invocation: Invocation) -> str:
-    """Say what to do about neighbours that a budget requires and that do not work."""
-    return (
-        "make scenarios of those that you need, or name functions in trim.keep, and "
-        f"{accept(invocation)}; else ask for fewer"
-    )
+    return f"make it smaller, raise the budget, or {leave}{asked}"

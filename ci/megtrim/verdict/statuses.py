@@ -1,4 +1,4 @@
-"""The statuses in a verdict: how checks, scenarios and budgets end. Pure.
+"""The statuses in a verdict: how checks and scenarios end. Pure.
 
 And the verdict that follows from the statuses of all checks.
 """
@@ -41,7 +41,6 @@ class CheckKind(StrEnum):
     DEVICE = "device"
     COVERAGE = "coverage"
     LATENCY = "latency"
-    NEIGHBOURS = "neighbours"
     SIZE = "size"
     GROWTH = "growth"
 
@@ -67,14 +66,6 @@ class ScenarioStatus(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     UNVERIFIED = "unverified"
     TRACE = "trace"
-
-
-class BudgetStatus(StrEnum):
-    """How a budget ended; skipped: there was nothing to compare with it."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    SKIPPED = "skipped"
 
 
 def decide(statuses: Iterable[CheckStatus]) -> VerdictKind:

@@ -115,7 +115,6 @@ def test_a_small_configuration_means_the_recipe(tmp_path: Path) -> None:
         "artifacts": ("load_and_run",),
         "budgets": (),
         "waivers": (),
-        "acknowledge": False,
         "baseline": None,
         "perf": {
             "experiments": None,

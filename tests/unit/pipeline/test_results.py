@@ -13,7 +13,7 @@ from megtrim.pipeline.results import (
     VerdictResult,
     VerifyResult,
 )
-from megtrim.size.budgets import LimitStatus
+from megtrim.size.budget_row import BudgetStatus
 from megtrim.stage_result import StageResult, dump_result, parse_result
 from megtrim.verdict.model import ScenarioStatus, VerdictKind
 from unit.stages.results import BUDGET, OUTCOME, SAMPLES, sample
@@ -34,10 +34,9 @@ def test_a_result_is_read_back_as_it_was_written(kind: type[StageResult]) -> Non
         (VerifyResult, {"outcome": replace(OUTCOME, status=ScenarioStatus.TRAP)}, 1),
         (VerifyResult, {"outcome": replace(OUTCOME, status=ScenarioStatus.PARITY)}, 1),
         (NeighboursResult, {}, 0),
-        (NeighboursResult, {"unmet": "1 of 2 works"}, 1),
         (SizeResult, {}, 0),
         (SizeResult, {"budgets": ()}, 0),
-        (SizeResult, {"budgets": (BUDGET, replace(BUDGET, status=LimitStatus.FAIL))}, 1),
+        (SizeResult, {"budgets": (BUDGET, replace(BUDGET, status=BudgetStatus.FAIL))}, 1),
         (VerdictResult, {}, 0),
         (VerdictResult, {"verdict": VerdictKind.FAIL}, 1),
     ],

@@ -291,11 +291,10 @@ def test_neighbours_are_run_where_someone_asks() -> None:
     assert {Stage.SIZE, Stage.VERDICT} & through_them == set()
 
 
-def test_a_budget_asks_for_neighbours_at_every_level() -> None:
+def test_neighbours_are_run_at_every_level() -> None:
     """By a committed keep set as well; by function, the build by regions is tried, too."""
-    budget = {"artifact": "load_and_run", "neighbours": 3}
     region, function, plain = (
-        by_id(tasks(config(model("m"), budgets=[budget], trim=trim), committed=True))
+        by_id(tasks(config(model("m"), trim=trim), committed=True, neighbours=True))
         for trim in (
             {},
             {"level": "function"},

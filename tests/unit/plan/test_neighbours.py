@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.load_and_run.npy_mutation import NpyMutation
-from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, select_scenarios
+from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours
 from unit.plan.support import config, model
 
 FEW = LITE.of_tree(frozenset({"cpu", "enable_nchw44"}), frozenset({"iter", "warmup_iter"}))
@@ -190,26 +189,3 @@ def test_neighbours_are_the_same_each_time_and_never_the_scenario(
         same_threads = neighbour.threads == (own_threads or [threads])[-1]
         same = reported == given_ and same_threads and neighbour.cached and not neighbour.change
         assert not same or neighbour.model != each.model.file
-
-
-@pytest.mark.parametrize(
-    ("budgets", "asked", "expected"),
-    [
-        ([], False, []),
-        ([], True, ["m/s@any", "m/t@any"]),
-        ([{"artifact": "app", "neighbours": 3}], False, ["m/t@any"]),
-        ([{"artifact": "load_and_run", "neighbours": "all"}], False, ["m/s@any"]),
-        ([{"artifact": "load_and_run", "max": "1 MiB"}], False, []),
-    ],
-)
-def test_nothing_is_tried_unasked(
-    budgets: list[dict[str, Any]], asked: bool, expected: list[str]
-) -> None:
-    """But for those of the program that a budget is about."""
-    made = config(
-        model("m", {"name": "s"}, {"name": "t", "application": "app", "args": ["{model}"]}),
-        applications=[{"name": "app"}],
-        budgets=budgets,
-    )
-
-    assert [each.id for each in select_scenarios(made, asked=asked)] == expected

@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.report.comment import Links, render
+from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
 from megtrim.size.growth.inputs import InputChanges
 from megtrim.size.growth.notes import describe_causes
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import ArtifactSizes, Check, DeviceIdentity, RegionsUse, Verdict
-from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus
+from megtrim.verdict.statuses import CheckKind, CheckStatus
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,
@@ -28,6 +29,7 @@ from unit.verdict.examples import (
     build_check,
     crashed,
     facts,
+    growth,
     hostile,
     regions,
     scenario,
@@ -70,7 +72,7 @@ def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> Verdict
             artifacts=(artifact(growth_bytes),),
             regions=RegionsUse(held=0, kept=149, by_tag=tags),
             scenarios=(scenario(RESNET), scenario(MOBILENET, regions=132), scenario(TUNED)),
-            budgets=(budget(growth_bytes=growth_bytes, baseline=BASELINE),),
+            budgets=(budget(), growth(used_bytes=growth_bytes, baseline=BASELINE)),
             checks=(build_check("plain", 1620.5), build_check("reduced", 1080.0)),
             baseline=BASELINE,
         ),
@@ -93,12 +95,12 @@ def on_device(status: CheckStatus, text: str, scenario_id: str = TUNED) -> Check
 
 def _first() -> Verdict:
     baseline = "none: main has no stored sizes, and the merge base has no megtrim.yaml"
-    row = budget(growth_bytes=None, baseline="")
-    return join(pull_request(None, baseline=baseline, budgets=(row,)))
+    row = growth(used_bytes=None, baseline="", status=BudgetStatus.SKIPPED)
+    return join(pull_request(None, baseline=baseline, budgets=(budget(), row)))
 
 
 def _growth() -> Verdict:
-    row = budget(growth_bytes=60_416, baseline=BASELINE, status=BudgetStatus.FAIL)
+    row = growth(used_bytes=60_416, baseline=BASELINE, status=BudgetStatus.FAIL)
     plain, reduced = artifact(60_416).sizes
     symbols = tuple(
         ByteChange(component=component, label=label, before_bytes=before, after_bytes=after)
@@ -129,7 +131,7 @@ def _growth() -> Verdict:
     )
     facts = pull_request(
         60_416,
-        budgets=(row,),
+        budgets=(budget(), row),
         artifacts=artifacts,
         causes=changes.causes,
         notes=describe_causes(changes),

@@ -15,7 +15,7 @@ from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import comment, html
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
-from megtrim.verdict.model import LowerLimit, OperatorsUse, RegionsUse, TrimChoice, Verdict
+from megtrim.verdict.model import OperatorsUse, RegionsUse, TrimChoice, Verdict
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,
@@ -138,15 +138,15 @@ def test_the_numbers_to_see_first() -> None:
         "Tightest budget 236 KiB left of 2.8 MiB"
     ) in glance
     assert "Tightest budget 112 KiB too many of 2.8 MiB" in broken
-    exact = Page(html.render(join(facts(budgets=(budget(size_bytes=100, max_bytes=100),)))))
+    exact = Page(html.render(join(facts(budgets=(budget(used_bytes=100, max_bytes=100),)))))
     assert "Tightest budget 0 B left of 100 B" in exact.text
 
 
 def test_the_tightest_of_several_budgets_is_shown() -> None:
     """By the share of its limit that is used, not by bytes."""
     rows = (
-        budget(size_bytes=90, max_bytes=100),
-        budget(artifact="lib", size_bytes=9_500, max_bytes=10_000),
+        budget(used_bytes=90, max_bytes=100),
+        budget(artifact="lib", used_bytes=9_500, max_bytes=10_000),
         budget(artifact="free", max_bytes=None),
     )
 
@@ -173,12 +173,11 @@ def test_what_needs_a_person_is_reported_in_full() -> None:
 
 def test_places_are_from_the_top_of_the_repository() -> None:
     """As in annotations: of a check, and of a limit that could be lower."""
-    limit = LowerLimit(max_bytes=100, text="max: 100", file="megtrim.yaml", line=34)
-    made = replace(failing(), budgets=(budget(ratchet=limit),))
+    made = replace(failing(), budgets=(budget(lower_bytes=100),))
     text = Page(html.render(replace(made, invocation=Invocation(config="arm/megtrim.yaml")))).text
 
     assert "configured in arm/megtrim.yaml, line 22" in text
-    assert "in arm/megtrim.yaml:34" in text
+    assert "max could be 100 B (100 bytes) at arm/megtrim.yaml:34" in text
     assert set(re.findall(r"\S*megtrim\.yaml:22", text)) == {"arm/megtrim.yaml:22"}
 
 

@@ -95,7 +95,6 @@ def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
         ("testsuite", "megtrim.reduce", 1),
         ("testsuite", "megtrim.verify", 5),
         ("testsuite", "megtrim.perf", 1),
-        ("testsuite", "megtrim.neighbours", 1),
         ("testsuite", "megtrim.size", 2),
     ]
     assert {child.tag for suite in root for child in suite} == {"properties", "testcase"}

@@ -6,19 +6,20 @@ from dataclasses import replace
 
 from megtrim.report import comment
 from megtrim.report.next_step import describe
+from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.growth.causes import Cause
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Check, Verdict
-from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, UnverifiedPolicy
+from megtrim.verdict.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from unit.report.test_sizes import BASELINE, KIB, artifact
-from unit.verdict.examples import budget, facts, failing, hostile, passing, unverified
+from unit.verdict.examples import facts, failing, growth, hostile, passing, unverified
 
 
 def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
     """Return a verdict on a file that grew too much."""
-    row = budget(
-        growth_bytes=59 * KIB, status=BudgetStatus.FAIL, measure=measure, owner="runtime team"
+    row = growth(
+        used_bytes=59 * KIB, status=BudgetStatus.FAIL, measure=measure, owner="runtime team"
     )
     check = Check(
         id=f"growth:{row.subject}",

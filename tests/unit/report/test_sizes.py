@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from megtrim.report import sizes
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.growth.causes import Cause
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ArtifactSizes, BudgetRow, Verdict
-from megtrim.verdict.statuses import BudgetStatus
+from megtrim.verdict.model import ArtifactSizes, Verdict
 from unit.verdict import examples
-from unit.verdict.examples import REDUCED_BYTES, budget, facts, hostile
+from unit.verdict.examples import REDUCED_BYTES, budget, facts, growth, hostile
 
 KIB = 1024
 BASELINE = "main at 2981d11, the merge base, stored today"
@@ -162,7 +162,7 @@ def test_without_a_baseline_no_change_is_known() -> None:
             ", no change, 20 KiB over its budget of 2.5 MiB",
         ),
         (
-            budget(max_bytes=None, growth_max_bytes=16 * KIB, status=BudgetStatus.FAIL),
+            growth(used_bytes=17 * KIB, status=BudgetStatus.FAIL),
             17 * KIB,
             ", +17 KiB, 16 KiB allowed",
         ),
@@ -188,7 +188,9 @@ def test_the_sign_of_an_artifact_is_its_worst_budgets() -> None:
 def test_the_table_has_a_row_for_each_variant() -> None:
     """Only a row with a budget has a result."""
     table = sizes.table(
-        verdict(artifact(1 * KIB), budgets=(budget(waiver="until May"),), baseline=BASELINE)
+        verdict(
+            artifact(1 * KIB), budgets=(budget(waiver="until May"), growth()), baseline=BASELINE
+        )
     )
     plain, profile, reduced = [line for line in table.splitlines() if "load_and_run" in line]
 
@@ -201,7 +203,7 @@ def test_the_table_has_a_row_for_each_variant() -> None:
 
 def test_allowed_growth_without_a_baseline_is_shown() -> None:
     """It was not checked."""
-    table = sizes.table(verdict(artifact(), budgets=(budget(),)))
+    table = sizes.table(verdict(artifact(), budgets=(growth(used_bytes=None),)))
 
     assert "no baseline (16 KiB allowed)" in table
 

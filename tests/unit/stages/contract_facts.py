@@ -17,7 +17,6 @@ from megtrim.config.units import GrowthLimit
 from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run import dialects
 from megtrim.pipeline.results import UnfoldedLinksResult
-from megtrim.size.acknowledgement import Acknowledgements
 from megtrim.size.history import SizeTrend
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import DeviceIdentity
@@ -252,9 +251,6 @@ CONFIG: tuple[Fact, ...] = (
             "owner": "they",
         }.items()
     ),
-    # What the commits of a change say is read before any task: it is a part of the request.
-    key("acknowledge", True),
-    key("budgets.0.neighbours", 2, "size/artifacts neighbours/*"),
     *(
         key(f"waivers.0.{name}", value, "size/artifacts", WAIVED)
         for name, value in {
@@ -407,6 +403,14 @@ VERSIONS: tuple[Fact, ...] = (
         rest="verify/*",
     ),
     Fact(
+        name="verdict.list_retrained",
+        change=lambda world: world.patched(
+            **{"megtrim.stages.verdict.list_retrained": lambda _: ("with other weights",)}
+        ),
+        rest=VERDICT,
+        where=TRIMS_ALONE,
+    ),
+    Fact(
         name="perf.METHOD",
         change=lambda world: world.patched(**{"megtrim.stages.perf.METHOD": "0"}),
         rest="perf/*",
@@ -491,12 +495,6 @@ AROUND: tuple[Fact, ...] = (
         "quick", "size/artifacts" + VERDICT, lambda world: world.having(quick=False), ("quick",)
     ),
     having(
-        "neighbours",
-        "neighbours/*" + VERDICT,
-        lambda world: world.having(neighbours=True),
-        tuple(name for name in HERE if name in TRIMS_ALONE),
-    ),
-    having(
         "baseline",
         "size/artifacts",
         lambda world: world.having(baseline=world.session.request.path(Path("another-sizes.json"))),
@@ -508,16 +506,6 @@ AROUND: tuple[Fact, ...] = (
     ),
     having(
         "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
-    ),
-    having(
-        "acknowledged",
-        "size/artifacts",
-        lambda world: world.having(acknowledged=Acknowledgements(allowed=True)),
-    ),
-    having(
-        "acknowledged",
-        "size/artifacts" + VERDICT,
-        lambda world: world.having(acknowledged=Acknowledgements(warnings=("a line",))),
     ),
     having("trends", VERDICT, lambda world: world.having(trends=(_TREND,))),
     having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
@@ -555,6 +543,7 @@ NO_FACTS: Mapping[str, str] = {
     "trial": "leaves the committed file as it is",
     "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",
+    "neighbours": "asks for tasks of their own",
     "private": "shortens what a failed task says, which is named as it is then",
     "timed": "what counts of it is named by its bytes: tests/unit/stages/test_perf_evidence.py",
     "done": "see LEFT",

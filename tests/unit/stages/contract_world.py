@@ -67,7 +67,7 @@ models:
 - {name: n, file: n.mge, scenarios: [{name: s, classes: [any]}]}
 artifacts: [load_and_run, classify]
 budgets:
-- {artifact: load_and_run, max: 1 MiB, growth: 16 KiB, neighbours: [iter-1, threads-4]}
+- {artifact: load_and_run, max: 1 MiB, growth: 16 KiB}
 - {artifact: classify, variant: profile, max: 2 MiB}
 waivers:
 - {budget: load_and_run, bytes: 1 KiB, reason: new model, owner: us, expires: 2027-02-01}
@@ -102,7 +102,6 @@ BASES: Mapping[str, Mapping[str, Any]] = {
 """The ways to trim, and what `trim` says in each."""
 ENGINES: Mapping[str, Mapping[str, Any]] = {"unverified": {"scopes": Scopes()}}
 """Facts of the engine in some of them: this one has no headers to put regions in."""
-NEIGHBOURS: Mapping[str, Any] = {"brought": "all", "committed functions": ["other-values"]}
 """What a budget asks in some of them; without inputs a scenario has no other values."""
 
 
@@ -162,7 +161,7 @@ class World:
 
     name: str
     session: Session
-    patches: Mapping[str, str | Callable[[], str]] = field(default_factory=dict)
+    patches: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
     """Constants of megtrim's own that are others, by their full name."""
     tasks: tuple[Task, ...] = field(init=False)
 
@@ -173,6 +172,7 @@ class World:
             if self.name == "times"
             else tasks(config, committed=now.request.committed, neighbours=now.request.neighbours)
         )
+        planned = tuple(task for task in planned if not _is_near_an_application(task))
         ids = {task.id for task in planned}
         more = (task for task in on_demand(config) if ids.issuperset(task.needs))
         object.__setattr__(self, "tasks", (*planned, *more))
@@ -183,10 +183,10 @@ class World:
             "done": self.session.results.done,
             "failed": self.session.results.failed,
         } | changes
-        made = World(self.name, changed(self.session, **fields))
+        made = replace(self, session=changed(self.session, **fields))
         ids = {task.id for task in made.tasks}
         done = {id_: folder for id_, folder in fields["done"].items() if id_ in ids}
-        made = World(self.name, changed(made.session, done=done))
+        made = replace(self, session=changed(made.session, done=done))
         fill(made)
         return made
 
@@ -205,9 +205,9 @@ class World:
             (other / file).write_bytes(_edited((other / file).read_bytes()))
         return self.having(loaded=replace(self.session.request.loaded, folder=other))
 
-    def patched(self, **patches: str | Callable[[], str]) -> World:
+    def patched(self, **patches: str | Callable[..., Any]) -> World:
         """Return it as another version of megtrim would see it."""
-        return replace(self, patches=patches)
+        return replace(self, patches={**self.patches, **patches})
 
     def engine(self, **facts: Any) -> World:
         """Return it with other facts of the engine."""
@@ -251,6 +251,12 @@ class World:
             }
 
 
+def _is_near_an_application(task: Task) -> bool:
+    """Tell whether a task tries an application's neighbours, which are as those of the engine."""
+    scenario = task.scenario
+    return task.stage is Stage.NEIGHBOURS and bool(scenario and scenario.settings.application)
+
+
 def worlds(folder: Path) -> Iterator[World]:
     """Yield a world for each way to trim."""
     real = Real()
@@ -280,8 +286,6 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
     if name == "times":
         # One that can be measured, and one whose flag the program does not know.
         data["perf"] = {"experiments": ["record-1", "nchw4"], "trimming": True}
-    if name in NEIGHBOURS:
-        data["budgets"][0]["neighbours"] = NEIGHBOURS[name]
     (folder / "megtrim.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
     loaded = load_config(folder / "megtrim.yaml")
     checkout = Checkout(root=folder, files={"a.cpp": "a"}, commit="", dirty=())
@@ -295,6 +299,7 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
         applications={each.name: checkout for each in loaded.config.applications},
         committed=name.startswith("committed"),
         quick=name == "quick",
+        neighbours=name != "times",
         baseline=folder / "sizes.json" if name == "quick" else None,
         store=Store(folder / "out"),
     )
@@ -302,6 +307,8 @@ def _world(folder: Path, name: str, trim: Mapping[str, Any], real: Real) -> Worl
     if name != "quick":  # which is for those who have committed nothing yet
         _commit(made)
     world = World(name, made)
+    if name == "committed functions":  # where none is near, a neighbour's run has its labels alone
+        world = world.patched(**{"megtrim.pipeline.running.neighbour_plan.near": lambda *_: ()})
     fill(world)
     return _unverified(world) if name == "unverified" else world
 

@@ -8,13 +8,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
-from megtrim.config.scenarios import all_scenarios
+from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.dialects import LITE
 from megtrim.midout.keepset import dump_keep_set
 from megtrim.pipeline.results import NeighboursResult
+from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, REDUCED, Stage, Task
+from megtrim.plan.neighbours import Neighbour
 from megtrim.stages import neighbours
 from unit.stages.built import built
 from unit.stages.fake_device import GOOD, Fickle
@@ -25,19 +28,36 @@ version: 1
 engine: {kind: sample}
 models:
 - {name: m, file: m.mge, also: m.v2.mge, scenarios: [{name: s, inputs: {data: d.npy}}]}
-budgets:
-- artifact: load_and_run
-  neighbours: ASKED
 """
 
 
-def opened(folder: Path, asked: str, plays: Sequence[str] = ()) -> tuple[Session, Task, Fickle]:
+Opened = tuple[Session, Task, Fickle]
+
+
+class Opener:
+    """Opens sessions in which only some neighbours are tried, by their names."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._every = neighbour_plan.near
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, folder: Path, names: Sequence[str], plays: Sequence[str] = ()) -> Opened:
+        """Return a session with programs, the task, and a machine that plays in turn."""
+
+        def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
+            return tuple(each for each in self._every(scenario, session) if each.name in names)
+
+        self._monkeypatch.setattr(neighbour_plan, "near", near)
+        return opened(folder, plays)
+
+
+def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
     """Return a session in which programs are built, the task, and a machine that plays in turn."""
     (folder / "m.v2.mge").write_bytes(b"model")
     device = Fickle(plays=list(plays))
     made = built(
         folder,
-        config=CONFIG.replace("ASKED", asked),
+        config=CONFIG,
         programs={PLAIN: GOOD, REDUCED: GOOD},
         keep=dump_keep_set(keep_set(1)),
         devices={"any": device},

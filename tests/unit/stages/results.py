@@ -38,7 +38,7 @@ from megtrim.pipeline.results import (
     VerifyResult,
 )
 from megtrim.plan.graph import Stage, Task
-from megtrim.size.budgets import BudgetLimit, BudgetResult, LimitKind, LimitStatus
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.stage_result import Result, StageResult
 from megtrim.stages import runner
 from megtrim.verdict.model import (
@@ -92,19 +92,13 @@ NEIGHBOUR = NeighbourResult(
         ),
     ),
 )
-BUDGET = BudgetResult(
-    budget="load_and_run",
+BUDGET = BudgetRow(
+    kind=LimitKind.SIZE,
     artifact="load_and_run",
     variant="reduced",
-    size_bytes=300,
+    used_bytes=300,
     max_bytes=400,
-    growth_bytes=None,
-    growth_max_bytes=None,
-    baseline="",
-    waiver="",
-    lapsed="",
-    status=LimitStatus.PASS,
-    limits=(BudgetLimit(kind=LimitKind.SIZE, status=LimitStatus.PASS, text="300 bytes"),),
+    status=BudgetStatus.PASS,
 )
 SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms=(1.5,))
 SAMPLES: Mapping[type[StageResult], StageResult] = {
@@ -132,7 +126,7 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             outcome=OUTCOME,
         ),
         NeighbourRunResult(neighbour=NEIGHBOUR),
-        NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,), unmet=""),
+        NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
         SizeResult(
             artifacts=(
                 ArtifactSize(

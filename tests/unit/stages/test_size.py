@@ -28,7 +28,7 @@ from megtrim.pipeline.summary.sizes import (
 )
 from megtrim.plan.graph import PLAIN, REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.budgets import LimitStatus
+from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import make_table
 from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.stage_result import StageResult
@@ -159,15 +159,15 @@ def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: 
 @pytest.mark.parametrize(
     ("keys", "variants", "status"),
     [
-        ("section: .text, max: 300", {"reduced"}, LimitStatus.PASS),
-        ("section: .text, max: 299", {"reduced"}, LimitStatus.FAIL),
-        ("section: .text, max: 99%", {"plain", "reduced"}, LimitStatus.PASS),
-        ("size: loaded, variant: plain, max: 1", {"plain", "reduced"}, LimitStatus.FAIL),
-        ("size: deflated, max: 1 KiB", {"reduced"}, LimitStatus.PASS),
+        ("section: .text, max: 300", {"reduced"}, BudgetStatus.PASS),
+        ("section: .text, max: 299", {"reduced"}, BudgetStatus.FAIL),
+        ("section: .text, max: 99%", {"plain", "reduced"}, BudgetStatus.PASS),
+        ("size: loaded, variant: plain, max: 1", {"plain", "reduced"}, BudgetStatus.FAIL),
+        ("size: deflated, max: 1 KiB", {"reduced"}, BudgetStatus.PASS),
     ],
 )
 def test_a_budget_of_a_part(
-    tmp_path: Path, keys: str, variants: set[str], status: LimitStatus
+    tmp_path: Path, keys: str, variants: set[str], status: BudgetStatus
 ) -> None:
     """Other builds than what ships are broken down only if a budget is about that."""
     more = f"budgets: [{{artifact: load_and_run, {keys}}}]\n"
@@ -188,7 +188,7 @@ def test_a_budget_of_a_section_that_never_was_is_refused(tmp_path: Path, section
 
     if section == ".data":
         (found,) = weigh(now, task).budgets
-        assert (found.size_bytes, found.status) == (0, LimitStatus.PASS)
+        assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
         return
     with pytest.raises(InputError, match=r"has a section .txet \(did you mean .text\?\)"):
         weigh(now, task)
@@ -202,7 +202,7 @@ def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
 
     (found,) = weigh(now, task).budgets
 
-    assert (found.size_bytes, found.status) == (0, LimitStatus.PASS)
+    assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
     assert "whether it ever had it is not known" in said.getvalue()
     now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
     with pytest.raises(InputError, match="no build of load_and_run has a component kernels"):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from megtrim.build_spec import Origin
 from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_change import ByteChange
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
@@ -18,8 +19,6 @@ from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     ArtifactSizes,
-    BudgetRow,
-    BudgetStatus,
     Check,
     CheckKind,
     CheckStatus,
@@ -142,18 +141,24 @@ def scenario(scenario_id: str, **changes: object) -> ScenarioResult:
 
 
 def budget(**changes: object) -> BudgetRow:
-    """Return a budget of 2.75 MiB, 16 KiB of growth, that is kept, with ``changes``."""
+    """Return a largest size of 2.75 MiB that is kept, with ``changes``."""
     kept = BudgetRow(
+        kind=LimitKind.SIZE,
         artifact="load_and_run",
         variant="reduced",
-        size_bytes=REDUCED_BYTES,
+        used_bytes=REDUCED_BYTES,
         max_bytes=2_883_584,
-        growth_bytes=1_024,
-        growth_max_bytes=16_384,
-        baseline="main at 2981d11",
         status=BudgetStatus.PASS,
     )
     return replace(kept, **changes)  # type: ignore[arg-type]
+
+
+def growth(**changes: object) -> BudgetRow:
+    """Return a largest growth of 16 KiB that is kept, with ``changes``."""
+    row = budget(
+        kind=LimitKind.GROWTH, used_bytes=1_024, max_bytes=16_384, baseline="main at 2981d11"
+    )
+    return replace(row, **changes)  # type: ignore[arg-type]
 
 
 def build_check(variant: str, time_s: float) -> Check:
@@ -216,7 +221,7 @@ def facts(**changes: object) -> VerdictInputs:
             scenario(MOBILENET, regions=132, time_s=0.75),
             scenario(TUNED, arguments=("--cpu", "--fast-run"), time_s=2.5),
         ),
-        budgets=(budget(),),
+        budgets=(budget(), growth()),
         checks=(
             build_check("plain", 1620.5),
             build_check("profile", 1560.0),
@@ -328,8 +333,9 @@ def crashed() -> ScenarioResult:
 
 def failing() -> Verdict:
     """Return a verdict with a trap, a parity break, and a budget that is broken both ways."""
-    broken = budget(
-        size_bytes=2_998_272, growth_bytes=356_352, status=BudgetStatus.FAIL, max_bytes=2_883_584
+    broken = (
+        budget(used_bytes=2_998_272, status=BudgetStatus.FAIL),
+        growth(used_bytes=356_352, status=BudgetStatus.FAIL),
     )
     parity = scenario(
         MOBILENET,
@@ -343,7 +349,7 @@ def failing() -> Verdict:
         facts(
             artifacts=(sizes(2_998_272),),
             scenarios=(scenario(RESNET), trapped(), parity),
-            budgets=(broken,),
+            budgets=broken,
             warnings=("the engine's checkout has changes that are not committed: 2 files",),
         )
     )
@@ -485,7 +491,11 @@ def mapped() -> Verdict:
         ),
     )
     artifact = replace(sizes(), byte_map=byte_map(), prices=prices)
-    budgets = (budget(warn_bytes=2_600_000), budget(measure="section .text", max_bytes=9_999_999))
+    budgets = (
+        budget(warn_bytes=2_600_000),
+        growth(),
+        budget(measure="section .text", max_bytes=9_999_999),
+    )
     return replace(
         join(facts(artifacts=(artifact,), budgets=budgets)), trends=(trend(), trend("plain"))
     )

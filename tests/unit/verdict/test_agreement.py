@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.verdict.agreement import expect_budget_checks, expect_scenario_checks
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.verdict.agreement import expect_budget_check, expect_scenario_checks
 from megtrim.verdict.content import Contradiction
-from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
+from unit.verdict.examples import budget
 
 PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
 BOTH = {CheckKind.TRAP: PASS, CheckKind.PARITY: PASS}
@@ -49,32 +51,34 @@ def test_a_scenario_that_ended_worse_is_refused(
     assert caught.value.message == f"scenario m/s@c: {said}"
 
 
-@pytest.mark.parametrize(
-    ("status", "checks", "exceeded"),
-    [
-        (BudgetStatus.PASS, [PASS], False),
-        (BudgetStatus.SKIPPED, [SKIPPED], False),
-        (BudgetStatus.FAIL, [PASS, FAIL], True),
-    ],
-)
-def test_a_budget_that_agrees_is_taken(
-    status: BudgetStatus, checks: list[CheckStatus], exceeded: bool
-) -> None:
-    """One broken limit of two is enough."""
-    expect_budget_checks("a/reduced", status, checks, exceeded=exceeded)
+OVER = 2_883_585
+"""One byte more than the budget allows."""
 
 
 @pytest.mark.parametrize(
-    ("status", "checks", "exceeded"),
+    ("row", "found"),
     [
-        (BudgetStatus.FAIL, [PASS], False),
-        (BudgetStatus.PASS, [PASS], True),
-        (BudgetStatus.PASS, [], False),
+        (budget(), PASS),
+        (budget(status=BudgetStatus.SKIPPED), SKIPPED),
+        (budget(used_bytes=OVER, status=BudgetStatus.FAIL), FAIL),
+        (budget(used_bytes=OVER, waiver="new model"), PASS),
     ],
 )
-def test_a_budget_that_ended_worse_is_refused(
-    status: BudgetStatus, checks: list[CheckStatus], exceeded: bool
-) -> None:
+def test_a_budget_that_agrees_is_taken(row: BudgetRow, found: CheckStatus) -> None:
+    """With its check, and with its numbers."""
+    expect_budget_check(row, found)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (budget(status=BudgetStatus.FAIL), PASS),
+        (budget(used_bytes=OVER), PASS),
+        (budget(used_bytes=OVER), FAIL),
+        (budget(), None),
+    ],
+)
+def test_a_budget_that_ended_worse_is_refused(row: BudgetRow, found: CheckStatus | None) -> None:
     """By its status, or by its numbers."""
-    with pytest.raises(Contradiction, match="budget a/reduced: its status is "):
-        expect_budget_checks("a/reduced", status, checks, exceeded=exceeded)
+    with pytest.raises(Contradiction, match="budget size:load_and_run/reduced: its status is "):
+        expect_budget_check(row, found)

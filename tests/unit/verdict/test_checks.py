@@ -1,4 +1,4 @@
-"""The checks of one scenario and of one budget."""
+"""The checks of one scenario and of one limit of a budget."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.verdict import next_step
-from megtrim.verdict.checks import budget_checks, scenario_checks
+from megtrim.verdict.checks import budget_check, scenario_checks
 from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.model import BudgetRow, Check, OutputResult, ScenarioResult
-from megtrim.verdict.statuses import BudgetStatus, CheckKind, CheckStatus, ScenarioStatus
-from unit.verdict.examples import RESNET, budget, scenario, trapped
+from megtrim.verdict.model import Check, OutputResult, ScenarioResult
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
+from unit.verdict.examples import RESNET, budget, growth, scenario, trapped
 
 CALL = Invocation(config="trim/megtrim.yaml", out="../results", committed=True)
 
@@ -23,12 +24,6 @@ def of(scenario: ScenarioResult, *, expired: bool = False) -> dict[str, Check]:
         scenario, invocation=CALL, file="megtrim.yaml", line=21, expired=expired
     )
     return {check.kind: check for check in checks}
-
-
-def statuses(row: BudgetRow) -> dict[CheckKind, CheckStatus]:
-    """Return the statuses of a budget's checks by kind."""
-    checks = budget_checks(row, invocation=CALL, file="megtrim.yaml", line=34)
-    return {check.kind: check.status for check in checks}
 
 
 PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
@@ -167,127 +162,34 @@ def test_a_passed_check_has_no_detail_and_the_time_counts_once() -> None:
     assert of(trapped())["parity"].time_s == 0.0
 
 
+LAPSED = "the waiver of Ann lapsed on 2027-01-31: new model"
+RENEW = "make it smaller, raise the budget, or have the owner of the waiver renew it"
+
+
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("row", "status", "hint"),
     [
-        ({}, {"size": PASS, "growth": PASS}),
-        ({"size_bytes": 2_883_585}, {"size": FAIL, "growth": PASS}),
-        ({"growth_bytes": 16_385}, {"size": PASS, "growth": FAIL}),
-        ({"size_bytes": 2_883_585, "growth_bytes": 16_385}, {"size": FAIL, "growth": FAIL}),
-        ({"growth_max_bytes": None}, {"size": FAIL}),
-        ({"max_bytes": None}, {"growth": FAIL}),
-        ({"max_bytes": None, "growth_bytes": None}, {"growth": FAIL}),
-        ({"growth_max_bytes": 0}, {"size": PASS, "growth": FAIL}),
-        ({"growth_max_bytes": 0, "growth_bytes": 1}, {"size": PASS, "growth": FAIL}),
+        (budget(), PASS, ""),
+        (budget(used_bytes=2_884_608, waiver="new model"), PASS, ""),
+        (growth(used_bytes=None, status=BudgetStatus.SKIPPED), SKIPPED, ""),
+        (budget(used_bytes=2_884_608, status=BudgetStatus.FAIL, lapsed=LAPSED), FAIL, RENEW),
         (
-            {"size_bytes": 2_883_584, "growth_bytes": 16_385},
-            {"size": PASS, "growth": FAIL},
-        ),
-        (
-            {"size_bytes": 2_883_585, "growth_bytes": 16_384},
-            {"size": FAIL, "growth": PASS},
-        ),
-        (
-            {"size_bytes": 2_883_585, "growth_bytes": 1, "growth_max_bytes": 0},
-            {"size": FAIL, "growth": FAIL},
-        ),
-        (
-            {"size_bytes": 2_883_585, "growth_bytes": None, "growth_max_bytes": 0},
-            {"size": FAIL, "growth": SKIPPED},
+            growth(used_bytes=16_385, status=BudgetStatus.FAIL, owner="Ann"),
+            FAIL,
+            (
+                "make it smaller, raise the budget, or add a waiver with a reason; "
+                "Ann owns this budget"
+            ),
         ),
     ],
 )
-def test_a_failed_budget_fails_what_broke_it(
-    changes: dict[str, int | None], expected: dict[str, CheckStatus]
+def test_a_limit_has_the_check_that_it_was_judged_by(
+    row: BudgetRow, status: CheckStatus, hint: str
 ) -> None:
-    """The budget's own word counts: a failed row always fails a check, a passed one none."""
-    failed = bool(changes)
-    row = budget(status=BudgetStatus.FAIL if failed else BudgetStatus.PASS, **changes)
+    """In its own words, with what to do where it failed."""
+    check = budget_check(row, invocation=CALL, file="megtrim.yaml", line=34)
 
-    assert expected == statuses(row)
-
-
-def test_a_waived_budget_passes_and_says_why() -> None:
-    """Too large with a reason is a pass that shows its reason."""
-    row = budget(size_bytes=2_884_608, waiver="new model, until the next release")
-
-    (size, _) = budget_checks(row, invocation=CALL, file="megtrim.yaml", line=34)
-
-    assert size.status is PASS
-    assert (
-        size.text == "2.8 MiB of 2.8 MiB, 1 KiB too many, waived: new model, until the next release"
-    )
-    assert (size.id, size.line) == ("size:load_and_run/reduced", 34)
-
-
-def test_a_waiver_that_lapsed_is_named_where_it_is_missed() -> None:
-    """With what to do about it; a budget that is kept without it says nothing."""
-    lapsed = "the waiver of Ann lapsed on 2027-01-31: new model"
-    row = budget(size_bytes=2_884_608, status=BudgetStatus.FAIL, lapsed=lapsed)
-
-    (size, growth) = budget_checks(row, invocation=CALL, file="megtrim.yaml", line=34)
-    (kept, _) = budget_checks(budget(lapsed=lapsed), invocation=CALL, file="megtrim.yaml", line=34)
-
-    assert size.status is FAIL
-    assert size.text == f"2.8 MiB of 2.8 MiB, 1 KiB too many; {lapsed}"
-    assert size.hint == (
-        "make it smaller, raise the budget, or have the owner of the waiver renew it"
-    )
-    assert size.reproduce == "megtrim size --config trim/megtrim.yaml --out ../results --committed"
-    assert (growth.status, growth.hint, growth.reproduce) == (PASS, "", "")
-    assert lapsed not in kept.text
-
-
-def test_growth_without_a_baseline_is_skipped() -> None:
-    """The first run has nothing to compare with, and says so."""
-    checks = budget_checks(
-        budget(growth_bytes=None, baseline=""), invocation=CALL, file="megtrim.yaml", line=34
-    )
-
-    assert [check.status for check in checks] == [PASS, SKIPPED]
-    assert checks[1].text == "no baseline to compare with"
-
-
-def test_a_skipped_budget_skips_both_and_one_without_limits_still_shows_the_size() -> None:
-    """Nothing that was not judged looks judged."""
-    skipped = budget(status=BudgetStatus.SKIPPED)
-    unlimited = budget(max_bytes=None, growth_max_bytes=None)
-
-    assert statuses(skipped) == {"size": SKIPPED, "growth": SKIPPED}
-    (check,) = budget_checks(unlimited, invocation=CALL, file="megtrim.yaml", line=1)
-    assert check.text == "2.5 MiB, no limit"
-
-
-def test_growth_is_shown_with_its_sign_and_its_origin() -> None:
-    """A person sees how much, since when, and what is allowed."""
-    (_, grown) = budget_checks(
-        budget(growth_bytes=-2048), invocation=CALL, file="megtrim.yaml", line=1
-    )
-
-    assert grown.text == "-2 KiB since main at 2981d11, 16 KiB allowed"
-    assert (grown.hint, grown.reproduce) == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "expected"),
-    [(99, "1 B left"), (100, "0 B left"), (101, "1 B too many")],
-)
-def test_what_is_left_is_shown_to_the_byte(size_bytes: int, expected: str) -> None:
-    """The limit itself is allowed."""
-    (size, _) = budget_checks(
-        budget(size_bytes=size_bytes, max_bytes=100), invocation=CALL, file="megtrim.yaml", line=1
-    )
-
-    assert size.text == f"{size_bytes} B of 100 B, {expected}"
-
-
-def test_no_growth_allowed_is_shown_as_nothing() -> None:
-    """Zero is a limit like any other."""
-    (_, grown) = budget_checks(
-        budget(growth_bytes=0, growth_max_bytes=0, baseline=""),
-        invocation=CALL,
-        file="megtrim.yaml",
-        line=1,
-    )
-
-    assert (grown.status, grown.text) == (PASS, "0 B, 0 B allowed")
+    assert (check.id, check.status, check.text, check.line) == (row.check_id, status, row.text, 34)
+    assert check.hint == hint
+    again = "megtrim size --config trim/megtrim.yaml --out ../results --committed"
+    assert check.reproduce == (again if status is FAIL else "")

@@ -42,7 +42,7 @@ def test_it_is_the_conclusion_of_the_whole_verdict(make: Callable[[], Verdict]) 
         ("scenarios.2.status", "trap", "its status is trap, and none of its checks failed"),
         ("scenarios.0.outputs.0.equal", False, "its status is pass, and output"),
         ("scenarios.0.outputs.0", [], "found no verdict"),
-        ("budgets.0.max_bytes", 1, "exceeded: true, and none of its checks failed"),
+        ("budgets.0.max_bytes", 1, "exceeded: true, and its check is pass"),
         ("budgets.0.max_bytes", "2 MiB", "found no verdict"),
         ("budgets.0.status", "fail", "its status is fail, exceeded: false"),
         ("unverified", None, "None is not a valid UnverifiedPolicy"),

@@ -75,9 +75,8 @@ def test_the_keys_are_the_documented_ones() -> None:
         "reproduce", "binding",
     ]  # fmt: skip
     assert list(written["budgets"][0]) == [
-        "artifact", "variant", "measure", "owner", "size_bytes", "max_bytes", "warn_bytes",
-        "growth_bytes", "growth_max_bytes", "warn_growth_bytes", "baseline", "waiver", "lapsed",
-        "acknowledged_bytes", "acknowledged", "acknowledgeable", "ratchet", "status",
+        "kind", "artifact", "variant", "measure", "owner", "used_bytes", "max_bytes",
+        "warn_bytes", "baseline", "waiver", "lapsed", "lower_bytes", "status",
     ]  # fmt: skip
     assert list(written["trim"]) == [
         "level", "layout", "minimum_size", "optimize", "switched_off", "means", "quick",
@@ -239,13 +238,16 @@ def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: st
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), [("growth_bytes", -5), ("max_bytes", None), ("max_bytes", 2**62)]
+    ("row", "path", "value"),
+    [(1, "used_bytes", -5), (0, "max_bytes", None), (0, "max_bytes", 2**62)],
 )
-def test_a_shrunken_binary_and_an_unlimited_one_are_fine(path: str, value: object) -> None:
+def test_a_shrunken_binary_and_an_unlimited_one_are_fine(
+    row: int, path: str, value: object
+) -> None:
     """Growth may be negative; a limit may be missing."""
-    verdict = parse_verdict(changed(f"budgets.0.{path}", value), source="verdict.json")
+    verdict = parse_verdict(changed(f"budgets.{row}.{path}", value), source="verdict.json")
 
-    assert getattr(verdict.budgets[0], path) == value
+    assert getattr(verdict.budgets[row], path) == value
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,11 @@ def test_a_committed_keep_set_that_does_not_fit_is_accepted_and_committed(
 
 
 def test_everything_without_in_the_committed_file_ends_the_same_way() -> None:
-    """A stale file, a probe and a neighbour."""
+    """A stale file and a probe."""
     assert next_step.for_keep_set(COMMITTED).endswith(WAY_OUT)
     assert next_step.for_probe(COMMITTED) == (
         f"if people may run it so, add it to trim/a.yaml as a scenario and {WAY_OUT}"
     )
-    assert WAY_OUT in next_step.for_neighbours(COMMITTED)
 
 
 def test_an_automatic_toolchain_may_have_found_another_compiler() -> None:

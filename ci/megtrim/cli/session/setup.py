@@ -39,8 +39,7 @@ from megtrim.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
-from megtrim.cli.session.sizes.acknowledged import read_acknowledgements
-from megtrim.cli.session.sizes.trends import baseline_option, history_option, read_trends
+from megtrim.cli.session.trends import baseline_option, history_option, read_trends
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.config_id import split
@@ -61,7 +60,6 @@ from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.building import programs, size_options, switch_checks
 from megtrim.pipeline.durations import open_durations
 from megtrim.pipeline.results import BuildResult
-from megtrim.pipeline.running import neighbour_plan
 from megtrim.pipeline.session import Services, Session, TaskResults, TrimRequest
 from megtrim.plan.graph import PLAIN, Stage, task_name
 from megtrim.plan.performance import BASE
@@ -299,7 +297,6 @@ def open_session(
         console.warn(warning)
     pack.expect_packable(session)
     switch_checks.expect_switchable(session)
-    neighbour_plan.expect_known(session)
     size_options.expect_usable(session)
     return session
 
@@ -335,8 +332,8 @@ def _make_request(
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
     )
-    baseline = size.expect_usable_baseline(request)
-    return replace(request, acknowledged=read_acknowledgements(loaded, baseline, processes))
+    size.expect_usable_baseline(request)
+    return request
 
 
 def _find_base(options: Options, console: Console) -> StageFolder | None:

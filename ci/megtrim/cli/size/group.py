@@ -19,10 +19,6 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "megtrim.cli.size.diff:diff",
             "Show what grew and what shrank from file A to file B.",
         ),
-        "ratchet": Member(
-            "megtrim.cli.size.ratchet:ratchet",
-            "Show the lower limits that the last verdict proposes for what shrank.",
-        ),
         "history": Member(
             "megtrim.cli.size.history:history",
             "Print the size of each artifact at each commit, and what changed it most.",
@@ -46,7 +42,6 @@ Examples:
   megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
   megtrim size show build/load_and_run --map build/load_and_run.map
   megtrim size diff before/load_and_run after/load_and_run
-  megtrim size ratchet --write
   megtrim size history --branch perf-history
   megtrim size prices --by model
 """,
@@ -54,7 +49,6 @@ Examples:
 def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
-    `show` and `diff` show what the bytes of any file are, and `ratchet` lower limits for what
-    shrank; they take none of the options, which are those of a call without a verb. `why`,
-    `left-out` and `prices` ask a finished trim.
+    `show` and `diff` show what the bytes of any file are; they take none of the options, which are
+    those of a call without a verb. `why`, `left-out` and `prices` ask a finished trim.
     """

@@ -13,7 +13,7 @@ from megtrim.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
 from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
-from megtrim.pipeline.summary.neighbours import neighbour_checks, neighbour_results
+from megtrim.pipeline.summary.neighbours import neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
 from megtrim.pipeline.summary.sizes import budget_checks_of
 from megtrim.plan.graph import (
@@ -158,7 +158,7 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task]) -> str:
         lines.append(table.render(parse_verdict(source.read_text("utf-8"), source=str(source))))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))
-    if stage in (Stage.VERIFY, Stage.SIZE, Stage.NEIGHBOURS):
+    if stage in (Stage.VERIFY, Stage.SIZE):
         lines += table.render_urgent(_checks(stage, wanted, session))
     for folder in session.results.done.values():
         if folder.stage == stage:
@@ -171,7 +171,7 @@ def _checks(stage: Stage, wanted: Sequence[Task], session: Session) -> tuple[Che
     """Return the checks of a stage's results, before a verdict joins them."""
     if stage is Stage.VERIFY:
         return tuple(scenario_checks_of(wanted, session))
-    return tuple(budget_checks_of(session) if stage is Stage.SIZE else neighbour_checks(session))
+    return tuple(budget_checks_of(session))
 
 
 def _of_scenario(scenario: str, every: Sequence[Task], request: TrimRequest) -> tuple[Task, ...]:

@@ -19,7 +19,7 @@ from megtrim.config.yaml.sections import Section, items, sections
 from megtrim.elf.components import is_component, list_components
 from megtrim.errors import InputError
 
-LIMITS = ("max", "growth", "warn", "warn_growth", "neighbours")
+LIMITS = ("max", "growth", "warn", "warn_growth")
 """Keys of which a budget needs one."""
 PARTS = ("section", "component", "model")
 """Keys of which a budget has one at most: what is measured in place of the file."""

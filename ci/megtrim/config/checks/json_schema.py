@@ -137,7 +137,7 @@ def _budget_rules() -> Iterator[Schema]:
     yield _if(of_limit, _has("max"))
     yield _if(_has("ratchet"), _has("max"))
     trimmed = {"properties": {"variant": {"enum": [str(Variant.REDUCED), None]}}}
-    for key in ("neighbours", *OF_TRIMMED):
+    for key in OF_TRIMMED:
         yield _if(_has(key), trimmed)
     in_bytes = {"properties": {"max": {"not": share}}}
     for sole in (*map(_has, OF_TRIMMED), _is("variant", str(Variant.PLAIN))):

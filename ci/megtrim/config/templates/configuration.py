@@ -72,8 +72,6 @@ keep_set: {keep_set}
 #budgets:
 #- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
 #- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
-# A commit's trailer `Size-Budget: +12 KiB REASON` lets one change grow by that much.
-#acknowledge: true
 
 # What `megtrim perf run` measures, and the smallest change of a time that counts.
 #perf: {{experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}}

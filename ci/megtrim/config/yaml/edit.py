@@ -1,4 +1,4 @@
-"""Adds an item to a list of a YAML file, or replaces one value, and leaves every other byte. Pure.
+"""Adds an item to a list of a YAML file, and leaves every other byte. Pure.
 
 Only lists that are written with one dash a line can grow so; for others the lines are returned in
 the error, to be added by hand.
@@ -7,7 +7,7 @@ the error, to be added by hand.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -48,34 +48,6 @@ def append_item(raw: bytes, path: KeyPath, item: Mapping[str, object], *, file: 
         # An anchor that is used elsewhere, for example.
         raise _make_error(file, path, item)
     return edited
-
-
-def replace_scalar(
-    raw: bytes, path: KeyPath, write: Callable[[str], str], *, file: str
-) -> tuple[bytes, int]:
-    """Return the document with another value at ``path``, and the line on which that is.
-
-    ``write`` returns the new value as it is written in the file, a whole number or plain text, from
-    the former one. Raises InputError where that would change anything else, or is not one value.
-    """
-    document = parse_document(raw, file=file)
-    text = raw.decode()
-    place = _find(yaml.compose(text, Loader=yaml.SafeLoader), path)
-    msg = f"{file}: {show_path(path)} is not a value that can be replaced by itself"
-    if not isinstance(place, yaml.ScalarNode):
-        raise InputError(msg, hint="edit it by hand")
-    written = write(place.value)
-    start, end = place.start_mark.index, place.end_mark.index
-    edited = (text[:start] + written + text[end:]).encode()
-    expected: Any = copy.deepcopy(document.data)
-    around = expected
-    for key in path[:-1]:
-        around = around[key]
-    around[path[-1]] = int(written) if written.isdecimal() else written
-    if _read(edited, file) != expected:
-        # An anchor that is used elsewhere, for example.
-        raise InputError(msg, hint=f"edit it by hand: {written}")
-    return edited, int(place.start_mark.line) + 1
 
 
 def _read(raw: bytes, file: str) -> object:

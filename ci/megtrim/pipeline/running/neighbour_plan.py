@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.config.model import Budget
-from megtrim.config.neighbours import ALL
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
@@ -16,53 +13,18 @@ from megtrim.load_and_run import npy, npy_mutation
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.load_and_run.npy_mutation import NpyMutation
 from megtrim.models.reader import read_model
-from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.execution import RunSpec
 from megtrim.pipeline.running.scenario_runs import cache_of, make_run_spec
 from megtrim.pipeline.session import Session, TrimRequest
-from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours, select_scenarios
-from megtrim.verdict.neighbours import Asked
+from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours
 
 
 def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
-    """Return the neighbours that are tried: all, or those that a budget names."""
-    every = _every(scenario, session)
-    budget = budget_of(scenario, session.request)
-    if session.request.neighbours or budget is None or not isinstance(budget.neighbours, tuple):
-        return every
-    return tuple(each for each in every if each.name in (budget.neighbours or ()))
-
-
-def budget_of(scenario: Scenario, request: TrimRequest) -> Budget | None:
-    """Return the budget that asks for the scenario's neighbours."""
-    name = programs.name_of(scenario, request)
-    budgets = request.config.budgets
-    asking = (each for each in budgets if each.artifact == name and each.neighbours is not None)
-    return next(asking, None)
-
-
-def asked_of(budget: Budget) -> Asked:
-    """Return what a budget asks, of one that asks."""
-    return budget.neighbours or ALL
-
-
-def expect_known(session: Session) -> None:
-    """Refuse a budget that names a neighbour which no scenario of its program has."""
-    loaded = session.request.loaded
-    for index, budget in enumerate(loaded.config.budgets):
-        if not isinstance(budget.neighbours, tuple):
-            continue
-        names = {
-            each.name
-            for scenario in select_scenarios(loaded.config, asked=False)
-            if budget_of(scenario, session.request) == budget
-            for each in _every(scenario, session)
-        }
-        for place, name in enumerate(budget.neighbours):
-            if name not in names:
-                where = f"{loaded.path}:{loaded.line('budgets', index, 'neighbours', place)}"
-                msg = f"{where}: budgets[{index}].neighbours: no scenario has a neighbour {name!r}"
-                raise InputError(msg, hint=_suggestion(name, names))
+    """Return all neighbours of a scenario."""
+    changes = [
+        change for change in NpyMutation if _mutate_inputs(scenario, session.request, change)
+    ]
+    return neighbours(scenario, dialect=session.services.engine.dialect(), changes=changes)
 
 
 def order_of(
@@ -79,13 +41,6 @@ def order_of(
         cache=own.cache if neighbour.cached else None,
         inputs=_inputs(neighbour, scenario, session.request, folder),
     )
-
-
-def _every(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
-    changes = [
-        change for change in NpyMutation if _mutate_inputs(scenario, session.request, change)
-    ]
-    return neighbours(scenario, dialect=session.services.engine.dialect(), changes=changes)
 
 
 def _inputs(
@@ -137,11 +92,6 @@ def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
         made = npy.generate_input(each.dtype, each.shape) if each.shape else None
         if made is not None:
             yield each.name, made
-
-
-def _suggestion(name: str, names: set[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(names), n=1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
 
 
 def complains(neighbour: Neighbour) -> bool:

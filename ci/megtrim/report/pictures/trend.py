@@ -14,8 +14,9 @@ from megtrim.config.units import format_growth
 from megtrim.report.formatting import group_digits
 from megtrim.report.performance.scale import Join, Scale, Tick, around, round_values
 from megtrim.report.text import one_line
+from megtrim.size.budget_row import BudgetRow, LimitKind
 from megtrim.size.history import SizePoint, SizeTrend
-from megtrim.verdict.model import BudgetRow, Verdict
+from megtrim.verdict.model import Verdict
 from megtrim.wording import count
 
 HEIGHT = 150.0
@@ -81,8 +82,10 @@ def draw_trends(verdict: Verdict) -> tuple[TrendPicture, ...]:
 
 
 def _find_budget(trend: SizeTrend, verdict: Verdict) -> BudgetRow | None:
-    key = (trend.artifact, trend.variant, trend.measure)
-    rows = (row for row in verdict.budgets if (row.artifact, row.variant, row.measure) == key)
+    key = (LimitKind.SIZE, trend.artifact, trend.variant, trend.measure)
+    rows = (
+        row for row in verdict.budgets if (row.kind, row.artifact, row.variant, row.measure) == key
+    )
     return next(rows, None)
 
 

@@ -15,8 +15,8 @@ from megtrim.pipeline.summary.sizes import (
     budget_rows,
 )
 from megtrim.plan.graph import SIZE
-from megtrim.size.budgets import LimitStatus
-from megtrim.verdict.statuses import BudgetStatus, CheckStatus
+from megtrim.size.budget_row import BudgetStatus
+from megtrim.verdict.statuses import CheckStatus
 from unit.stages.built import finish
 from unit.stages.results import BUDGET, sample
 from unit.stages.support import CONFIG, changed, open_session
@@ -45,7 +45,7 @@ def test_without_results_there_is_nothing_to_show(tmp_path: Path) -> None:
     session = opened(tmp_path)
 
     assert artifact_sizes(session) == ()
-    assert budget_rows(session) == ()
+    assert budget_rows(session.results) == ()
     assert list(budget_checks_of(session)) == []
     assert baseline_text(session.results) == ""
 
@@ -70,9 +70,9 @@ def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
 def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
     """With the status that the stage gave it."""
     session = opened(tmp_path, "artifacts: [load_and_run, other]\n" + BUDGETS)
-    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=LimitStatus.FAIL, max_bytes=200),))
+    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=BudgetStatus.FAIL, max_bytes=200),))
 
-    [row] = budget_rows(session)
-    assert (row.status, row.size_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
+    [row] = budget_rows(session.results)
+    assert (row.status, row.used_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
     [check] = budget_checks_of(session)
     assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from megtrim.build_spec import Origin
-from megtrim.cli.session.sizes import trends
-from megtrim.cli.session.sizes.trends import history_option, read_trends
+from megtrim.cli.session import trends
+from megtrim.cli.session.trends import history_option, read_trends
 from megtrim.console import Console
 from megtrim.errors import InputError
 from megtrim.history.folder import append_to_folder

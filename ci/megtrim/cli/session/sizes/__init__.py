@@ -1,1 +1,0 @@
-"""What a command that trims holds sizes against."""

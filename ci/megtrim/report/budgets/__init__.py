@@ -1,1 +1,0 @@
-"""Budgets in reports: what each limit allows, what is used, what is left."""

@@ -1,0 +1,123 @@
+"""One limit of a budget, judged: what was measured, what is allowed, and how it ended. Pure.
+
+The stage `size` judges it, once; results, verdicts and all reports show this value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.config.measure_names import name_budget
+from megtrim.config.units import format_bytes, format_growth
+from megtrim.strict_json import SignedInt
+
+
+class LimitKind(StrEnum):
+    """What a limit is about; a check of this kind follows from it."""
+
+    SIZE = "size"
+    GROWTH = "growth"
+
+
+class BudgetStatus(StrEnum):
+    """Whether a limit was kept; skipped: it only warns, or there was nothing to compare with."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+
+def name_subject(artifact: str, variant: str, measure: str) -> str:
+    """Return what the checks of a budget are about; ``measure`` is empty for a file's size."""
+    build = f"{artifact}/{variant}"
+    return f"{build} {measure}" if measure else build
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRow:
+    """The limit of a size or of a growth, and what was measured."""
+
+    kind: LimitKind
+    artifact: str
+    variant: str
+    measure: str = ""
+    """What is measured, such as ``section .text``; empty: the stripped file."""
+    owner: str = ""
+    """Who decides about it, or empty."""
+    used_bytes: SignedInt | None
+    """The size or the growth; None: there is no baseline to compare with."""
+    max_bytes: int | None
+    """What is allowed; None: it only warns."""
+    warn_bytes: int | None = None
+    """From which on reports warn; None: they do not."""
+    baseline: str = ""
+    """Where the baseline of a growth is from, or empty."""
+    waiver: str = ""
+    """Reasons of the waivers that were needed, whether they were enough or not; or empty."""
+    lapsed: str = ""
+    """The waivers that expired: owner, day and reason; or empty."""
+    lower_bytes: int | None = None
+    """A lower limit of the size that would leave enough room; None: there is none to propose."""
+    status: BudgetStatus
+
+    @property
+    def subject(self) -> str:
+        """What its check is about."""
+        return name_subject(self.artifact, self.variant, self.measure)
+
+    @property
+    def check_id(self) -> str:
+        """The id of the check that follows from it."""
+        return f"{self.kind}:{self.subject}"
+
+    @property
+    def name(self) -> str:
+        """The budget's name, as in a waiver."""
+        return name_budget(self.artifact, self.variant, self.measure)
+
+    @property
+    def left_bytes(self) -> int | None:
+        """What is left, negative if the limit is exceeded; None: that is not known."""
+        if self.used_bytes is None or self.max_bytes is None:
+            return None
+        return self.max_bytes - self.used_bytes
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more was measured than is allowed, whatever a waiver says."""
+        return (self.left_bytes or 0) < 0
+
+    @property
+    def is_near(self) -> bool:
+        """Whether reports warn: it has reached the soft limit, and not passed the hard one."""
+        if self.used_bytes is None or self.warn_bytes is None:
+            return False
+        return self.used_bytes >= self.warn_bytes and not self.is_exceeded
+
+    @property
+    def used_text(self) -> str:
+        """What was measured, for people."""
+        if self.used_bytes is None:
+            return "no baseline to compare with"
+        growth = self.kind is LimitKind.GROWTH
+        return format_growth(self.used_bytes) if growth else format_bytes(self.used_bytes)
+
+    @property
+    def text(self) -> str:
+        """What was measured, what is allowed, and by whose leave: one line."""
+        waived = f", waived: {self.waiver}" if self.waiver else ""
+        lapsed = f"; {self.lapsed}" if self.lapsed and self.status is BudgetStatus.FAIL else ""
+        return f"{self._limit_text()}{waived}{lapsed}"
+
+    def _limit_text(self) -> str:
+        left = self.left_bytes
+        since = f" since {self.baseline}" if self.baseline else ""
+        if self.used_bytes is None:
+            return self.used_text
+        if self.max_bytes is None or left is None:
+            return f"{self.used_text}{since}, no limit"
+        if self.kind is LimitKind.GROWTH:
+            return f"{self.used_text}{since}, {format_bytes(self.max_bytes)} allowed"
+        room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
+        return f"{self.used_text} of {format_bytes(self.max_bytes)}, {room}"
