@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.pool.machine import ConnectionState, MachineId
-from megtrim.devices.remote.adb_client import Adb, find_adb
+from megtrim.devices.remote.adb_client import SHARED_SERIAL, Adb, find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
@@ -192,7 +192,7 @@ class AdbPhone:
         self.key = self.keys[0]
         self.identity = attached.identity if attached else None
         self.power: PowerPort | None = spec.settings.power
-        self.trouble = ""
+        self.trouble = SHARED_SERIAL if attached and attached.state == SHARED_SERIAL else ""
         self.link = AdbTransport(adb, serial, f"{name} (serial {clean_line(serial)})")
         self._adb = adb
         self._serial = serial

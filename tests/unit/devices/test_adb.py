@@ -14,7 +14,7 @@ from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.remote.adb_client import find_adb
+from megtrim.devices.remote.adb_client import SHARED_SERIAL, find_adb
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.errors import InfrastructureFailure
 from megtrim.process import ProcessRunner
@@ -195,7 +195,9 @@ def test_two_phones_of_one_serial_are_named_by_their_ports(
 
     server.answers["host:devices-l"] = "S\tdevice\nS\tdevice\nT\tdevice\n"
     states = find_adb(spec.processes).states()
-    assert states == {"T": "device", "S": "unknown: several phones have this serial"}
+    assert states == {"T": "device", "S": SHARED_SERIAL}
+    (twin,) = adb.find(named(spec, serial="S"))
+    assert (twin.presence(), twin.trouble) == (ConnectionState.OFFLINE, SHARED_SERIAL)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,8 @@ def _lease(listed: InventoryRow, room: PoolState, *, wait: bool) -> Iterator[Lea
     if standing.presence is not ConnectionState.READY:
         if wanted := sought(listed):
             room.say(f"  {wanted}")
-        detail = f": {standing.detail}" if standing.detail else ""
+        why = standing.detail or (trouble(standing.machine) if standing.machine else "")
+        detail = f": {why}" if why else ""
         msg = f"it is {standing.presence}{detail}"
         raise InfrastructureFailure(msg)
     with listed.pool.hold(standing, wait=wait) as machine:

@@ -27,6 +27,7 @@ _DEFAULT_PORT = 5037
 _ANSWER_S = 5.0
 _VERSION_S = 10.0
 _CLIENT = re.compile(r"^Android Debug Bridge version \d{1,4}\.\d{1,4}\.(\d{1,6})", re.MULTILINE)
+SHARED_SERIAL = "several phones have this serial, and adb shows no USB port of theirs"
 _TWIN = re.compile(r"^(\S+) +(\S+) (usb:\S+)", re.MULTILINE)
 _MOST_BYTES = 0xFFFF
 _VERSIONS: dict[tuple[str, int, int], int] = {}
@@ -81,7 +82,7 @@ class Adb:
         found = [
             (port, state) for serial, state, port in _TWIN.findall(answer) if serial in serials
         ]
-        return found or [(serial, "unknown: several phones have this serial") for serial in serials]
+        return found or [(serial, SHARED_SERIAL) for serial in serials]
 
 
 def find_adb(processes: ProcessRunner) -> Adb:
