@@ -38,6 +38,7 @@ _OF_A_RUN = (
     (r"last proof [01] days? old", "last proof DAY old"),
     (r"`[^`]*g\+\+[^`]*`", "`COMPILER`"),
     (r"`[a-z0-9_]+-linux-gnu`", "`TARGET`"),
+    (r"`(?:CPU model|host): [^`]+`, |, `host: [^`]+`", ""),
     (r"machine: [a-z0-9_]+", "machine: MACHINE"),
     (r"emulator: [^`]+", "emulator: EMULATOR"),
 )
