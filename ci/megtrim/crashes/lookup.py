@@ -41,7 +41,8 @@ _NO_SYMBOLS = (
     "trim.level: function"
 )
 _NEXT_TO_TRAP = "a trap is next to the address, and some reporters show a byte before or behind it"
-_BESIDE = (-3, -2, -1, 1, 2, 3)
+_TRAP_ON_STACK = "a frame is at a trap: what the report shows may have come after it"
+_STEPS = (-3, -2, -1, 1, 2, 3)
 _KEPT_ALIKE = "code that was kept is the same instruction, and may have trapped by itself"
 _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
@@ -111,7 +112,9 @@ def look_up(
     there are no symbols.
     """
     crashes = (report, *report.later)
-    findings = [_look_up_one(each, programs, nameless) for each in crashes]
+    findings = [
+        _doubt_stack(_look_up_one(each, programs, nameless), each, programs) for each in crashes
+    ]
     order = [*CrashCause]
     worst = min(findings, key=lambda each: (order.index(each.cause), not each.why_several))
     if len(crashes) == 1:
@@ -127,7 +130,8 @@ def _look_up_one(
         name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
         what = f"signal {report.signal}{f' ({name})' if name else ''}"
         return _innocent(
-            f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL"
+            f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL",
+            doubts=report.doubts,
         )
     found = _choose(report, programs, nameless)
     if isinstance(found, CrashFinding):
@@ -152,6 +156,24 @@ def _look_up_one(
         stack=tuple(name for each in shown for name in each.stack),
         hint=shown[0].hint,
     )
+
+
+def _doubt_stack(
+    finding: CrashFinding, report: CrashReport, programs: Sequence[TrimmedProgram]
+) -> CrashFinding:
+    """Doubt that trimming is not at fault where a frame is at the trap of what was left out."""
+    if finding.cause is not CrashCause.NOT_TRIMMING:
+        return finding
+    for frame in report.frames:
+        file, ids = locate_file(frame, report)
+        for program in programs:
+            same = any(_is_part(each, program.build_id, _FEWEST_DIGITS) for each in ids)
+            if same or (not ids and (not file or _may_be(program.name, frame, file_name(file)))):
+                at = filter(program.is_trap, find_site(frame, report, program).addresses)
+                if any(_left_out_at(each, program)[0] for each in at):
+                    doubts = dict.fromkeys((*finding.why_several, _TRAP_ON_STACK))
+                    return replace(finding, why_several=tuple(doubts))
+    return finding
 
 
 def _choose(
@@ -197,7 +219,9 @@ def _is_part(found: str, build_id: str, digits: int) -> bool:
     """Return whether a report's build id is that of a program, whole or one end of it."""
     if len(found) < min(digits, len(build_id) or digits):
         return False
-    return build_id.startswith(found) or build_id.endswith(found)
+    raw = bytes.fromhex(build_id[:32])  # as Breakpad writes it, before the age of a file
+    debug_id = b"".join((raw[3::-1], raw[5:3:-1], raw[7:5:-1], raw[8:])).hex()
+    return found[:32] == debug_id or build_id.startswith(found) or build_id.endswith(found)
 
 
 def _may_be(program: str, frame: CrashFrame, name: str) -> bool:
@@ -224,7 +248,8 @@ def _look_up_in(
     if site.why_several:
         doubts = (*doubts, site.why_several)
     if not traps:
-        if any(program.is_trap(at + step) for at in site.addresses for step in _BESIDE):
+        stubs = [e for at in site.addresses for e in program.table.at(at) if is_stub(e.name)]
+        if stubs or any(program.is_trap(at + step) for at in site.addresses for step in _STEPS):
             doubts = (*doubts, _NEXT_TO_TRAP)
         return _innocent(_describe_place(site, program), program.name, stack, doubts)
     candidates: list[CrashCandidate] = []
@@ -309,7 +334,10 @@ def _stack(report: CrashReport, program: TrimmedProgram) -> tuple[str, ...]:
 
 
 def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
-    names = {read_name(e.name) for at in site.addresses for e in program.table.at(at)}
+    here = [each.name for at in site.addresses for each in program.table.at(at)]
+    if any(map(is_stub, here)):
+        return "it crashed next to the beginning of a trap"
+    names = {read_name(each) for each in here}
     where = f"in {min(names)}, which was kept" if names else "in code that was kept"
     return f"it crashed {where}"
 

@@ -30,6 +30,8 @@ _SENT = "the signal was sent by a program, as handlers of signals do: it crashed
 _IN_HANDLER = "the stack was taken in a handler of the signal"
 _TOO_MANY = f"the report has more than {_MAX_CRASHES} crashes"
 _SIGNALS_DIFFER = "the report names several signals"
+_UNREAD = "a line that looks like a frame was not understood"
+_ELSEWHERE = "its registers or fault address are of another place than the first frame"
 
 SIGNALS = {
     "SIGILL": 4,
@@ -73,7 +75,8 @@ _ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
 _PROCESS = re.compile(r"pid: ?(\d{1,9})\b.*|.*\bpid (\d{1,9}) \(.*", re.IGNORECASE)
 _THREAD = re.compile(r"(\*)?\s*thread #?\d+\b(.*(?:\(crashed\)|received signal))?.*", re.IGNORECASE)
 _HANDLER = re.compile(r"sigreturn|restore_rt|<signal handler called>|\[vdso")
-_SENT_CODE = re.compile(r"signal.*\bcode:? -\d", re.IGNORECASE)
+_SENT_CODE = re.compile(r".*signal.*\bcode:? -\d|.*\bSI_(?:USER|QUEUE|T?KILL)\b", re.IGNORECASE)
+_LIKE_FRAME = re.compile(r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]", re.IGNORECASE)
 _OTHER_THREADS = re.compile(r"--- --- ---.*|Other thread info:.*", re.IGNORECASE)
 
 
@@ -140,6 +143,7 @@ class _Crash:
     _unsure: bool = False
     _handled: bool = False
     _sent: bool = False
+    _unread: bool = False
     many: bool = False
     """It is in the place of several."""
 
@@ -158,7 +162,7 @@ class _Crash:
             self._read_words(line)
         elif (frame := read_frame(line)) is not None:
             return self._add(frame)
-        elif (mapping := read_mapping(line)) is not None:
+        elif not _LIKE_FRAME.match(line) and (mapping := read_mapping(line)) is not None:
             if len(self._mappings) < _MAX_MAPPINGS:
                 before = self._mappings[-1].file if self._mappings else ""
                 same = mapping.file == ">"  # xCrash: as in the line before
@@ -170,10 +174,11 @@ class _Crash:
     def report(self) -> CrashReport | None:
         """Return what was said, None if nothing says where it was."""
         signals, frames = {*self.signals}, self.frames
+        at = self._pc
+        if at is None and signals and signals <= {4, 5} and not self._sent:
+            at = self._fault
+        moved = at is not None and any((at - frame.pc) & 0xFFF for frame in frames[:1])
         if not frames:
-            at = self._pc
-            if at is None and signals and signals <= {4, 5}:
-                at = self._fault
             if at is None and len(self._addresses) == 1:
                 (at,) = self._addresses
             if at is None:
@@ -185,6 +190,8 @@ class _Crash:
             _IN_HANDLER: self._handled,
             _SENT: self._sent and bool(signals & {4, 5}),
             _ANY_THREAD: self._unsure,
+            _UNREAD: self._unread,
+            _ELSEWHERE: moved and not self._handled,
             _SIGNALS_DIFFER: len(signals) > 1,
             _TOO_MANY: self.many,
         }
@@ -219,6 +226,7 @@ class _Crash:
     def _read_words(self, line: str) -> None:
         if self._elsewhere:
             return
+        self._unread = self._unread or _LIKE_FRAME.match(line) is not None
         if not self.frames:
             self.signals += _read_signals(line)
             self._sent = self._sent or _SENT_CODE.match(line) is not None
@@ -236,7 +244,7 @@ def _lines(data: bytes) -> Iterator[tuple[str, str]]:
     for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
         # What a terminal obeys would be shown with the name of a file.
         shown = "".join(
-            each if each.isprintable() else " " if each == "\t" else "\ufffd" for each in whole
+            each if each.isprintable() else " " if each.isspace() else "\ufffd" for each in whole
         ).lstrip(" \"'|>`")
         prefix = _PREFIX.match(shown)
         process = (prefix[1] or prefix[2]) if prefix else ""
@@ -273,7 +281,7 @@ def _texts(value: object) -> Iterator[str]:
             else:
                 yield from _texts(each)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, each in sorted(value.items(), key=lambda entry: entry[0] == "threads"):
             if key == "threads":
                 yield "Other thread info:"
             elif key == "signo":

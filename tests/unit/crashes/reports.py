@@ -23,6 +23,7 @@ def tombstone(
     logcat: bool = False,
 ) -> bytes:
     """Return a tombstone with a second thread behind; ``logcat``: as lines of the log."""
+    pc = pc or frames[0][0]
     name = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 11: "SIGSEGV"}[signal]
     tail = f" (offset 0x{offset:x})" if offset else ""
     tail += f" (BuildId: {build_id})" if build_id else ""

@@ -13,6 +13,9 @@ from megtrim.elf.symbol_table import Function, FunctionTable
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered, program
 from unit.crashes.reports import tombstone
 
+DEBUG_ID = "0302010005040706" + ID[16:32]
+"""As Breakpad writes it."""
+
 
 def found(
     made: TrimmedProgram, *frames: int, file: str = "/data/lib/app", **said: object
@@ -91,8 +94,8 @@ def test_a_trap_within_a_function_that_stays() -> None:
 @pytest.mark.parametrize(
     ("at", "said", "text"),
     [
-        (STUB_AT, {"signal": 11}, "signal 11 (SIGSEGV); what is left out ends with a trap"),
-        (STUB_AT, {"signal": 6}, "signal 6 (SIGABRT)"),
+        (STAYS + 4, {"signal": 11}, "signal 11 (SIGSEGV); what is left out ends with a trap"),
+        (STAYS + 4, {"signal": 6}, "signal 6 (SIGABRT)"),
         (STAYS + 4, {}, "it crashed in stays(), which was kept"),
         (STUB_AT, {"file": "/lib/libc.so", "build_id": "ff" * 20}, "it crashed in libc.so, and"),
     ],
@@ -150,6 +153,8 @@ def test_an_address_that_is_nowhere_says_nothing(build_id: str) -> None:
         (f"/data/app/x/lib/libc.so (BuildId: {'ff' * 20})", "not trimming", ""),
         (f"/data/lib/brand.so (BuildId: {ID[:32]})", "left out", ""),
         (f"/data/lib/brand.so [arm64-v8a::{ID[-32:]}]", "left out", ""),
+        (f"/data/lib/brand.so\n{DEBUG_ID}0 brand.so", "left out", ""),
+        ("\u00a0/data/lib/app", "candidates", "no build id"),
     ],
 )
 def test_what_a_line_has_behind_its_address(rest: str, cause: str, doubt: str) -> None:
@@ -160,6 +165,28 @@ def test_what_a_line_has_behind_its_address(rest: str, cause: str, doubt: str) -
     assert finding.cause == cause
     assert doubt in " ".join(finding.why_several)
     assert bool(doubt) == bool(finding.why_several)
+
+
+HANDLER = f"#00 pc 8 /lib/libc.so (BuildId: {'ff' * 20})\n"
+AT_TRAP = f"pc {STUB_AT:x} /data/lib/app (BuildId: {ID})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"signal 11 (SIGSEGV) handler was installed\n#00 {AT_TRAP}",
+        f"signal 6 (SIGABRT), code -6 (SI_TKILL)\n{HANDLER}#01 {AT_TRAP}",
+        f"signal 6 (SIGABRT)\n#00 pc 8 libc.so\n#01 pc 9 [vdso]\n#02 {AT_TRAP}",
+        f"SIGTRAP\n{HANDLER}#01 pc 9 x.so\n#02 {AT_TRAP}",
+        f"SIGTRAP\n{HANDLER}#00 pc 0?3 /data/lib/app (BuildId: {ID})",
+        f"SIGTRAP\npc 1?\u00a0/data/lib/app (BuildId: {ID})\n{HANDLER[4:]}",
+    ],
+)
+def test_a_trap_below_what_a_report_shows_first(text: str) -> None:
+    """A handler may have ended the process, or a line was damaged: nothing is cleared for sure."""
+    finding = look_up(parse_report(text.encode(), source="t"), [numbered()])
+    assert finding.cause is CrashCause.NOT_TRIMMING
+    assert finding.why_several != ()
 
 
 def test_of_several_crashes_what_was_left_out_counts() -> None:

@@ -63,6 +63,10 @@ def test_the_signal(line: str, signal: int | None) -> None:
         ("#00 pc 8 b.so\n#01 pc 9 [vdso] (sigreturn)\n#02 pc 1234 a.so", "in a handler"),
         ("#0 0x8 in f () from b\n#1  <signal handler called>\n#2 pc 1234 a.so", "in a handler"),
         ("signal 5 (SIGTRAP)\nsignal 11 (SIGSEGV)\n#00 pc 1234 a.so", "several signals"),
+        ("Reason:Signal:SIGTRAP(SI_TKILL)@0x1\n#00 pc 1234 a.so", "sent by a program"),
+        ("#00 pc 1234 a.so\n#00 pc 1?3 a.so (BuildId: 01234567)", "like a frame was not"),
+        ("signal 5 (SIGTRAP), fault addr 0x7123c\n#00 pc 1234 a.so", "are of another place"),
+        ("pc: 0x0000007b00000238\n#00 pc 1234 a.so", "are of another place"),
     ],
 )
 def test_what_a_report_leaves_open(text: str, doubt: str) -> None:

@@ -79,7 +79,7 @@ def test_an_address_is_not_certain(project: Shell) -> None:
 
 def test_no_fault_of_trimming(project: Shell) -> None:
     """Another signal; nothing to add."""
-    data = tombstone([(STUB_AT, "/data/lib/app")], build_id=ID, signal=11)
+    data = tombstone([(STAYS + 4, "/data/lib/app")], build_id=ID, signal=11)
     (project.folder / "tombstone_04").write_bytes(data)
     answer = project("explain", "--crash", "tombstone_04", "--json")
 
