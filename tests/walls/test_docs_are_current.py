@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shlex
 from collections.abc import Iterator
 from types import ModuleType
 
-import click
 import pytest
 
-from megtrim.cli.lazy_group import LazyGroup
-from megtrim.cli.main import main as megtrim
+from support.command_lines import PROGRAMS, find_refusal
 from support.pages import PAGES, ROOT, blocks_of
-from virtual_phone.cli import main as virtual_phone
 
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
-_PROGRAMS: dict[str, click.Command] = {"megtrim": megtrim, "virtual-phone": virtual_phone}
-_TYPED = re.compile(rf"(?:^|&& )(?:[A-Z_]+=\S+ )*((?:{'|'.join(_PROGRAMS)}) [a-z-].*)")
-_WORDS = re.compile(rf"`((?:{'|'.join(_PROGRAMS)}) [a-z][^`\n]*)`")
+_TYPED = re.compile(rf"(?:^|&& )(?:[A-Z_]+=\S+ )*((?:{'|'.join(PROGRAMS)}) [a-z-].*)")
+_WORDS = re.compile(rf"`((?:{'|'.join(PROGRAMS)}) [a-z][^`\n]*)`")
 
 
 def _generator() -> ModuleType:
@@ -62,47 +57,22 @@ def _typed(name: str, text: str) -> Iterator[str]:
                 yield found[1]
 
 
-def _refusal(line: str) -> str:
-    """Say why the command line would refuse a command; nothing is run."""
-    said = re.split(r" {3}| [|>] ", line, maxsplit=1)[0].replace(" DIGEST", f" {'0' * 64}")
-    program, *words = shlex.split(said, comments=True)
-    command = _PROGRAMS[program]
-    context = click.Context(command, info_name=program)
-    try:
-        while isinstance(command, click.Group):
-            if isinstance(command, LazyGroup) and command.alone and not _names_verb(words):
-                break  # a group that is a verb, too
-            found = command.get_command(context, words[0]) if words else None
-            if found is None:
-                return f"no verb {words[:1]}"
-            command, words = found, words[1:]
-        if words:  # a verb alone may be spoken of
-            command.make_context(program, words, parent=context)
-    except click.UsageError as error:
-        return error.format_message()
-    return ""
-
-
-def _names_verb(words: list[str]) -> bool:
-    return bool(words) and not words[0].startswith("-")
-
-
 QUOTED = sorted({*_commands()})
 
 
 @pytest.mark.parametrize(("page", "line"), QUOTED, ids=[f"{p}: {c}" for p, c in QUOTED])
 def test_quoted_commands_are_taken(page: str, line: str) -> None:
     """A command that a page quotes has a verb and options that exist."""
-    assert _refusal(line) == ""
+    assert find_refusal(line) == ""
 
 
 def test_commands_that_do_not_exist_are_seen() -> None:
     """This wall can fall, and there is something behind it."""
-    assert _refusal("megtrim fly") == "no verb ['fly']"
-    assert _refusal("megtrim size fly") == "no verb ['fly']"
-    assert "--fly" in _refusal("megtrim size --fly")
-    assert "--wings" in _refusal("megtrim trim --wings")
-    assert "--wings" in _refusal("virtual-phone start --wings")
+    assert find_refusal("megtrim fly") == "no verb ['fly']"
+    assert find_refusal("megtrim size fly") == "no verb ['fly']"
+    assert "--fly" in find_refusal("megtrim size --fly")
+    assert "--wings" in find_refusal("megtrim trim --wings")
+    assert "--wings" in find_refusal("virtual-phone start --wings")
     page = "<!-- x -->\n```console\n$ A=1 megtrim fly\n```\n```sh\n. x && megtrim \\\n  swim\n```\n"
     assert [*_typed("page.md", page)] == ["megtrim fly", "megtrim swim"]
     assert len(QUOTED) > 20

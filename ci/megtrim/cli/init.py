@@ -29,13 +29,14 @@ from megtrim.config.templates.workflows import (
     name_check,
     workflows,
 )
-from megtrim.config_id import DEFAULT_CONFIG, choose, split
+from megtrim.config_id import choose, split
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.images.reference import is_fixed
 from megtrim.input_files import read_text
 from megtrim.process import ProcessRunner
 from megtrim.sources.default_branch import find_default_branch
 from megtrim.sources.kit_versions import expect_version, list_versions
+from megtrim.verdict.invocation import Invocation
 
 _SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
@@ -132,9 +133,8 @@ def init(
     for line in (*new.lines, *(f"wrote {path}" for path in workflow_files)):
         show(line)
     show(f"the default branch is {branch}: --branch names another")
-    given = "" if str(config) == DEFAULT_CONFIG else f" --config {config}"
-    required = name_check(checked)
-    show(f'next: megtrim trim{given}, commit, and require the check "{required}"')
+    _show_next(config)
+    show(f'then commit, and require the check "{name_check(checked)}"')
     return EXIT_PASS
 
 
@@ -152,12 +152,16 @@ def _plan_models(
 
 def _go_on(config: Path) -> int:
     """Say what comes next; a person at a terminal may have it done."""
-    show(f"next: megtrim trim --config {config}")
+    _show_next(config)
     attended = sys.stdin.isatty() and sys.stderr.isatty() and not is_in_job()
     if not attended or not click.confirm("Trim now?", default=True, err=True):
         return EXIT_PASS
     status: int = trim.main(["--config", str(config)], "megtrim trim", standalone_mode=False)
     return status
+
+
+def _show_next(config: Path) -> None:
+    show(f"next: {Invocation(config=str(config)).again('trim')}")
 
 
 def _require_kit(kit: str | None, sha: str | None, version: str | None) -> Kit:

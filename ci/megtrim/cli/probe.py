@@ -162,7 +162,8 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     for each in all_scenarios(config):
         if wanted.model in each.names:
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
-            hint = f"probe its model: megtrim probe {each.model.name} -- ARGUMENT..."
+            words = ("probe", each.model.name, "--", "ARGUMENT...")
+            hint = f"probe its model: {session.request.invocation.again(*words)}"
             raise InputError(msg, hint=hint)
     _check_command(wanted, session)
     named = {model.name: session.request.path(model.file) for model in config.models}

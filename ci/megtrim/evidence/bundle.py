@@ -47,7 +47,7 @@ DROPPED = "dropped"
 OBSERVABLES = "observables"
 """Among the programs: the list of functions that every recorder observes."""
 
-_HINT = "take the bundle of the build job again; megtrim ci evidence pack writes it"
+_HINT = "take the bundle of the build job again; `megtrim ci evidence pack` writes it"
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 _LONGEST_RUN_S = 86_400.0
 _MOST_THREADS = 256

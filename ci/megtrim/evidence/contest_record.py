@@ -40,7 +40,7 @@ STATUSES: Mapping[ContestStatus, ScenarioStatus] = {
 SKIPPED = ScenarioStatus.UNVERIFIED
 """What evidence says of a contest that the machine cannot hold."""
 
-_HINT = "run the device job again; megtrim ci evidence run writes it"
+_HINT = "run the device job again; `megtrim ci evidence run` writes it"
 _SPARE = 2
 """Rounds that may be run for each that counts: others are marked."""
 _CLOCKS_DIFFER = 1.05

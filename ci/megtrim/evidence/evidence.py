@@ -31,7 +31,7 @@ LARGEST_CACHE = 16 * 1024 * 1024
 LARGEST_LIST = 32 * 1024 * 1024
 MOST_FOLDERS = 1000
 
-_HINT = "run the device job again; megtrim ci evidence run writes it"
+_HINT = "run the device job again; `megtrim ci evidence run` writes it"
 MOST_FACTS = 100
 
 

@@ -36,7 +36,7 @@ from megtrim.functions.link_files import (
 from megtrim.input_files import read_bytes
 
 MAGIC = "megtrim observables v1"
-_HINT = "link again: megtrim trim"
+_HINT = "it is written with each link: trim again"
 _OURS = "megtrim_"
 _BEFORE_PROBES = frozenset(
     {

@@ -179,7 +179,7 @@ def _input(name: str, path: str) -> str:
     """Return one input in the program's syntax: the first ``:`` ends the name, ``;`` the file."""
     if not name or ":" in name or ";" in name:
         msg = f"the input name {name!r} cannot be passed on: expected no ':' and no ';'"
-        raise InputError(msg, hint="megtrim model show FILE lists the names of a model's inputs")
+        raise InputError(msg, hint="`megtrim model show FILE` lists the names of a model's inputs")
     if ";" in path or not path.endswith(INPUT_SUFFIXES):
         msg = f"the input file {path!r} cannot be passed on"
         raise InputError(

@@ -32,7 +32,7 @@ def export_run(run: HistoryRun, form: ExportFormat) -> str:
     """
     if not any(row.times for row in run.rows):
         msg = f"{run.id}: found no row that was measured, expected one to export"
-        raise InputError(msg, hint="choose another run: megtrim perf history")
+        raise InputError(msg, hint="choose another run: `megtrim perf history` lists them")
     return json.dumps(_WRITERS[form](run), indent=1, allow_nan=False) + "\n"
 
 

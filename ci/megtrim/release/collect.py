@@ -87,7 +87,8 @@ def collect_release(
     contents, payload = collect_parts(session, draft=draft)
     for objection in () if draft else contents.list_unproven():
         msg = f"{objection}, so there is nothing to release"
-        raise InputError(msg, hint="verify it on a device", command=("verify",))
+        again = session.request.invocation.again("verify")
+        raise InputError(msg, hint=f"verify it on a device: {again}")
     return seal_files(contents, payload, stages=list_stage_keys(session), megtrim=megtrim)
 
 

@@ -91,7 +91,9 @@ def test_a_traced_scenario_is_not_probed(known: Session, model: str) -> None:
     assert caught.value.message == (
         f"{model} is a traced scenario: it runs with what it was traced with"
     )
-    assert caught.value.hint == "probe its model: megtrim probe m -- ARGUMENT..."
+    assert caught.value.hint == (
+        "probe its model: megtrim probe --config megtrim.yaml m -- ARGUMENT..."
+    )
 
 
 @pytest.mark.parametrize(

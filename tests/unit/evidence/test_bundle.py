@@ -55,7 +55,7 @@ def refused(text: str) -> str:
     with pytest.raises(InputError) as caught:
         parse_bundle(text, source="bundle.json")
     assert caught.value.hint == (
-        "take the bundle of the build job again; megtrim ci evidence pack writes it"
+        "take the bundle of the build job again; `megtrim ci evidence pack` writes it"
     )
     return caught.value.message
 

@@ -49,7 +49,7 @@ FULL = evidence(
     )
 )
 TEXT = written(FULL)
-HINT = "run the device job again; megtrim ci evidence run writes it"
+HINT = "run the device job again; `megtrim ci evidence run` writes it"
 ENTRY = ("entries", 0)
 RESULT = (*ENTRY, "results", 0)
 AFTER = (*RESULT, "conditions", "after")

@@ -145,4 +145,4 @@ def test_what_is_no_such_file_is_refused(old: str, new: str, line: int, said: st
         parse_observables(TEXT.replace(old, new, 1).encode(), source="f.txt")
 
     assert caught.value.message.startswith(f"f.txt:{line}: {said}")
-    assert caught.value.hint == "link again: megtrim trim"
+    assert caught.value.hint == "it is written with each link: trim again"

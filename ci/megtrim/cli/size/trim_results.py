@@ -82,5 +82,6 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
             raise made_by_another(options.out)
         if step.state is not TaskState.DONE:
             msg = f"{options.out}: {step.task} is not up to date: {step.why}"
-            raise InputError(msg, hint=_HINT, command=("trim",))
+            again = session.request.invocation.again("trim")
+            raise InputError(msg, hint=f"{_HINT}: {again}")
     return TrimResults(session=runner.able(session))

@@ -102,9 +102,10 @@ def why(
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
     """Return what is wrong with a name that the program does not have."""
     dropped = references.read_dropped(name, trim.session) if trim else ()
-    if any(thing in iter_spellings(each) for each in dropped):
+    if trim and any(thing in iter_spellings(each) for each in dropped):
         msg = f"{thing} was left out of {name}: no scenario runs it"
-        return InputError(msg, hint=f"megtrim size left-out --match '{thing}' shows its bytes")
+        words = ("size left-out", "--match", thing, "--program", name)
+        return InputError(msg, hint=f"its bytes: {trim.session.request.invocation.again(*words)}")
     msg = f"{name} has nothing that is called {thing!r}"
     return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
 

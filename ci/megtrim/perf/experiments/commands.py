@@ -76,7 +76,7 @@ def make_commands(
         missing = find_unknown(flags, dialect)
         if missing is not None:
             msg = f"{experiment.name}: {describe_unknown(missing)}"
-            raise InputError(msg, hint="megtrim perf list shows what this engine can run")
+            raise InputError(msg, hint="`megtrim perf list` shows what this engine can run")
         counts = (Flag("warmup_iter", str(step.warmups)), Flag("iter", str(count)))
         arguments = ProgramArguments(
             program=files.program,

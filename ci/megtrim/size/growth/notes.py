@@ -16,7 +16,7 @@ _LONGEST = 100
 _ADVICE = {
     Cause.SOURCE: "look at What changed, which lists the functions and tables that grew",
     Cause.DEPENDENCIES: "if it was not meant, go back to the former commit of the third party",
-    Cause.KEEP_SET: "if no model should need it, trace again: megtrim trim --accept",
+    Cause.KEEP_SET: "if no model should need it, trace again and accept the keep set",
     Cause.MODELS: "if one of them should not ship, take it out of the configuration and the keep "
     "set; otherwise raise the budget for it",
     Cause.FLAGS: "if it was not meant, set it back",

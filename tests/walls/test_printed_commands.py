@@ -1,0 +1,148 @@
+"""Every command that megtrim prints for a person to type is one that its command line takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from megtrim.cli.main import main
+from megtrim.errors import ACCEPT, InputError
+from megtrim.pipeline.summary.performance_rows import show_again
+from megtrim.plan.graph import Stage
+from megtrim.verdict.invocation import Invocation
+from support.command_lines import find_refusal
+
+ROOT = Path(__file__).parents[2]
+TREES = {
+    str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "ci/megtrim").rglob("*.py"))
+}
+COMMENTS = sorted((ROOT / "tests/data").glob("comments*/*.md"))
+GAP = "…"
+_VERBS = "|".join(main.list_commands(click.Context(main)))
+_PRINTED = re.compile(rf"(`)?\bmegtrim (?:{_VERBS})(?![\w{{=-])(?(1)[^`]*|.*)")
+"""In backquotes, or up to the end of the line. Examples of ``--help`` are indented: the pages'."""
+ASKED = Invocation(
+    config="trim it/megtrim.yaml#android-arm64",
+    out="../results",
+    engine="../MegEngine",
+    image="megtrim/x@sha256:0",
+    no_docker=True,
+    device="virtual-phone",
+    baseline="sizes.json",
+    committed=True,
+)
+UNPRINTED = {Stage.REFERENCES}
+"""Made when something asks: no check is of it."""
+
+
+def find_printed(text: str) -> Iterator[str]:
+    """Yield the commands in a text."""
+    for line in text.splitlines():
+        if not line.startswith("  "):
+            yield from (found[0].removeprefix("`") for found in _PRINTED.finditer(line))
+
+
+def read_text(node: ast.AST) -> str:
+    """Return a literal with gaps for values, or nothing for what is no literal."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(read_text, node.values))
+    return str(node.value) if isinstance(node, ast.Constant) else GAP
+
+
+def find_literals(tree: ast.Module) -> Iterator[str]:
+    """Yield the commands that a module's texts hold; its docstrings are for its readers."""
+    texts = (ast.JoinedStr, ast.Constant)
+    parts = {
+        part
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.JoinedStr, ast.Expr))
+        for part in ast.iter_child_nodes(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, texts) and node not in parts:
+            yield from find_printed(read_text(node))
+
+
+def find_hinted(tree: ast.Module) -> Iterator[tuple[str, ...]]:
+    """Yield the commands of errors' hints, as a module that raises such errors writes them."""
+    nodes = [*ast.walk(tree)]
+    if any(isinstance(node, ast.keyword) and node.arg == "command" for node in nodes):
+        for node in nodes:
+            words = tuple(map(read_text, node.elts)) if isinstance(node, ast.Tuple) else ()
+            verb = re.fullmatch(rf"(?:{_VERBS})(?: [a-z-]+)*", words[0] if words else "")
+            if verb and GAP not in words:
+                yield words
+
+
+def find_repeated(tree: ast.Module) -> Iterator[str]:
+    """Yield the verbs that a module has repeated (:meth:`Invocation.again`)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            text = read_text(node.args[0]) if node.func.attr == "again" and node.args else GAP
+            if text != GAP:
+                yield text
+
+
+def complete(words: tuple[str, ...]) -> str:
+    """Return the command of a hint as it is shown."""
+    error = InputError("", command=words)
+    error.complete(ASKED.place)
+    return error.hint.removeprefix(": ")
+
+
+LITERAL = {(name, found) for name, tree in TREES.items() for found in find_literals(tree)} | {
+    (path.name, found)
+    for path in (ROOT / "ci/megtrim").rglob("*.j2")
+    for found in find_printed(re.sub("</?code>", "`", path.read_text(encoding="utf-8")))
+}
+HINTED = {(name, complete(each)) for name, tree in TREES.items() for each in find_hinted(tree)}
+VERBS = {verb for tree in TREES.values() for verb in find_repeated(tree)}
+REPEATED = {
+    *(ASKED.again(verb) for verb in VERBS - {"probe"}),
+    *(ASKED.again(stage.verb) for stage in {*Stage} - UNPRINTED),
+    *(
+        replace(ASKED, committed=False, quick=True).again(stage.verb)
+        for stage in {*Stage} - UNPRINTED - {Stage.PERF}
+    ),
+    replace(ASKED, traces=("a", "b"), committed=False).again("stage build"),
+    ASKED.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
+    *(ASKED.verify("m/s@any"), ASKED.accept(), complete(ACCEPT)),
+    f"{show_again(ASKED, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
+}
+COMMENTED = {
+    (path.name, found.partition(", then ")[0])
+    for path in COMMENTS
+    for found in find_printed(path.read_text(encoding="utf-8"))
+}
+PRINTED = sorted({*LITERAL, *HINTED, *COMMENTED, *(("Invocation", each) for each in REPEATED)})
+
+
+@pytest.mark.parametrize(("place", "line"), PRINTED, ids=[f"{p}: {c}" for p, c in PRINTED])
+def test_a_printed_command_is_taken(place: str, line: str) -> None:
+    """One that stands in a sentence has backquotes around it: it ends where it ends."""
+    assert find_refusal(line.replace("--sha256 …", "--sha256 DIGEST")) == "", place
+
+
+def test_each_kind_is_found() -> None:
+    """This wall can fall, and there is something behind it."""
+    source = (
+        '"""See `megtrim fly`."""\n'
+        "def f(n):\n"
+        '    print(f"next: megtrim swim {n}", "`megtrim size {n} --up` flies", "megtrim trims")\n'
+        '    x.again("size show")\n'
+        '    raise InputError("", command=("trim", "--wings"))\n'
+    )
+    tree = ast.parse(source)
+    assert [*find_literals(tree)] == ["megtrim size {n} --up"]
+    assert [*find_hinted(tree)] == [("trim", "--wings")]
+    assert [*find_repeated(tree)] == ["size show"]
+    assert "--wings" in find_refusal(complete(("trim", "--wings")))
+    assert find_refusal("megtrim perf list shows it") != ""
+    assert min(map(len, (LITERAL, HINTED, VERBS, COMMENTED))) > 4
