@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -140,26 +140,24 @@ class Leases:
         question; what it is, it is asked then.
         """
         known = self._identities.get(machine.key, machine.identity)
-        with lock_file(self._guard):
-            if holder := self._holder(machine, known):
-                return -1, holder
-            descriptor = open_shared(self._path(machine.key))
-            try_lock(descriptor)
-            self._write(descriptor, machine, MachineId())
-        try:
+        with ExitStack() as undo:
+            with lock_file(self._guard):
+                if holder := self._holder(machine, known):
+                    return -1, holder
+                descriptor = open_shared(self._path(machine.key))
+                undo.callback(_release, descriptor)
+                try_lock(descriptor)
+                self._write(descriptor, machine, MachineId())
             identity = MachineId()
             with suppress(InfrastructureFailure):
                 identity = machine.identify()
             self._identities[machine.key] = identity
             with lock_file(self._guard):
                 if holder := self._holder(machine, identity, own=self._path(machine.key)):
-                    _release(descriptor)
                     return -1, holder
                 self._write(descriptor, machine, identity)
-        except BaseException:
-            _release(descriptor)
-            raise
-        return descriptor, None
+            undo.pop_all()
+            return descriptor, None
 
     def _write(self, descriptor: int, machine: Machine, identity: MachineId) -> None:
         holder = Holder(
@@ -201,7 +199,7 @@ class Leases:
                 # Only the lock counts: damaged text must not stop anyone.
                 return Holder(pid=0, since=self._now(), name="an unknown process")
         finally:
-            os.close(descriptor)
+            _release(descriptor)
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{slug(key)}.lock"

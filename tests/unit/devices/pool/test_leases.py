@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -83,6 +84,21 @@ def test_a_failing_job_frees_its_machine(leases: Leases) -> None:
     with pytest.raises(ZeroDivisionError), leases.acquire(wanting(A)):
         raise ZeroDivisionError
 
+    assert leases.holder(A) is None
+
+
+def test_a_machine_whose_holder_cannot_be_written_down_stays_free(
+    leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full: the error is raised, and no lock outlives it."""
+
+    def fail(*_arguments: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", fail)
+        with pytest.raises(InfrastructureFailure, match="No space"), leases.acquire(wanting(A)):
+            pass
     assert leases.holder(A) is None
 
 
