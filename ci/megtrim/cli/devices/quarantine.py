@@ -58,6 +58,13 @@ def restore(asked: DeviceSelector, names: tuple[str, ...], as_json: bool) -> int
     rows = []
     for name in names:
         keys = {each.key: each.name for each in remembered if _means(each, name)}
+        attached = {
+            key
+            for each in stock.listed
+            if not keys.keys().isdisjoint(each.standing.keys)
+            for key in each.standing.keys
+        }
+        keys |= {each.key: each.name for each in remembered if each.key in attached}
         if not keys:
             chosen = asked.select_rows(stock, (name,))
             keys = {key: each.standing.name for each in chosen for key in _known_keys(each)}

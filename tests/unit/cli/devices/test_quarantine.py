@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.state_dir import slug
 from support.clock import clock_at
@@ -45,6 +47,16 @@ def test_a_person_restores_by_any_name_even_what_is_not_attached(bench: Bench) -
             restored = bench("restore", name)
         assert restored.out == "pixel: restored after 3 days; it was put aside because x\n"
     assert bench("restore", "pixel").out == "pixel: was in no quarantine\n"
+
+
+@pytest.mark.parametrize("name", ["pixel", "1A2B", "adb:pixel.lan:5555"])
+def test_a_person_restores_all_addresses_of_a_phone(bench: Bench, name: str) -> None:
+    """A quarantine that is left under another address would keep it from every job."""
+    bench.phone.keys = ("adb:1A2B", "adb:pixel.lan:5555")
+    bench("quarantine", "pixel", "--reason", "x")
+    rows = json.loads(bench("restore", name, "--json").out)["devices"]
+    assert [(row["key"], row["lifted"]) for row in rows] == [(k, True) for k in bench.phone.keys]
+    assert "pixel  adb  fast  free" in bench("list", "pixel").out
 
 
 def test_a_damaged_record_is_named_and_moved_aside_by_a_person(bench: Bench) -> None:
