@@ -26,6 +26,8 @@ _CPU_TIMES = Path("/proc/stat")
 _CPU_INFO = Path("/proc/cpuinfo")
 _MACHINE_ID = Path("/etc/machine-id")
 _LONGEST_MODEL = 200
+_NO_ID = (b"", b"uninitialized")
+"""What images have there, whichever machine they run on."""
 _MODEL = re.compile(r"^(?:model name|CPU (?:implementer|part))\s*: (.+)$", re.MULTILINE)
 
 
@@ -39,7 +41,8 @@ def read_host_facts(env: Mapping[str, str]) -> dict[str, str]:
     if env.get("RUNNER_ENVIRONMENT") != "github-hosted":
         with suppress(OSError):
             # The id itself must not be published.
-            facts["host"] = hashlib.sha256(b"megtrim" + _MACHINE_ID.read_bytes()).hexdigest()[:12]
+            if (own := _MACHINE_ID.read_bytes().strip()) not in _NO_ID:
+                facts["host"] = hashlib.sha256(b"megtrim" + own).hexdigest()[:12]
     return {label: value for label, value in facts.items() if value}
 
 

@@ -243,6 +243,8 @@ ARM = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
         ("", "a", {"RUNNER_ENVIRONMENT": "github-hosted"}, {}),
         (X86, "a", {"RUNNER_ENVIRONMENT": "github-hosted"}, {"CPU model": ...}),
         (None, None, {}, {}),
+        ("", "", {}, {}),
+        ("", "uninitialized\n", {}, {}),
     ],
 )
 def test_a_host_says_which_machine_times_were_taken_on(
