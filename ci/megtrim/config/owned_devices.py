@@ -17,7 +17,7 @@ from megtrim.config.value_types import HostName, Name, Serial
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.errors import InputError
-from megtrim.input_files import read_bytes
+from megtrim.input_files import MISSING, kind_at, read_bytes
 
 BOARDS_VARIABLE = "MEGTRIM_BOARDS"
 _EXAMPLE = "`boards: [{name: rock-5, host: rock-5.lan}]`"
@@ -59,7 +59,7 @@ class OwnedDevices(ConfigSection):
 
 def load_owned_devices(path: str) -> OwnedDevices:
     """Read the owner's file; without one, jobs may use no board. Raises InputError."""
-    if not path or not Path(path).exists():
+    if not path or kind_at(Path(path)) == MISSING:
         return OwnedDevices()
     expected = f"a file with this machine's boards, such as {_EXAMPLE}"
     raw = read_bytes(

@@ -97,3 +97,11 @@ def test_a_mistake_of_the_owner_is_named(tmp_path: Path, text: str, message: str
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         load_owned_devices(str(path))
+
+
+def test_a_file_of_the_owner_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
+    """It is not missing, so it does not mean that there are no boards."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "boards.yaml", tmp_path / f"{'b' * 300}.yaml", tmp_path):
+        with pytest.raises(InputError, match="MEGTRIM_BOARDS"):
+            load_owned_devices(str(path))
