@@ -274,6 +274,9 @@ def test_what_is_downloaded_was_uploaded() -> None:
         "${{ inputs.baseline || format('megtrim-baseline{0}', steps.set-up.outputs.suffix) }}",
     }
     assert action("evidence").data["inputs"]["bundle"]["required"] == "true"
+    # Without any id, the action downloads every artifact of the run, whoever named it.
+    ids = [step for _, step in workflow("size-summary").steps() if "artifact-ids" in _text(step)]
+    assert [step["if"] for step in ids] == ["inputs.reports != ''"]
 
 
 @pytest.mark.parametrize("document", workflows(), ids=lambda document: document.name)
