@@ -35,6 +35,8 @@ from megtrim.verdict import next_step
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
 from megtrim.wording import count
 
+_TRIM = ("trim",)
+
 
 def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
     """Read the keep set that the team committed, for committed mode.
@@ -80,26 +82,28 @@ def expect_fitting(loaded: LoadedConfig, engine: Engine) -> None:
     traced = {record.id: record for record in keep.scenarios}
     wrong = list(_find_unfit(loaded, traced))
     if trims_functions(loaded.config) and not keep.functions():
-        wrong.append("no function is listed in it, but functions are trimmed")
+        wrong.append(("no function is listed in it, but functions are trimmed", _TRIM))
     if wrong:
-        known = {*traced}.issuperset(each.id for each in all_scenarios(loaded.config))
-        lines = (f"a pull request would be red, because {shown}: {each}" for each in wrong)
-        again = ACCEPT if known and keep.functions() else ("trim",)
+        lines = (f"a pull request would be red, because {shown}: {line}" for line, _ in wrong)
+        again = ACCEPT if any(command == ACCEPT for _, command in wrong) else _TRIM
         raise InputError("\n".join(lines), hint="trace, and commit the keep set", command=again)
 
 
-def _find_unfit(loaded: LoadedConfig, traced: Mapping[str, ScenarioRecord]) -> Iterator[str]:
+def _find_unfit(
+    loaded: LoadedConfig, traced: Mapping[str, ScenarioRecord]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what does not fit, and the command that traces it: only a change must be accepted."""
     for scenario in all_scenarios(loaded.config):
         record, settings = traced.get(scenario.id), scenario.settings
         if record is None:
-            yield f"{scenario.id} is not in it"
+            yield f"{scenario.id} is not in it", _TRIM
             continue
         cache = loaded.resolve(settings.algo_cache) if settings.algo_cache else None
         now = bind(scenario, loaded, cache)
         if scenario.searches:
             now = replace(now, algo_cache_sha256=record.algo_cache_sha256)
         if changed := differing(record, now):
-            yield f"{scenario.id} is not what was traced: {changed}"
+            yield f"{scenario.id} is not what was traced: {changed}", ACCEPT
 
 
 def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:
