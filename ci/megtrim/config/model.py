@@ -125,8 +125,8 @@ class TrimConfig(ConfigSection):
     """Build the reduced variant with the engine's minimum-size switch: no RTTI, log, exceptions."""
     switches: SwitchesConfig = SwitchesConfig()
     prices: StrictBool = False
-    """true: sizes.json and the verdict hold what each model costs, and the page says why the
-    largest things stay, which takes a few more links."""
+    """true: sizes.json and the verdict hold what each model costs, which takes a few
+    more links."""
     optimize: Literal["none", "size"] = "none"
     """none: the documented recipe's compiler flags, nothing else. size: all size
     optimisations that the toolchain and the switches allow."""
