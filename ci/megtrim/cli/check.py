@@ -74,7 +74,7 @@ def check(config: Path, engine: Path | None) -> int:
         raise InputError("\n".join(each.message for each in wrong), hint="; ".join(hints))
     scenarios = len(list(all_scenarios(loaded.config)))
     models = len(loaded.config.models)
-    counts = f"{_count(models, 'model')} and {_count(scenarios, 'scenario')}"
+    counts = f"{count(models, 'model')} and {count(scenarios, 'scenario')}"
     if committed_keepset.digest_committed(loaded):
         show(f"{config}: fine, {counts}")
     else:
@@ -114,7 +114,3 @@ def _try(check_one: Callable[[], object]) -> InputError | None:
     except InputError as error:
         return error
     return None
-
-
-def _count(number: int, noun: str) -> str:
-    return count(number, noun)

@@ -198,11 +198,6 @@ class ReleaseContents:
         """The sha256 of each model, by its name."""
         return {each.model: each.model_sha256 for each in self.scenarios}
 
-    @property
-    def graphs(self) -> Mapping[str, str]:
-        """The sha256 of each model's graph, by the name of the model."""
-        return {each.model: each.graph_sha256 for each in self.scenarios}
-
 
 def make_contents(
     verdict: Verdict,

@@ -115,7 +115,7 @@ def _rebuild(found: ReleaseCheck, contents: ReleaseContents, release: Path, chos
     # SHA256SUMS, which does not name itself, was compared as well.
     show(f"built again: {len(found.files) + 1} files have the same bytes")
     if chosen.device is not None:
-        show(f"proven again: {len(contents.scenarios)} scenarios on {chosen.device}")
+        show(f"proven again: {count(len(contents.scenarios), 'scenario')} on {chosen.device}")
     return EXIT_PASS
 
 

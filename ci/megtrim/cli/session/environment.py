@@ -27,9 +27,9 @@ PRIVATE = "MEGTRIM_PRIVATE_SOURCES"
 """Set to true, compilers' messages, which quote what they compile, are not reported."""
 GIT_CEILINGS = "GIT_CEILING_DIRECTORIES"
 CLOCK = "MEGTRIM_NOW"
+"""A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
 _FIRST_YEAR, _LAST_YEAR = 1980, 9000
 """Files of zip archives begin with the one, and dates end soon after the other."""
-"""A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
 _LONGEST_KEY = 2_000
 _LONGEST_HOST_KEYS = 100_000
 _CACHE = (CACHE_INPUT, CACHE_SECRET, *CACHE_OWN)

@@ -32,9 +32,11 @@ class LastProof:
     def describe_age(self, allowed_s: float) -> str:
         """Say how old it is: ``last proof 3 days old``."""
         ahead = self.days < -1
-        text = "last proof of a day to come" if ahead else f"last proof {_days(self.days)} old"
+        text = (
+            "last proof of a day to come" if ahead else f"last proof {count(self.days, 'day')} old"
+        )
         text += "" if self.same else ", of another program"
-        expired = f", allowed are {_days(int(allowed_s // DAY_S))}"
+        expired = f", allowed are {count(int(allowed_s // DAY_S), 'day')}"
         return text + expired * self.is_expired(allowed_s)
 
 
@@ -86,7 +88,3 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
     same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
     # One of tomorrow, by another clock, is of today.
     return LastProof(days=0 if days == -1 else days, same=same)
-
-
-def _days(days: int) -> str:
-    return count(days, "day")

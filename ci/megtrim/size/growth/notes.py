@@ -66,7 +66,7 @@ def _describe_files(changes: InputChanges) -> Iterator[str]:
     if changes.files:
         yield f"{_name(changes.files)} {'differs' if len(changes.files) == 1 else 'differ'}"
     if changes.removed_files:
-        yield f"{_count(changes.removed_files, 'file')} fewer"
+        yield f"{count(changes.removed_files, 'file')} fewer"
 
 
 def _describe_scenarios(changes: InputChanges) -> Iterator[str]:
@@ -121,7 +121,3 @@ def _name(names: Sequence[str]) -> str:
     shown, others = names[:_MOST_NAMED], len(names) - _MOST_NAMED
     listed = ", ".join(shown)
     return f"{listed} and {others:,} more" if others > 0 else listed
-
-
-def _count(number: int, noun: str) -> str:
-    return count(number, noun)

@@ -15,7 +15,6 @@ from megtrim.elf.components import find_component
 from megtrim.elf.symbol_names import (
     find_literal_word,
     fold,
-    fold_if_possible,
     iter_spellings,
     readable,
 )
@@ -60,20 +59,6 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
         if parts:
             return (Match(kind=kind, label=text, parts=tuple(parts)),)
     return _find_similar(text, graph)
-
-
-def find_largest(graph: ReferenceGraph, most: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the names and parts of the largest things, all instances of a template being one.
-
-    In brackets stand the bytes of a section that no symbol names, such as a table of the linker's.
-    """
-    things: dict[str, list[int]] = {}
-    for number, part in enumerate(graph.parts):
-        label = fold_if_possible(part.names[0]) if part.names else part.name
-        things.setdefault(label, []).append(number)
-    found = ((label, tuple(numbers)) for label, numbers in things.items())
-    ranked = sorted(found, key=lambda each: (-int(graph.sizes[list(each[1])].sum()), each[0]))
-    return tuple(ranked[:most])
 
 
 UNNAMED = "unnamed"

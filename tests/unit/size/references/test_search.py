@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.size.references.graph import Part, ReferenceGraph
-from megtrim.size.references.search import MatchKind, describe, find_largest, find_matches
+from megtrim.size.references.graph import ReferenceGraph
+from megtrim.size.references.search import MatchKind, describe, find_matches
 from unit.size.references.made_graphs import made_part, make_graph
 
 ADD_INT, ADD_FLOAT, MUL, ENGINE, DATA = range(5)
@@ -68,28 +68,3 @@ def test_a_part_is_described_as_people_read_it() -> None:
 
     assert describe(graph.parts[MUL]) == "mgb::opr::Mul()"
     assert describe(graph.parts[DATA]) == "[unnamed in .rodata]"
-
-
-def test_instances_of_a_template_are_one_thing() -> None:
-    """So are overloads; what nothing names counts by its section."""
-    unnamed = (Part(names=(), section=".rodata", source=at, size_bytes=30) for at in ("a.o", "b.o"))
-    parts = (
-        *(made_part(f"_Z3runI{kind}Evv", 40) for kind in "ifd"),
-        made_part("main", 100),
-        *unnamed,
-    )
-
-    found = find_largest(make_graph(parts, (), {3: "entry"}), 3)
-
-    assert found == (
-        ("void run<…>()", (0, 1, 2)),
-        ("main", (3,)),
-        ("[unnamed in .rodata]", (4, 5)),
-    )
-
-
-def test_equal_ones_are_in_the_order_of_their_names() -> None:
-    """No more than asked for."""
-    graph = make_graph((made_part("b", 8), made_part("a", 8), made_part("c", 8)), (), {})
-
-    assert [name for name, _ in find_largest(graph, 2)] == ["a", "b"]
