@@ -13,7 +13,7 @@ from pathlib import Path
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, LinkSpec, Variant
 from megtrim.elf.symbol_table import read_linked
 from megtrim.engines.link.relink import LINKS
-from megtrim.errors import MegtrimError
+from megtrim.errors import InputError, ProductFailure
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.filenames import BYTE_TABLES_FILE
@@ -55,7 +55,7 @@ def leave_tables(
             continue
         try:
             found = break_down_file(folder / "bin" / name, named)
-        except MegtrimError as error:
+        except InputError as error:
             console.warn(f"what is left out of {name} will not be known: {error.message}")
             continue
         sizes[name, _PLAIN] = found.sizes.file_bytes
@@ -69,14 +69,18 @@ def leave_tables(
 def leave_symbols(
     folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
 ) -> None:
-    """Leave each file of a build with its symbols, too: where links strip, by one more link."""
+    """Leave each file of a build with its symbols, too: where links strip, by one more link.
+
+    A link that cannot be made costs its own copy; one that a full disk ended, for example, ends the
+    stage, as its result would stay without the copy.
+    """
     if session.services.toolchain.strip is not None:
         return  # the build stripped copies
     for name in sorted(artifacts):
         spec = LinkSpec(target=name, label=UNSTRIPPED, strip=False)
         try:
             variants.link(session, wanted, (spec,), folder)
-        except MegtrimError as error:
+        except (InputError, ProductFailure) as error:
             session.services.console.warn(f"{name} has no copy with symbols: {error.message}")
             continue
         (folder / UNSTRIPPED).mkdir(exist_ok=True)

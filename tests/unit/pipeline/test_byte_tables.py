@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from megtrim.build_spec import BuildSpec, LinkSpec, Variant
 from megtrim.console import Console
-from megtrim.errors import ProductFailure
+from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.pipeline import byte_tables
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.filenames import BYTE_TABLES_FILE
@@ -125,3 +127,11 @@ def test_a_link_that_fails_costs_the_table_alone(tmp_path: Path) -> None:
 
     assert byte_tables.read_tables(made) == {}
     assert "app has no copy with symbols: the linker ended with 1" in said
+
+
+def test_a_link_that_the_machine_ended_ends_the_build(tmp_path: Path) -> None:
+    """Its result would be kept, without the table, once the disk has room again."""
+    linker = Linker(InfrastructureFailure("the disk is full"))
+
+    with pytest.raises(InfrastructureFailure, match="the disk is full"):
+        leave(tmp_path, symbols=False, strip=None, linker=linker)
