@@ -21,6 +21,7 @@ from megtrim.devices.timeouts import Timeouts
 from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.limits import clean_line
 from megtrim.process import Command, ProcessRunner
+from megtrim.wording import count
 
 if TYPE_CHECKING:
     from megtrim.devices.device import DeviceSpec
@@ -281,6 +282,5 @@ def missing(processes: ProcessRunner) -> str:
 def describe_tools(processes: ProcessRunner) -> str:
     """Return which adb and server are used. Call it only if nothing is missing."""
     adb = find_adb(processes)
-    count = len(adb.states())
-    phones = "1 phone" if count == 1 else f"{count} phones"
+    phones = count(len(adb.states()), "phone")
     return f"{Path(adb.program)} (protocol {adb.version}, server on port {adb.port}, {phones})"

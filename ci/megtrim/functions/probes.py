@@ -17,6 +17,7 @@ from importlib.resources import files as package_files
 from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
 from megtrim.elf.symbol_table import FunctionTable, holding
 from megtrim.errors import InputError, ProductFailure
+from megtrim.wording import count
 
 RECORD_FILE = "functions.bin"
 ENVIRONMENT = {"MEGTRIM_FUNCTIONS": RECORD_FILE}
@@ -83,7 +84,7 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
     """
     missing = {*observed} - {each.name for each in table.functions}
     if missing:
-        msg = f"{len(missing)} functions are missing in the probed link, such as {min(missing)}"
+        msg = f"the probed link misses {count(len(missing), 'function')}, such as {min(missing)}"
         raise InputError(msg, hint="record the functions on an emulator: use one of its classes")
     segments = _segments(data)
     addresses = _addresses(table)

@@ -13,6 +13,7 @@ from typing import Any
 
 from megtrim.errors import InputError
 from megtrim.verdict.statuses import ScenarioStatus
+from megtrim.wording import count
 
 _UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
 
@@ -46,7 +47,7 @@ def _signs_of_failure(
     outputs: Sequence[Any], missing_regions: Sequence[str], crash: str
 ) -> Iterator[str]:
     if missing_regions:
-        yield f"{len(missing_regions)} regions that it needs are missing"
+        yield f"it misses {count(len(missing_regions), 'region')}"
     if crash:
         yield "its program crashed"
     for output in outputs:
@@ -57,9 +58,9 @@ def _signs_of_failure(
 def _signs_of_nothing(outputs: Sequence[Any]) -> Iterator[str]:
     if not outputs:
         yield "it holds no output"
-    for name, count in sorted(Counter(output.name for output in outputs).items()):
-        if count > 1:
-            yield f"output {name} stands there {count} times"
+    for name, times in sorted(Counter(output.name for output in outputs).items()):
+        if times > 1:
+            yield f"output {name} stands there {times} times"
     for output in outputs:
         if output.size_bytes == 0:
             yield f"output {output.name} is empty"

@@ -293,7 +293,7 @@ TWICE = json.loads(GOOD)["entries"][0]["results"][0]["outputs"] * 2
 UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
 OUTPUT = (*RESULT, "outputs", 0)
 FAILED = [
-    (put(*RESULT, "missing_regions", value=["kern<1>"]), "1 regions that it needs are missing"),
+    (put(*RESULT, "missing_regions", value=["kern<1>"]), "it misses 1 region"),
     (put(*RESULT, "crash", value="ended by signal 5"), "its program crashed"),
     (put(*OUTPUT, "equal", value=False), "output run0-var178 differs"),
 ]

@@ -159,7 +159,7 @@ def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
 
 def test_a_twin_without_a_function_is_refused() -> None:
     """It would count as one that never ran."""
-    with pytest.raises(InputError, match="2 functions are missing in the probed link, such as g"):
+    with pytest.raises(InputError, match="the probed link misses 2 functions, such as g"):
         probes.patch(_program([STACK]), _table(*_at(0, "f")), {"f", "h", "g"})
 
 

@@ -50,11 +50,11 @@ def _join(results: Mapping[str, Path | None]) -> str:
     if len(exported) < len(results):
         return f"not every toolchain was exported, so {top} has no AAR of all of them"
     if not parts:
-        return f"{len(exported)} toolchains in {top}"
+        return f"{count(len(exported), 'toolchain')} in {top}"
     file = top / PurePosixPath(AAR_PATH).name
     write_file(make_aar(parts), file)
     abis = ", ".join(sorted(part.library.target.abi for part in parts))
-    return f"{len(exported)} toolchains in {top}; {file} is for {abis}"
+    return f"{count(len(exported), 'toolchain')} in {top}; {file} is for {abis}"
 
 
 @click.command(

@@ -26,6 +26,7 @@ from megtrim.perf.contest import Contest, ContestResult
 from megtrim.perf.samples import Mark, Sample
 from megtrim.perf.time_stage import TimeStage
 from megtrim.verdict.performance import RatioResult, Reference, SamplesLeftOut, StageTime
+from megtrim.wording import count
 
 _CONFIDENCE = 0.95
 _FALSE_SHARE = 0.05
@@ -94,7 +95,7 @@ def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
 def describe_left_out(samples: Sequence[Sample]) -> str:
     """Return what left out samples, and how many of how many; empty if all count."""
     counts = Counter(mark for sample in samples for mark in sample.marks)
-    of = f"of {len(samples)} processes"
+    of = f"of {count(len(samples), 'process', 'processes')}"
     return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
 
 

@@ -1,4 +1,4 @@
-"""What a program was built from, so finely that growth can be divided by it.
+"""What a program was built from, so finely that reports can name what differs.
 
 A baseline keeps a print of it: digests where the whole counts, a few characters for each source
 file and each thing that is kept, texts of settings. The build that is compared with it knows its

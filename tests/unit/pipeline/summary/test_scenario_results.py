@@ -124,7 +124,7 @@ DIFFERS = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0
         ({"unexplained": True}, "its status is pass, and it is unexplained"),
         ({"outputs": ()}, "its status is pass, and it holds no output"),
         ({"outputs": (DIFFERS,)}, "its status is pass, and output o differs"),
-        ({"missing_regions": ("kern<1>",)}, "and 1 regions that it needs are missing"),
+        ({"missing_regions": ("kern<1>",)}, "and it misses 1 region"),
         ({"crash": "ended by signal 5"}, "and its program crashed"),
     ],
 )
