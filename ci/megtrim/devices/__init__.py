@@ -11,7 +11,9 @@ from megtrim.devices.pool import device_pool
 __all__ = ["KINDS", "Device", "DeviceSpec", "Lease", "RunDirectory", "make"]
 
 KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
-    "local": lambda spec: local.Local(spec.name, spec.processes.for_builds(), spec.scratch),
+    "local": lambda spec: local.Local(
+        spec.name, spec.processes.for_builds(), spec.scratch, hosted=spec.hosted
+    ),
     "qemu": lambda spec: qemu.find(
         spec.name,
         spec.processes.for_builds(),
@@ -19,6 +21,7 @@ KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
         machine=spec.machine,
         cpu=spec.qemu_cpu,
         sysroot=spec.sysroot,
+        hosted=spec.hosted,
     ),
     "adb": lambda spec: device_pool.make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
     "ssh": lambda spec: device_pool.make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),

@@ -128,6 +128,8 @@ class DeviceSpec:
     """Architecture of the programs, as ``uname -m`` prints it."""
     qemu_cpu: str
     sysroot: Path | None
+    hosted: bool = False
+    """This machine is one of GitHub's, new for each job: it is not named in facts."""
     cpu_class: str = ""
     settings: DeviceSettings = field(default_factory=DeviceSettings)
     say: Callable[[str], None] = lambda _text: None

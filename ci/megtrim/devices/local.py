@@ -31,14 +31,18 @@ _NO_ID = (b"", b"uninitialized")
 _MODEL = re.compile(r"^(?:model name|CPU (?:implementer|part))\s*: (.+)$", re.MULTILINE)
 
 
-def read_host_facts(env: Mapping[str, str]) -> dict[str, str]:
+def is_hosted(env: Mapping[str, str]) -> bool:
+    """Tell whether this is one of GitHub's own machines, of which each job has a new one."""
+    return env.get("RUNNER_ENVIRONMENT") == "github-hosted"
+
+
+def read_host_facts(*, hosted: bool) -> dict[str, str]:
     """Return which machine this is, and its CPU, as far as that is known: times depend on both."""
     facts = {}
     with suppress(OSError):
         text = _CPU_INFO.read_text(encoding="utf-8", errors="replace")
         facts["CPU model"] = ", ".join(sorted({*_MODEL.findall(text)}))[:_LONGEST_MODEL]
-    # Each job of GitHub's own machines has a new one, which is as good as the last.
-    if env.get("RUNNER_ENVIRONMENT") != "github-hosted":
+    if not hosted:  # a new machine for each job is as good as the last
         with suppress(OSError):
             # The id itself must not be published.
             if (own := _MACHINE_ID.read_bytes().strip()) not in _NO_ID:
@@ -54,9 +58,16 @@ class Local:
     """A disk that is full here will be full at the next attempt, too."""
 
     def __init__(
-        self, name: str, processes: ProcessRunner, scratch: Path, *, launcher: tuple[str, ...] = ()
+        self,
+        name: str,
+        processes: ProcessRunner,
+        scratch: Path,
+        *,
+        launcher: tuple[str, ...] = (),
+        hosted: bool = False,
     ) -> None:
         self.name = name
+        self._hosted = hosted
         self._processes = processes
         self._scratch = scratch
         self._launcher = launcher
@@ -65,7 +76,7 @@ class Local:
         return {"kind": self.kind, "machine": platform.machine()}
 
     def facts(self) -> dict[str, str]:
-        host = read_host_facts(self._processes.env)
+        host = read_host_facts(hosted=self._hosted)
         return {"machine": platform.machine(), "system": platform.system(), **host}
 
     @contextmanager

@@ -35,8 +35,9 @@ class Qemu(Local):
         cpu: str,
         version: str,
         system: str = "",
+        hosted: bool = False,
     ) -> None:
-        super().__init__(name, processes, scratch, launcher=launcher)
+        super().__init__(name, processes, scratch, launcher=launcher, hosted=hosted)
         self._cpu = cpu
         self._version = version
         self._system = {"system": system} if system else {}
@@ -45,7 +46,7 @@ class Qemu(Local):
         return {"kind": self.kind, "cpu": self._cpu, "qemu": self._version, **self._system}
 
     def facts(self) -> dict[str, str]:
-        host = read_host_facts(self._processes.env)
+        host = read_host_facts(hosted=self._hosted)
         return {"cpu": self._cpu, "emulator": self._version, **host}
 
 
@@ -63,6 +64,7 @@ def find(
     machine: str,
     cpu: str,
     sysroot: Path | None,
+    hosted: bool = False,
 ) -> Qemu:
     """Return the emulated device. Raises InputError if qemu is missing or does not have the CPU."""
     emulator = program(processes, machine)
@@ -84,6 +86,7 @@ def find(
         cpu=cpu,
         version=version,
         system=system_of(processes, sysroot) if sysroot else "",
+        hosted=hosted,
     )
 
 

@@ -236,15 +236,15 @@ ARM = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
 
 
 @pytest.mark.parametrize(
-    ("cpu_info", "machine_id", "env", "facts"),
+    ("cpu_info", "machine_id", "hosted", "facts"),
     [
-        (X86, "a", {}, {"CPU model": "Intel(R) Xeon(R) Platinum", "host": ...}),
-        (ARM, None, {}, {"CPU model": "0x41, 0xd0c"}),
-        ("", "a", {"RUNNER_ENVIRONMENT": "github-hosted"}, {}),
-        (X86, "a", {"RUNNER_ENVIRONMENT": "github-hosted"}, {"CPU model": ...}),
-        (None, None, {}, {}),
-        ("", "", {}, {}),
-        ("", "uninitialized\n", {}, {}),
+        (X86, "a", False, {"CPU model": "Intel(R) Xeon(R) Platinum", "host": ...}),
+        (ARM, None, False, {"CPU model": "0x41, 0xd0c"}),
+        ("", "a", True, {}),
+        (X86, "a", True, {"CPU model": ...}),
+        (None, None, False, {}),
+        ("", "", False, {}),
+        ("", "uninitialized\n", False, {}),
     ],
 )
 def test_a_host_says_which_machine_times_were_taken_on(
@@ -252,7 +252,7 @@ def test_a_host_says_which_machine_times_were_taken_on(
     monkeypatch: pytest.MonkeyPatch,
     cpu_info: str | None,
     machine_id: str | None,
-    env: dict[str, str],
+    hosted: bool,
     facts: dict[str, object],
 ) -> None:
     """By its CPU, and a digest of its id; machines that GitHub lends for a job have none."""
@@ -261,7 +261,7 @@ def test_a_host_says_which_machine_times_were_taken_on(
         if text is not None:
             path.write_text(text, encoding="utf-8")
         monkeypatch.setattr(local, name, path)
-    found = local.read_host_facts(env)
+    found = local.read_host_facts(hosted=hosted)
     assert found.keys() == facts.keys()
     assert [found[label] for label, fact in facts.items() if fact is not ...] == [
         fact for fact in facts.values() if fact is not ...

@@ -67,7 +67,7 @@ def test_it_says_what_it_is(emulated: ProcessRunner, tmp_path: Path) -> None:
 
     assert device.name == "arm"
     assert device.identity() == {"kind": "qemu", "cpu": "max", "qemu": "qemu-aarch64 version 7.2"}
-    host = read_host_facts({})
+    host = read_host_facts(hosted=False)
     assert device.facts() == {"cpu": "max", "emulator": "qemu-aarch64 version 7.2", **host}
 
 

@@ -15,6 +15,7 @@ from megtrim.config.device import EMULATED, KINDS, DeviceConfig
 from megtrim.config.load import LoadedConfig
 from megtrim.config.yaml.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
+from megtrim.devices.local import is_hosted
 from megtrim.devices.pool import device_pool
 from megtrim.errors import InputError
 from megtrim.evidence.device import BundleDevice
@@ -93,6 +94,7 @@ def make_device_specs(
             machine=around.machine,
             qemu_cpu=cpus[each.class_],
             sysroot=settings.sysroot or place.sysroot,
+            hosted=is_hosted(around.processes.env),
             cpu_class=each.class_,
             settings=settings,
             say=around.say,
@@ -113,6 +115,7 @@ def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -
             machine=around.machine,
             qemu_cpu=each.qemu_cpu,
             sysroot=settings.sysroot or around.sysroot,
+            hosted=is_hosted(around.processes.env),
             cpu_class=each.cpu_class,
             settings=settings,
             say=around.say,

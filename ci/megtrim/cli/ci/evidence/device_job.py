@@ -36,9 +36,12 @@ _RUNS_HERE = (*NEAR, "virtual-phone")
 """Kinds whose programs are processes of this machine, walled off or not."""
 _FOR_THE_WAY = (
     *("XDG_STATE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT", "MEGTRIM_ADB"),
-    "MEGTRIM_STATE",
+    *("MEGTRIM_STATE", "RUNNER_ENVIRONMENT"),
 )
-"""What adb and ssh need beyond what programs here see: a job's environment has tokens in it."""
+"""What adb, ssh and the facts of this machine need beyond what programs here see.
+
+All else is left out: a job's environment has tokens in it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import platform
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -302,6 +303,18 @@ def test_what_every_phone_failed_at_is_shown(job: Job, pools: list[tuple[str, Po
     assert found.status is ScenarioStatus.INFRASTRUCTURE
     assert len(found.attempts) == 3
     assert all("link lost while pushing model.mge" in attempt for attempt in found.attempts)
+
+
+@pytest.mark.parametrize("owner", ["self-hosted", "github-hosted"])
+def test_a_machine_of_github_is_not_named_in_facts(
+    job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, owner: str
+) -> None:
+    """Each job has a new one: with its name, no times would ever be of the same machine."""
+    (tmp_path / "machine-id").write_text("a", encoding="utf-8")
+    monkeypatch.setattr("megtrim.devices.local._MACHINE_ID", tmp_path / "machine-id")
+    monkeypatch.setenv("RUNNER_ENVIRONMENT", owner)
+    assert job().status == 0
+    assert ("host" in job.evidence().device.facts) == (owner == "self-hosted")
 
 
 def test_the_way_to_a_phone_has_its_own_environment(
