@@ -181,7 +181,7 @@ def workflows(callers: Callers) -> dict[str, str]:
     values["tags"] = f"{id_}-v[0-9]*" if (id_ := id_of(callers.config)) else "v[0-9]*"
     values |= dict.fromkeys(("leg", "strategy", "quiet"), "") | {"job": "size", "needs": "size"}
     if callers.toolchains:
-        # Outputs of a matrix are those of one leg: a job each, for the summary to have their ids.
+        # A matrix has the outputs of one of its jobs only, and the summary needs the ids of all.
         sizes = [_SIZE_JOB.format_map(values | leg) for leg in _list_size_jobs(callers)]
         values |= _legs(callers)
         texts[SIZE_CHECK] += _SIZE_SUMMARY
