@@ -27,7 +27,7 @@ from megtrim.midout.keepset import (
 from megtrim.midout.keepset_folder import dump_folder, find_files, read_folder
 from megtrim.midout.trace import TraceFailure, TraceProblem
 from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.running.scenario_runs import UNTRACED, bind, record_of
+from megtrim.pipeline.running.scenario_runs import bind
 from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import keep_task, trims_functions, trims_plain_build, verb_of
 from megtrim.store import StageFolder, cannot_write, sha256_file, write_atomically
@@ -63,15 +63,15 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
 
 def list_retrained(session: Session) -> tuple[str, ...]:
     """Return a note for each scenario whose model was traced with other weights; committed mode."""
+    loaded = session.request.loaded
     if not session.request.committed:
         return ()
-    keep = read_committed(session.request.loaded, session.services.engine)
+    keep = read_committed(loaded, session.services.engine)
     traced = {record.id: record for record in keep.scenarios}
     return tuple(
         f"{each.id}: its model was traced with other weights, in the same graph"
-        for each in all_scenarios(session.request.config)
-        if each.id in traced
-        and has_other_weights(traced[each.id], record_of(each, session, UNTRACED))
+        for each in all_scenarios(loaded.config)
+        if each.id in traced and has_other_weights(traced[each.id], bind(each, loaded, None))
     )
 
 

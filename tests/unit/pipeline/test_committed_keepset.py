@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.config.load import load_config
 from megtrim.errors import InputError, ProductFailure
 from megtrim.midout.keepset import KeepSet, dump_keep_set
 from megtrim.pipeline import committed_keepset
 from megtrim.pipeline.committed_keepset import settle
 from megtrim.pipeline.results import HeaderResult
+from megtrim.pipeline.running.scenario_runs import bind
 from megtrim.pipeline.session import Session
 from megtrim.process import ProcessRunner
 from megtrim.store import StageFolder
 from megtrim.verdict.statuses import CheckStatus
+from unit.cli.support import SAMPLE_MODEL
 from unit.stages.committed_mode import commit, make_header, open_committed
 from unit.stages.results import sample
-from unit.stages.support import changed, keep_set, open_session
+from unit.stages.support import changed, keep_set, only_scenario, open_session
 
 
 @pytest.fixture
@@ -107,6 +110,28 @@ def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool
         "expected a folder with a file for each scenario"
     )
     assert caught.value.hint == "remove it, and trace again: megtrim trim --accept"
+
+
+def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
+    """The verdict says so, too, where its search for algorithms failed and left no cache."""
+    loaded = now.request.loaded
+    loaded.resolve(only_scenario(now).model.file).write_bytes(SAMPLE_MODEL)
+    text = loaded.path.read_text(encoding="utf-8")
+    loaded.path.write_text(text.replace("{name: s", "{name: s, fast_run: true"), encoding="utf-8")
+    session = changed(now, loaded=load_config(loaded.path))
+    scenario = only_scenario(session)
+    traced = replace(
+        bind(scenario, session.request.loaded, None),
+        model_sha256="a" * 64,
+        regions=keep_set(1).scenarios[0].regions,
+        trace_sha256="b" * 64,
+    )
+    commit(session, replace(keep_set(1), scenarios=(traced,)))
+
+    assert scenario.searches
+    assert committed_keepset.list_retrained(session) == (
+        "m/s@any: its model was traced with other weights, in the same graph",
+    )
 
 
 def test_an_empty_folder_is_no_keep_set(now: Session) -> None:

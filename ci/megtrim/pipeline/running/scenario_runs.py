@@ -18,7 +18,7 @@ from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import Task, search_task
 from megtrim.store import sha256_file
 
-UNTRACED = Trace(regions=(), sha256="")
+_UNTRACED = Trace(regions=(), sha256="")
 _ADD = "trace it, and commit the keep set"
 _REFRESH = "trace it again, accept that, and commit the keep set"
 
@@ -100,7 +100,7 @@ def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> Scenar
 
 def binding_of(scenario: Scenario, session: Session) -> str:
     """Return all that a scenario's trace is bound to, as one text."""
-    bound = asdict(record_of(scenario, session, UNTRACED))
+    bound = asdict(record_of(scenario, session, _UNTRACED))
     return json.dumps(bound, sort_keys=True)
 
 
