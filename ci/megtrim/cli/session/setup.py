@@ -1,4 +1,4 @@
-"""From options to a :class:`~megtrim.pipeline.session.Context`: here the doers are constructed."""
+"""From options to a :class:`~megtrim.pipeline.session.Session` with its services."""
 
 from __future__ import annotations
 
