@@ -44,7 +44,7 @@ from megtrim.midout.keepset import (
     dump_keep_set,
     read_keep_set,
 )
-from megtrim.midout.trace import Trace
+from megtrim.midout.trace import Trace, TraceFailure, TraceProblem
 from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.building import programs, size_options, variants
 from megtrim.pipeline.committed_keepset import read_committed
@@ -324,7 +324,8 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
             continue  # nothing to fit, or reported where the scenario is verified
         if not record.functions:
             msg = f"{scenario.id}: the committed keep set lists no functions for it"
-            raise unfit(msg, session.request, hint="record them", command=ACCEPT)
+            hint = "trace it, and commit the keep set"
+            raise TraceFailure(TraceProblem.STALE, msg, hint=hint, command=("trim",))
         if record.link_sha256 != wanted:
             msg = _of_another_link(scenario, record.link_sha256, wanted)
             raise unfit(msg, session.request, hint="record them again", command=ACCEPT)

@@ -201,7 +201,7 @@ def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "said", "command"),
     [
         (
             {"link_sha256": "8" * 64},
@@ -209,16 +209,18 @@ def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
                 "m/s@any: its functions were recorded on another link (888888888888), "
                 "this one is 777777777777"
             ),
+            ("trim", "--accept"),
         ),
         (
             {"functions": (), "link_sha256": None},
             "m/s@any: the committed keep set lists no functions for it",
+            ("trim",),
         ),
     ],
     ids=["another link", "none"],
 )
 def test_functions_of_another_link_are_refused(
-    tmp_path: Path, changes: dict[str, Any], said: str
+    tmp_path: Path, changes: dict[str, Any], said: str, command: tuple[str, ...]
 ) -> None:
     """By name they would keep other code; nothing is left that the next stage could use."""
     now, _ = committed(tmp_path, **changes)
@@ -227,4 +229,5 @@ def test_functions_of_another_link_are_refused(
         functions.work(TASK, now, tmp_path)
 
     assert caught.value.message == f"{said} (stale trace)"
+    assert caught.value.hint.endswith(" ".join(["megtrim", *command]))
     assert not (tmp_path / "keepset.json").exists()
