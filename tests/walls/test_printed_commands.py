@@ -145,4 +145,4 @@ def test_each_kind_is_found() -> None:
     assert [*find_repeated(tree)] == ["size show"]
     assert "--wings" in find_refusal(complete(("trim", "--wings")))
     assert find_refusal("megtrim perf list shows it") != ""
-    assert min(map(len, (LITERAL, HINTED, VERBS, COMMENTED))) > 4
+    assert min(len(LITERAL), len(HINTED), len(VERBS), len(COMMENTED)) > 4
