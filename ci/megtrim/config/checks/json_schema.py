@@ -6,6 +6,8 @@ there, a size that is too large when its unit is counted. Pure.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ from megtrim.config.model import Config
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
+_REFERENCE = re.compile(r"#/\$defs/(\w+)")
 _ABOUT = ("title", "default", "description")
 """What a key says of itself, whatever it holds."""
 
@@ -27,7 +30,14 @@ _ABOUT = ("title", "default", "description")
 def make_item_schema(section: str) -> Schema:
     """Return the schema of a file that holds one model or scenario: a section of the whole."""
     definitions = make_json_schema()["$defs"]
-    return {**definitions[section], "$defs": definitions}
+    needed: dict[str, Schema] = {}
+    waiting = [definitions[section]]
+    while waiting:
+        for name in _REFERENCE.findall(json.dumps(waiting.pop())):
+            if name not in needed:
+                needed[name] = definitions[name]
+                waiting.append(definitions[name])
+    return {**definitions[section], "$defs": needed}
 
 
 def make_json_schema() -> Schema:
