@@ -74,7 +74,11 @@ def _read(document: Any) -> Conclusion | None:
         if not isinstance(verdict.headline, str) or verdict.version != VERSION:
             msg = f"headline {verdict.headline!r}, version {verdict.version!r}"
             raise TypeError(msg)
-        return conclude(verdict)
+        found = conclude(verdict)
+        if found.size_bytes is not None and type(found.size_bytes) is not int:
+            msg = f"size_bytes {json_text.show(found.size_bytes)}"
+            raise TypeError(msg)
+        return found
     except (AttributeError, TypeError) as error:
         msg = f"found no verdict ({error}), expected one"
         raise ValueError(msg) from None

@@ -47,6 +47,7 @@ def test_it_is_the_conclusion_of_the_whole_verdict(make: Callable[[], Verdict]) 
         ("budgets.0.status", "fail", "its status is fail, exceeded: false"),
         ("unverified", None, "None is not a valid UnverifiedPolicy"),
         ("artifacts.0.sizes", [5], "found no verdict"),
+        ("artifacts.0.sizes.2.size_bytes", "2 MiB", "found no verdict (size_bytes '2 MiB')"),
         ("performance", ..., "found no verdict"),
     ],
 )
