@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Take a picture of a comment that a real run wrote, as GitHub's own renderer formats it.
+"""Take the pictures of README and pages: comments and the report of real runs.
 
     MEGTRIM_COMMENTS=FOLDER pytest tests/act/test_story.py
-    python scripts/make_pictures.py FOLDER/trapped.md docs/images/comment.png
+    nox -s demo
+    python scripts/make_pictures.py FOLDER out/demo/final/index.html
 
 Needs chromium, chromedriver, a font with emoji (fonts-noto-color-emoji) and the requirements of
-the tests. Fonts and browsers differ between machines, so a person checks the picture before
-it is committed, and no test compares it.
+the tests. Fonts and browsers differ between machines, so a person checks the pictures before
+they are committed, and no test compares them.
 """
 
 from __future__ import annotations
@@ -38,25 +39,33 @@ details {{ margin: 8px 0; }}
 <main>{}</main></article>"""
 
 
-def main(comment: Path, picture: Path) -> int:
-    """Render the comment, open its first folded part, take the picture."""
-    body = cmarkgfm.github_flavored_markdown_to_html(
-        comment.read_text(encoding="utf-8"), options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE
-    )
+_IMAGES = Path(__file__).parents[1] / "docs/images"
+_COMMENTS = {"trapped": "comment", "over": "comment-over", "untouched": "comment-proven"}
+
+
+def main(comments: Path, report: Path) -> int:
+    """Take the top of the report, and each comment; that of a trap shows the missing regions."""
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
         options.add_argument(argument)
+    driver = webdriver.Chrome(options=options)
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "comment.html")
-        page.write_text(_PAGE.format(body.replace("<details>", "<details open>", 1)), "utf-8")
-        driver = webdriver.Chrome(options=options)
-        try:
+        driver.set_window_size(1100, 1980)
+        driver.get(report.absolute().as_uri())
+        driver.save_screenshot(str(_IMAGES / "report.png"))
+        for name, picture in _COMMENTS.items():
+            body = cmarkgfm.github_flavored_markdown_to_html(
+                Path(comments, f"{name}.md").read_text(encoding="utf-8"),
+                options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE,
+            )
+            if name == "trapped":
+                body = body.replace("<details>", "<details open>", 1)
+            page.write_text(_PAGE.format(body), "utf-8")
             driver.set_window_size(960, 2400)
             driver.get(page.as_uri())
-            driver.find_element(By.TAG_NAME, "body").screenshot(str(picture))
-        finally:
-            driver.quit()
-    sys.stdout.write(f"wrote {picture}\n")
+            driver.find_element(By.TAG_NAME, "body").screenshot(str(_IMAGES / f"{picture}.png"))
+    driver.quit()
     return 0
 
 
