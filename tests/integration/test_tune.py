@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from megtrim.perf.experiments.table import BASELINE, find_experiments
 from megtrim.pipeline.tuning.field import Field, RaceFiles
 from megtrim.pipeline.tuning.flag_race import TuneTerms, tune
 from megtrim.process import ProcessRunner
+from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project
 
 pytestmark = pytest.mark.chain
@@ -121,6 +123,8 @@ def test_the_winner_becomes_a_scenario(project: Project) -> None:
     assert not cached or (project.folder / scenario["algo_cache"]).stat().st_size > 0
     assert "tiny-vgg/fastest@any" in project.run("plan").stdout
     assert f"verify it with megtrim trim --config {project.config.name}" in done.stderr
+    typed = done.stderr.partition("verify it with megtrim ")[2].splitlines()[0]
+    assert run_megtrim(*shlex.split(typed), cwd=project.folder).rc == 0
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from megtrim.cli.main import main
 from megtrim.errors import ACCEPT, InputError
 from megtrim.pipeline.summary.performance_rows import show_again
 from megtrim.plan.graph import Stage
-from megtrim.verdict.invocation import Invocation
 from support.command_lines import find_refusal
+from unit.verdict.test_invocation import EVERYTHING
 
 ROOT = Path(__file__).parents[2]
 TREES = {
@@ -28,16 +28,6 @@ GAP = "…"
 _VERBS = "|".join(main.list_commands(click.Context(main)))
 _PRINTED = re.compile(rf"(`)?\bmegtrim (?:{_VERBS})(?![\w{{=-])(?(1)[^`]*|.*)")
 """In backquotes, or up to the end of the line. Examples of ``--help`` are indented: the pages'."""
-ASKED = Invocation(
-    config="trim it/megtrim.yaml#android-arm64",
-    out="../results",
-    engine="../MegEngine",
-    image="megtrim/x@sha256:0",
-    no_docker=True,
-    device="virtual-phone",
-    baseline="sizes.json",
-    committed=True,
-)
 UNPRINTED = {Stage.REFERENCES}
 """Made when something asks: no check is of it."""
 
@@ -93,7 +83,7 @@ def find_repeated(tree: ast.Module) -> Iterator[str]:
 def complete(words: tuple[str, ...]) -> str:
     """Return the command of a hint as it is shown."""
     error = InputError("", command=words)
-    error.complete(ASKED.place)
+    error.complete(EVERYTHING.place)
     return error.hint.removeprefix(": ")
 
 
@@ -105,16 +95,17 @@ LITERAL = {(name, found) for name, tree in TREES.items() for found in find_liter
 HINTED = {(name, complete(each)) for name, tree in TREES.items() for each in find_hinted(tree)}
 VERBS = {verb for tree in TREES.values() for verb in find_repeated(tree)}
 REPEATED = {
-    *(ASKED.again(verb) for verb in VERBS - {"probe"}),
-    *(ASKED.again(stage.verb) for stage in {*Stage} - UNPRINTED),
+    *(EVERYTHING.again(verb) for verb in VERBS - {"probe", "size left-out"}),
+    *(EVERYTHING.again(stage.verb) for stage in {*Stage} - UNPRINTED),
     *(
-        replace(ASKED, committed=False, quick=True).again(stage.verb)
+        replace(EVERYTHING, committed=False, quick=True).again(stage.verb)
         for stage in {*Stage} - UNPRINTED - {Stage.PERF}
     ),
-    replace(ASKED, traces=("a", "b"), committed=False).again("stage build"),
-    ASKED.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
-    *(ASKED.verify("m/s@any"), ASKED.accept(), complete(ACCEPT)),
-    f"{show_again(ASKED, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
+    replace(EVERYTHING, traces=("a", "b"), committed=False).again("stage build"),
+    replace(EVERYTHING, device="").again("size left-out", "--match", "a", "--program", "b"),
+    EVERYTHING.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
+    *(EVERYTHING.verify("m/s@any"), EVERYTHING.accept(), complete(ACCEPT)),
+    f"{show_again(EVERYTHING, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
 }
 COMMENTED = {
     (path.name, found.partition(", then ")[0])

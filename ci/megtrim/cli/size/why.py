@@ -14,7 +14,7 @@ from megtrim.cli.session.setup import Options, committed_option, common, quick_o
 from megtrim.cli.size.tables import FILE, top_option
 from megtrim.cli.size.trim_results import TrimResults, open_trim
 from megtrim.cli.size.why_kept import explain_kept, iter_kept_lines
-from megtrim.elf.symbol_names import iter_spellings, shorten
+from megtrim.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.functions.link_map import read_map
@@ -102,10 +102,12 @@ def why(
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
     """Return what is wrong with a name that the program does not have."""
     dropped = references.read_dropped(name, trim.session) if trim else ()
-    if trim and any(thing in iter_spellings(each) for each in dropped):
+    found = [each for each in dropped if thing in iter_spellings(each)]
+    if trim and found:
         msg = f"{thing} was left out of {name}: no scenario runs it"
-        words = ("size left-out", "--match", thing, "--program", name)
-        return InputError(msg, hint=f"its bytes: {trim.session.request.invocation.again(*words)}")
+        words = ("--by", "symbol", "--match", fold(found[0]), "--program", name)
+        again = trim.session.request.invocation.again("size left-out", *words)
+        return InputError(msg, hint=f"its bytes: {again}")
     msg = f"{name} has nothing that is called {thing!r}"
     return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
 
