@@ -108,7 +108,7 @@ def test_a_signal_is_reported_as_a_shell_does(inside: ContainerRunner) -> None:
 
 def test_what_cannot_run(inside: ContainerRunner, tmp_path: Path) -> None:
     """A program that is not there is an input error; a folder, and docker itself, are not."""
-    with pytest.raises(InputError, match=r"^image \S+ has no program 'no-such-tool'\n.*images"):
+    with pytest.raises(InputError, match=r"^image \S+ has no program 'no-such-tool'\n.*recipe"):
         inside.run(Command(argv=("no-such-tool",), timeout_s=60))
     with pytest.raises(InfrastructureFailure, match=r"/etc cannot be started in image"):
         inside.run(Command(argv=("/etc",), timeout_s=60))

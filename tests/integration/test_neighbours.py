@@ -46,14 +46,14 @@ def test_a_trap_is_named(make_project: MakeProject) -> None:
     """By the regions of the same run on the profile build that are missing in the keep set."""
     project = make_project("tiny-mobile")
     ended = project.run("trim", "--neighbours")
-    verdict = project.verdict()
+    final = project.out / "final"
+    verdict = json.loads((final / "verdict.json").read_text(encoding="utf-8"))
     row = next(row for row in verdict["neighbours"] if row["name"] == "enable-nchw44")
 
     assert ended.rc == 0
     assert any("sample_blocking<" in need for need in row["levels"][0]["needs"])
-    page = project.file("report/report", "index.html").read_text(encoding="utf-8")
-    assert 'id="neighbours"' in page
-    assert "enable-nchw44" in project.file("report/report", "report.md").read_text("utf-8")
+    assert 'id="neighbours"' in (final / "index.html").read_text(encoding="utf-8")
+    assert "enable-nchw44" in (final / "report.md").read_text(encoding="utf-8")
 
 
 def test_both_levels_stand_side_by_side(make_project: MakeProject) -> None:
@@ -63,7 +63,8 @@ def test_both_levels_stand_side_by_side(make_project: MakeProject) -> None:
     config["trim"] = {"level": "function"}
     project.write(config)
     ended = project.run("trim", "--neighbours")
-    rows = {row["name"]: row["levels"] for row in project.verdict()["neighbours"]}
+    verdict = json.loads((project.out / "final/verdict.json").read_text(encoding="utf-8"))
+    rows = {row["name"]: row["levels"] for row in verdict["neighbours"]}
     needs = {level["level"]: level["needs"] for level in rows["fake-first"]}
 
     assert ended.rc == 0, ended.stderr
