@@ -60,4 +60,4 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
     assert silence_s <= _LONGEST_SILENCE_S
 
     planned = run_megtrim("plan", "--out", "elsewhere", cwd=tmp_path)
-    assert re.search("^time: .* when these tasks were last done on this machine$", planned.stdout, re.MULTILINE)
+    assert re.search("^time: .* when these tasks were last done", planned.stdout, re.MULTILINE)
