@@ -58,9 +58,9 @@ def describe(counted: Mapping[str, int]) -> str:
 
 
 def read_held() -> Mapping[str, Mapping[str, int]]:
-    """Return how often each lane may start what."""
-    held: Mapping[str, Mapping[str, int]]
-    held = tomllib.loads(HELD.read_text(encoding="utf-8"))["starts"]
+    """Return how often each lane may start what; nothing is held in a copy of some tests."""
+    text = HELD.read_text(encoding="utf-8") if HELD.is_file() else "starts = {}"
+    held: Mapping[str, Mapping[str, int]] = tomllib.loads(text)["starts"]
     return held
 
 

@@ -104,7 +104,7 @@ def test_a_run_without_a_verdict_says_so() -> None:
 
 def test_it_fits_a_comment() -> None:
     """What needs a person is there; what has no room is named."""
-    page = "x" * 30_000
+    page = "x" * (comment.LIMIT // 2 - 2_000)
     found = [report(f"t{number}", passing(), page) for number in range(3)]
     text = render("app", "megtrim.yaml", [*found, report("red", failing(), page)])
 
