@@ -42,5 +42,5 @@ def write_files(files: Mapping[Path, Content]) -> None:
             raise
         if error.errno in NO_ROOM:
             raise cannot_write(Path(error.filename or written[-1]), error) from None
-        msg = f"{error.filename} cannot be written: {error.strerror}"
+        msg = f"{error.filename or written[-1]} cannot be written: {error.strerror}"
         raise InputError(msg, hint="copy the models to a folder of your own") from None
