@@ -97,10 +97,6 @@ _VERBS = {
         "megtrim.cli.model:model",
         "Show what model files hold.",
     ),
-    "dump": Member(
-        "megtrim.cli.dump:dump",
-        "Dump a model with the engine's own Python package, and write its operator JSON.",
-    ),
     "stage": Member(
         "megtrim.cli.stage.group:stage",
         "Run one stage of a trim, and those that it depends on.",

@@ -52,7 +52,7 @@ def test_the_first_page_lists_what_people_use() -> None:
             "size",
             "report",
         ),
-        *("export", "release", "perf", "devices", "model", "dump", "stage", "ci"),
+        *("export", "release", "perf", "devices", "model", "stage", "ci"),
     ]
 
 
@@ -60,7 +60,7 @@ def test_the_verbs_are_these() -> None:
     """One for each stage, and those around them."""
     assert {" ".join(verb) for verb in VERBS} >= {
         *("trim", "init", "doctor", "plan", "verify", "probe", "explain", "size", "report"),
-        *("model show", "dump", "perf list"),
+        *("model show", "perf list"),
         *("size show", "size diff"),
         *(f"stage {name}" for name in ("build", "profile", "header", "reduce")),
         *(f"stage {name}" for name in ("functions", "verdict")),
