@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +14,7 @@ from typing import Protocol
 
 import click
 
-from megtrim.load_and_run.timing_logs.reader import read_timing_log
-from megtrim.load_and_run.timing_logs.timing_log import TimingLog
+from megtrim.load_and_run.timing_log import read_timing_log
 from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.process import Command, ProcessRunner
@@ -70,11 +69,13 @@ class Engine:
             "DELAY_US": f"{slower * self.pause_us:.3f}",
         }
         printed = execute(bind(turn, *self.argv), pad(turn) | delay)
-        log = read_timing_log(io.BytesIO(printed.encode()), source=self.argv[0])
-        if not isinstance(log, TimingLog):
+        iterations = len(re.findall(r"iter \d+/", printed))
+        warmups = len(re.findall(r"warm ?up \d+(?:  |: )", printed))
+        log = read_timing_log(printed, source=self.argv[0], iterations=iterations, warmups=warmups)
+        if log is None:
             msg = f"{self.argv[0]} printed no times"
             raise click.ClickException(msg)
-        return make_sample(turn, log.warmup_ms, log.tests[0].whole_ms)
+        return make_sample(turn, log.warmups_ms, log.iterations_ms)
 
 
 @contextmanager

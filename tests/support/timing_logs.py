@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from megtrim.load_and_run.timing_logs.lines import LogDialect
-from megtrim.load_and_run.timing_logs.reader import read_timing_log
-from megtrim.load_and_run.timing_logs.timing_log import NoTimes, TimingLog
 
 Times = tuple[float, ...]
 
@@ -30,11 +25,8 @@ class Form(StrEnum):
         return self in (Form.CASES, Form.INPUT, Form.BARE)
 
     @property
-    def dialect(self) -> LogDialect:
-        if self.old:
-            return LogDialect.SDK
-        first = self in (Form.FIRST_LITE, Form.WITH_SPACES)
-        return LogDialect.EXEC if first else LogDialect.E2E
+    def end_to_end(self) -> bool:
+        return self in (Form.E2E, Form.LOGGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +100,11 @@ class MadeLog:
         for number, test in enumerate(self.tests):
             for i, (whole, host, *_) in enumerate(test):
                 shown = f"{whole:.3f}{unit} (exec={host:.3f}{unit})"
-                if self.form.dialect is LogDialect.E2E:
+                if self.form.end_to_end:
                     shown = f"e2e={whole:.3f} ms (host={host:.3f} ms)"
                 lines.append(f"{self._prefix(89)}iter {i}/{len(test)}: {shown}")
             total, mean, deviation, low, high = statistics_of(test)
-            name = "standard_deviation" if self.form.dialect is LogDialect.E2E else "sexec"
+            name = "standard_deviation" if self.form.end_to_end else "sexec"
             lines.append(
                 f"{self._prefix(103)}=== finished test #{number}: time={total:.3f}{unit} "
                 f"avg_time={mean:.3f}{unit} {name}={deviation}{unit} "
@@ -147,9 +139,3 @@ MADE = MadeLog(
     tests=(((10.0, 1.0, 1.0), (12.0, 1.0, 1.0)),),
 )
 """A log of two iterations, as releases from 1.11 on write it."""
-
-
-def read(text: str | bytes, **asked: int | None) -> TimingLog | NoTimes:
-    """Read a log strictly; ``asked``: the numbers of iterations and warm-ups."""
-    data = text.encode() if isinstance(text, str) else text
-    return read_timing_log(io.BytesIO(data), source="x.log", **asked)

@@ -22,7 +22,7 @@ from megtrim.errors import InputError
 from megtrim.load_and_run.dump import compare, parse_dump, refusal
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.load_and_run.timing_logs.timing_log import DamagedLog
+from megtrim.load_and_run.timing_log import DamagedLog
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import compare_at_looks, match_pairs
 from megtrim.perf.contest import (
@@ -289,7 +289,7 @@ def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
         )
     except DamagedLog as damage:
         raise ContestEnded(ContestStatus.FAILED, damage.message) from None
-    return None if log is None else max(statistics.median(test.whole_ms) for test in log.tests)
+    return None if log is None else statistics.median(log.iterations_ms)
 
 
 def count_iterations(iteration_ms: float) -> int:

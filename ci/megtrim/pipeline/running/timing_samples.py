@@ -6,13 +6,11 @@ alone.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.telemetry import Conditions
-from megtrim.load_and_run.timing_logs.reader import read_timing_log
-from megtrim.load_and_run.timing_logs.timing_log import DamagedLog, NoTimes, TimingLog
+from megtrim.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
 from megtrim.perf.samples import Mark, Sample
 from megtrim.perf.schedule import Turn
 
@@ -23,9 +21,8 @@ _SHORTEST_MS = 0.0005
 def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
     """Read the log of one process; None if it has none. Raises DamagedLog."""
     # The older program prints on one stream, the newer one on the other.
-    stream = io.BytesIO(f"{run.stdout}{run.stderr}".encode(errors="surrogateescape"))
-    log = read_timing_log(stream, source=source, iterations=iterations, warmups=warmups)
-    return None if isinstance(log, NoTimes) else log
+    text = f"{run.stdout}{run.stderr}"
+    return read_timing_log(text, source=source, iterations=iterations, warmups=warmups)
 
 
 def make_sample(
@@ -45,8 +42,8 @@ def make_sample(
     return _make(
         turn,
         prepare_ms=next(iter(_lengthen(log.prepare_ms)), None),
-        warm_ups_ms=_lengthen(log.warmup_ms),
-        iterations_ms=_lengthen(each for test in log.tests for each in test.whole_ms),
+        warm_ups_ms=_lengthen(log.warmups_ms),
+        iterations_ms=_lengthen(log.iterations_ms),
         marks=marks,
     )
 

@@ -1,1 +1,0 @@
-"""The times in a log of ``load_and_run``: its lines, and a strict reader of whole logs."""
