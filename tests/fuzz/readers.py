@@ -11,10 +11,9 @@ import numpy as np
 
 from megtrim.config.yaml.document import parse_document
 from megtrim.crashes.report import parse_report
-from megtrim.elf.cxx_runtime import find_cxx_runtime
-from megtrim.elf.needed_libraries import parse_needed_names
+from megtrim.elf.layout import segments
+from megtrim.elf.needed_libraries import find_cxx_runtime, parse_needed_names
 from megtrim.elf.sections import parse_elf
-from megtrim.elf.segments import segments
 from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
 from megtrim.evidence.contest_record import dump_record, expect_of, parse_record

@@ -9,7 +9,7 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.elf.build_id import parse_build_id
+from megtrim.elf.layout import parse_build_id
 from megtrim.midout.keepset_folder import read_folder
 from support.megtrim_cli import Project
 

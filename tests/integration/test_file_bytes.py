@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.elf.purposes import Purpose
+from megtrim.elf.sections import Purpose
 from megtrim.functions.link_map import read_map
 from megtrim.process import Command, ProcessRunner
 from megtrim.size.attribution import Attribution, NameSources, attribute

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from megtrim.crashes.left_out import LeftOutFunctions
-from megtrim.elf.build_id import parse_build_id
-from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
+from megtrim.elf.layout import EXECUTABLE, LOADED, Segment, parse_build_id, segments
 from megtrim.elf.symbol_table import FunctionTable, parse_table
 from megtrim.functions.calls import Disassembly, parse_code
 

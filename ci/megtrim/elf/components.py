@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
-from megtrim.elf.purposes import NAMED, Purpose
+from megtrim.elf.sections import NAMED, Purpose
 from megtrim.elf.symbol_names import iter_names
 
 OTHER = "other"

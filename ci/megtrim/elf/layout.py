@@ -1,8 +1,8 @@
-"""Where everything in an ELF file is: its headers, sections, segments and symbols.
+"""Where everything in an ELF file is: its headers, segments, sections and symbols.
 
 Of programs, shared libraries and objects, for 32 and for 64 bits. A program has some hundred
 thousand symbols, so plain unpacking reads them. Pure: bytes in, values out. Whatever is outside of
-the bytes, or could grow without bounds, raises ValueError, IndexError or struct.error.
+the bytes, or could grow without bounds, raises one of :data:`DAMAGE`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,25 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from megtrim.elf.symbol_names import MAX_NAME
+from megtrim.errors import InputError
 
 ELF_MAGIC = b"\x7fELF"
+DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
+"""Errors of a damaged file."""
 ARM = 40
+MACHINES = {3: "i686", ARM: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+"""As ``uname -m`` prints them."""
 ALLOCATED, EXECUTED, WRITTEN = 0x2, 0x4, 0x1
-SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 2, 3, 8, 11, 18
-LOADED = 1
+PROGBITS, SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 1, 2, 3, 8, 11, 18
+LOADED, DYNAMIC, LOADER, NOTES = 1, 2, 3, 4
+"""Kinds of segments: what is loaded into memory, what it needs, the path of the loader, notes."""
+EXECUTABLE = 1
+"""Bit of a segment's flags."""
+REBUILD = "build or fetch the file again"
+WITH_BUILD_ID, NO_BUILD_ID = "-Wl,--build-id=sha1", "-Wl,--build-id=none"
+"""The compiler's flags for a build id that depends on nothing but the content, and for none."""
+_NOTE = struct.Struct("<3I")
+_OWNER, _BUILD_ID, _MAX_ID_BYTES = b"GNU\0", 3, 64
 _RELOCATABLE, _LINKED = 1, (2, 3)
 _WIDE = 2
 _INDEX = struct.Struct("<I")
@@ -61,12 +74,18 @@ class PlacedSection(NamedTuple):
         return bool(self.flags & ALLOCATED)
 
 
-class LoadedSegment(NamedTuple):
-    """One part of the file that the loader maps into memory."""
+class Segment(NamedTuple):
+    """One part of a linked file that its loader reads."""
 
+    kind: int
+    flags: int
     offset: int
+    address: int
+    physical: int
     size_bytes: int
+    """Size in the file."""
     memory_bytes: int
+    alignment: int
 
 
 class PlacedSymbol(NamedTuple):
@@ -90,7 +109,7 @@ class _Words(NamedTuple):
     symbol_fields: tuple[int, ...]
     """Which field is the symbol's name, info, section, value and size."""
     segment_fields: tuple[int, ...]
-    """Which field is the segment's kind, offset, size in the file and in memory."""
+    """Which field is which of a :class:`Segment`."""
 
 
 _WIDTHS = {
@@ -100,7 +119,7 @@ _WIDTHS = {
         segment=struct.Struct("<8I"),
         symbol=struct.Struct("<IIIBBH"),
         symbol_fields=(0, 3, 5, 1, 2),
-        segment_fields=(0, 1, 4, 5),
+        segment_fields=(0, 6, 1, 2, 3, 4, 5, 7),
     ),
     2: _Words(
         header=struct.Struct("<16xHHIQQQIHHHHHH"),
@@ -108,13 +127,13 @@ _WIDTHS = {
         segment=struct.Struct("<IIQQQQQQ"),
         symbol=struct.Struct("<IBBHQQ"),
         symbol_fields=(0, 1, 3, 4, 5),
-        segment_fields=(0, 2, 5, 6),
+        segment_fields=(0, 1, 2, 3, 4, 5, 6, 7),
     ),
 }
 
 
-class ElfLayout:
-    """The parts of one ELF file."""
+class ElfHeader:
+    """What the header of an ELF file says, and its segments."""
 
     def __init__(self, data: bytes) -> None:
         if data[:4] != ELF_MAGIC or data[5:6] != b"\x01" or data[4] not in _WIDTHS:
@@ -123,33 +142,48 @@ class ElfLayout:
         self._data = data
         self._words = words = _WIDTHS[data[4]]
         fields = words.header.unpack_from(data)
-        kind, self.machine, _, self.entry, segments, sections, *rest = fields
-        _, _, _, many, width, count, names = rest
+        self._kind, self.machine, _, self.entry, segments, self._table, *rest = fields
+        _, _, _, count, *self._sections = rest
         self.is_wide = data[4] == _WIDE
         """Whether its addresses have 64 bits."""
-        self.relocatable = kind == _RELOCATABLE
-        if not self.relocatable and kind not in _LINKED:
+        entries = self._part(segments, count * words.segment.size)
+        self.segments = tuple(
+            Segment(*(each[at] for at in words.segment_fields))
+            for each in words.segment.iter_unpack(entries)
+        )
+        self._segment_headers = (segments, segments + len(entries))
+
+    def _part(self, start: int, size_bytes: int) -> bytes:
+        if start + size_bytes > len(self._data):
+            msg = "a part is outside of the file"
+            raise ValueError(msg)
+        return self._data[start : start + size_bytes]
+
+
+class ElfLayout(ElfHeader):
+    """The parts of one ELF file."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.relocatable = self._kind == _RELOCATABLE
+        if not self.relocatable and self._kind not in _LINKED:
             msg = "neither linked nor an object"
             raise ValueError(msg)
-        raw = self._read_headers(sections, width, count)
+        width, count, names = self._sections
+        raw = self._read_headers(self._table, width, count)
         if raw and names == _EXTENDED:
             names = raw[0][6]
         texts = self._part(raw[names][4], raw[names][5]) if raw else b""
         named = _Names(texts, len(data))
         self.sections = tuple(self._place(each, named) for each in raw)
         self.section_names = self.sections[names] if raw else None
-        table = next((each for each in self.sections if each.kind == SYMBOL_TABLE), None)
+        table = self.find_table(SYMBOL_TABLE)
         self.symbol_names = self.sections[table.link] if table else None
-        entries = self._part(segments, many * words.segment.size)
-        found = (
-            tuple(each[at] for at in words.segment_fields)
-            for each in words.segment.iter_unpack(entries)
-        )
-        self.segments = tuple(LoadedSegment(*each[1:]) for each in found if each[0] == LOADED)
+        end = self._table + len(raw) * self.section_header_bytes
         self.headers = (
-            ("[ELF header]", 0, words.header.size),
-            ("[program headers]", segments, segments + len(entries)),
-            ("[section headers]", sections, sections + len(raw) * words.section.size),
+            ("[ELF header]", 0, self._words.header.size),
+            ("[program headers]", *self._segment_headers),
+            ("[section headers]", self._table, end),
         )
         """Name, start and end of what describes the file itself."""
 
@@ -158,19 +192,18 @@ class ElfLayout:
         """Return the size of a section's header."""
         return self._words.section.size
 
+    def find_table(self, kind: int) -> PlacedSection | None:
+        """Return the first section of a kind: a valid file has one table of symbols of each."""
+        return next((each for each in self.sections if each.kind == kind), None)
+
     def symbols(self) -> Iterator[PlacedSymbol]:
         """Yield every name of a place in a section; of a stripped file, those that it exports."""
-        for kind in (SYMBOL_TABLE, DYNAMIC_SYMBOLS):
-            table = next((each for each in self.sections if each.kind == kind), None)
-            if table is not None:
-                yield from self._iter_symbols(table)
-                return
+        table = self.find_table(SYMBOL_TABLE) or self.find_table(DYNAMIC_SYMBOLS)
+        return self._iter_placed(table)
 
     def dynamic_symbols(self) -> Iterator[PlacedSymbol]:
         """Yield the names that other files can use."""
-        table = next((each for each in self.sections if each.kind == DYNAMIC_SYMBOLS), None)
-        if table is not None:
-            yield from self._iter_symbols(table)
+        return self._iter_placed(self.find_table(DYNAMIC_SYMBOLS))
 
     def content(self, section: PlacedSection) -> bytes:
         """Return a section's bytes in the file."""
@@ -185,25 +218,31 @@ class ElfLayout:
                 return self._data[at : at + min(size_bytes, each.file_bytes - start)]
         return b""
 
-    def _iter_symbols(self, table: PlacedSection) -> Iterator[PlacedSymbol]:
+    def entries(self, table: PlacedSection) -> Iterator[tuple[str, int, int, int, int]]:
+        """Yield name, info, section, value and size of each symbol; section -1: in none."""
         if table.size_bytes > _MOST_SYMBOLS * self._words.symbol.size:
             msg = "too many symbols"
             raise ValueError(msg)
         names = _Names(self.content(self.sections[table.link]), len(self._data))
-        indices = next((each for each in self.sections if each.kind == INDICES), None)
+        indices = self.find_table(INDICES)
         extended = tuple(_INDEX.iter_unpack(self.content(indices))) if indices else ()
+        unpacked = self._words.symbol.iter_unpack(self.content(table))
+        ordered = map(itemgetter(*self._words.symbol_fields), unpacked)
+        for at, (named, info, near, value, size) in enumerate(ordered):
+            number = -1 if near >= _FIRST_RESERVED else near
+            if near == _EXTENDED and extended:
+                number = extended[at][0]
+            yield names.at(named) if named else "", info, number, value, size
+
+    def _iter_placed(self, table: PlacedSection | None) -> Iterator[PlacedSymbol]:
+        if table is None:
+            return
         firsts = [0 if self.relocatable else each.address for each in self.sections]
-        entries = self._words.symbol.iter_unpack(self.content(table))
-        ordered = map(itemgetter(*self._words.symbol_fields), entries)
         # In an address for Arm, one bit says that the function's instructions are Thumb.
         place_bits = ~1 if self.machine == ARM else ~0
-        for at, (named, info, near, value, size) in enumerate(ordered):
-            number = extended[at][0] if near == _EXTENDED and extended else near
-            if number == 0 or (number == near and near >= _FIRST_RESERVED):
+        for name, info, number, value, size in self.entries(table):
+            if number <= 0 or not name or info & 15 in _NO_PLACES:
                 continue
-            if not named or info & 15 in _NO_PLACES:
-                continue
-            name = names.at(named)
             if name.startswith("$") and _MAPPING.match(name):
                 continue
             start = value & place_bits if info & 15 == _FUNCTION else value
@@ -233,12 +272,6 @@ class ElfLayout:
             raise ValueError(msg)
         return each
 
-    def _part(self, start: int, size_bytes: int) -> bytes:
-        if start + size_bytes > len(self._data):
-            msg = "a part is outside of the file"
-            raise ValueError(msg)
-        return self._data[start : start + size_bytes]
-
 
 class _Names:
     """A string table."""
@@ -255,3 +288,50 @@ class _Names:
             msg = "too long names"
             raise ValueError(msg)
         return self._strings[start:end].decode("utf-8", "backslashreplace")
+
+
+def make_damage_error(
+    source: str, error: Exception, *, hint: str, what: str = "ELF file"
+) -> InputError:
+    """Return the error for a damaged file, with the reason if it is one of ours."""
+    why = f": {error}" if type(error) is ValueError else ""
+    return InputError(f"{source}: a damaged {what}{why}", hint=hint)
+
+
+def segments(data: bytes, *, source: str) -> tuple[Segment, ...]:
+    """Return all segments of a linked file. Raises InputError naming ``source``."""
+    try:
+        return ElfHeader(data).segments
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=REBUILD) from None
+
+
+def parse_build_id(data: bytes) -> str:
+    """Return the build id as hexadecimal digits; empty if the file has none, or is damaged.
+
+    It is a digest of the content that linkers write into a note. Crash reports name it, so that a
+    crash can be matched with the exact program.
+    """
+    try:
+        notes = [each for each in ElfHeader(data).segments if each.kind == NOTES]
+    except DAMAGE:
+        return ""
+    for segment in notes:
+        content = data[segment.offset : segment.offset + segment.size_bytes]
+        for owner, kind, digest in _iter_notes(content):
+            if (owner, kind) == (_OWNER, _BUILD_ID) and 0 < len(digest) <= _MAX_ID_BYTES:
+                return digest.hex()
+    return ""
+
+
+def _iter_notes(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield owner, kind and content of each note; what is cut off ends them."""
+    at = 0
+    while at + _NOTE.size <= len(data):
+        owner_bytes, content_bytes, kind = _NOTE.unpack_from(data, at)
+        owner = at + _NOTE.size
+        content = owner + owner_bytes + -owner_bytes % 4
+        at = content + content_bytes + -content_bytes % 4
+        if content + content_bytes > len(data):
+            return
+        yield data[owner : owner + owner_bytes], kind, data[content : content + content_bytes]

@@ -6,25 +6,33 @@ for another architecture and untrusted.
 
 from __future__ import annotations
 
-import errno
-import io
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import IO, Any
 
-from elftools.common.exceptions import ELFError
-from elftools.common.utils import struct_parse
-from elftools.construct import ConstructError
-from elftools.elf.elffile import ELFFile
-
+from megtrim.elf.layout import (
+    DAMAGE,
+    DYNAMIC,
+    ELF_MAGIC,
+    LOADED,
+    LOADER,
+    MACHINES,
+    REBUILD,
+    ElfHeader,
+    ElfLayout,
+    Segment,
+    make_damage_error,
+)
 from megtrim.errors import InputError
+from megtrim.input_files import read_bytes
 
-_MAGIC = b"\x7fELF"
-_MOST_SEGMENTS = 256
+_MOST_BYTES = 4 * 1024**3
+_END, _NEEDED, _STRINGS = 0, 1, 5
+"""Tags of a dynamic segment's entries."""
 _MOST_ENTRIES = 4096
 _MOST_LIBRARIES = 256
 _MOST_LINKS = 40
@@ -33,15 +41,23 @@ _NAME = re.compile(r"(?!-)(?!\.\.?$)[A-Za-z0-9._+@-]+")
 _LOADER = re.compile(r"(/[A-Za-z0-9._+@-]+)+")
 _FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64")
 _TRIPLETS = {
-    "EM_386": ("i386-linux-gnu", "i686-linux-android"),
-    "EM_AARCH64": ("aarch64-linux-gnu", "aarch64-linux-android", "aarch64-linux-musl"),
-    "EM_ARM": ("arm-linux-gnueabihf", "arm-linux-androideabi"),
-    "EM_X86_64": ("x86_64-linux-gnu", "x86_64-linux-android", "x86_64-linux-musl"),
+    "i686": ("i386-linux-gnu", "i686-linux-android"),
+    "aarch64": ("aarch64-linux-gnu", "aarch64-linux-android", "aarch64-linux-musl"),
+    "armv7l": ("arm-linux-gnueabihf", "arm-linux-androideabi"),
+    "x86_64": ("x86_64-linux-gnu", "x86_64-linux-android", "x86_64-linux-musl"),
 }
 _ANDROID_LOADERS = "/system/bin/"
 _MUSL_LOADER = "ld-musl-"
 _MUSL_ITSELF = ("libc.so", "libc.musl-")
 _NONE: Mapping[str, Path] = MappingProxyType({})
+_SHARED_RUNTIME = "libc++_shared.so"
+_ENTRY_POINTS = frozenset(
+    {
+        *("__cxa_allocate_exception", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_throw"),
+        *("__gxx_personality_v0", "_ZdaPv", "_ZdlPv", "_Znaj", "_Znam", "_Znwj", "_Znwm"),
+    }
+)
+"""Of memory and exceptions; the operators with 32-bit sizes, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +82,8 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Links:
-    machine: str
-    bits: int
+    machine: int
+    is_wide: bool
     loader: str
     needed: tuple[str, ...]
 
@@ -107,15 +123,6 @@ def read_needs(
     return Needs(loader=links.loader, files=tuple(sorted(found.items())))
 
 
-def parse_needed_names(data: bytes, *, source: str) -> tuple[str, ...]:
-    """Return the libraries that a linked file itself names; none if it is not an ELF file.
-
-    Raises InputError naming ``source`` for a damaged file.
-    """
-    links = _parse(io.BytesIO(data), source)
-    return () if links is None else links.needed
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
     program: Path
@@ -151,7 +158,7 @@ class _Search:
         """Return the library of that name and of the program's machine in the sysroot."""
         if self.sysroot is None:
             return None
-        triplets = _TRIPLETS.get(self.links.machine, ())
+        triplets = _TRIPLETS.get(MACHINES.get(self.links.machine, ""), ())
         named = (f"{folder}/{triplet}" for folder in _FOLDERS for triplet in ("", *triplets))
         for folder in (*first, *map(PurePosixPath, named)):
             file = _inside(self.sysroot, folder / name)
@@ -162,10 +169,8 @@ class _Search:
     def _fits(self, file: Path) -> bool:
         # A loader skips libraries of another machine, and linker scripts.
         links = _read(file)
-        return links is not None and (links.machine, links.bits) == (
-            self.links.machine,
-            self.links.bits,
-        )
+        wanted = (self.links.machine, self.links.is_wide)
+        return links is not None and (links.machine, links.is_wide) == wanted
 
     def _is_loader(self, name: str) -> bool:
         loader = PurePosixPath(self.links.loader).name
@@ -195,79 +200,53 @@ def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
 
 def _read(path: Path) -> _Links | None:
     """Return the loader and libraries that a file names; None if it is not an ELF file."""
-    with _open_binary(path) as stream:
-        return _parse(stream, str(path))
+    expected = "a program or library"
+    return _parse(read_bytes(path, most_bytes=_MOST_BYTES, expected=expected), str(path))
 
 
-def _parse(stream: IO[bytes], source: str) -> _Links | None:
-    if stream.read(len(_MAGIC)) != _MAGIC:
+def _parse(data: bytes, source: str) -> _Links | None:
+    if data[: len(ELF_MAGIC)] != ELF_MAGIC:
         return None
     try:
-        return _links(ELFFile(stream))
-    except (
-        *(OSError, ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
-        *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
-    ) as error:
-        # The library trusts its input: its exceptions depend on what is damaged. An
-        # impossible offset is an invalid argument (EINVAL) to the system.
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:
-            raise
-        why = f": {error}" if type(error) is ValueError else ""
-        msg = f"{source}: a damaged ELF file{why}"
-        raise InputError(msg, hint="build or fetch the file again") from None
+        header = ElfHeader(data)
+        loader = next((each for each in header.segments if each.kind == LOADER), None)
+        dynamic = next((each for each in header.segments if each.kind == DYNAMIC), None)
+        return _Links(
+            machine=header.machine,
+            is_wide=header.is_wide,
+            loader=_read_loader(data, loader) if loader else "",
+            needed=_read_needed(data, dynamic, header) if dynamic else (),
+        )
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=REBUILD) from None
 
 
-@contextmanager
-def _open_binary(path: Path) -> Iterator[IO[bytes]]:
-    try:
-        if not path.is_file():
-            msg = f"{path}: found no plain file, expected a program or library"
-            raise InputError(msg, hint="build it, or name another one")
-        with path.open("rb") as stream:
-            yield stream
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="name a built program or library") from None
-
-
-def _links(elf: Any) -> _Links:
-    if elf.num_segments() > _MOST_SEGMENTS:
-        msg = f"it has {elf.num_segments()} segments"
+def _read_loader(data: bytes, segment: Segment) -> str:
+    loader = _text(data, segment.offset)
+    if not _LOADER.fullmatch(loader):
+        msg = f"it names the loader {loader!r}"
         raise ValueError(msg)
-    headers = [elf.get_segment(number).header for number in range(elf.num_segments())]
-    loader, needed = "", tuple[str, ...]()
-    for header in headers:
-        if header["p_type"] == "PT_INTERP":
-            loader = _text(elf.stream, header["p_offset"])
-            if not _LOADER.fullmatch(loader):
-                msg = f"it names the loader {loader!r}"
-                raise ValueError(msg)
-        elif header["p_type"] == "PT_DYNAMIC":
-            needed = _read_needed_names(elf, header, headers)
-    return _Links(
-        machine=str(elf["e_machine"]), bits=int(elf.elfclass), loader=loader, needed=needed
-    )
+    return loader
 
 
-def _read_needed_names(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str, ...]:
+def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str, ...]:
     """Return the names of the libraries that a dynamic segment lists."""
     table, offsets = None, []
-    entry_bytes = elf.structs.Elf_Dyn.sizeof()
-    for number in range(min(_MOST_ENTRIES, dynamic["p_filesz"] // entry_bytes)):
-        place = dynamic["p_offset"] + number * entry_bytes
-        entry = struct_parse(elf.structs.Elf_Dyn, elf.stream, stream_pos=place)
-        if entry["d_tag"] == "DT_NULL":
+    entry = struct.Struct("<QQ" if header.is_wide else "<II")
+    for number in range(min(_MOST_ENTRIES, dynamic.size_bytes // entry.size)):
+        tag, value = entry.unpack_from(data, dynamic.offset + number * entry.size)
+        if tag == _END:
             break
-        if entry["d_tag"] == "DT_STRTAB":
-            table = _offset(entry["d_val"], headers)
-        elif entry["d_tag"] == "DT_NEEDED":
-            offsets.append(entry["d_val"])
+        if tag == _STRINGS:
+            table = _find_offset(value, header.segments)
+        elif tag == _NEEDED:
+            offsets.append(value)
     if table is None:
         if offsets:
             msg = "it needs libraries, but has no table of their names"
             raise ValueError(msg)
         return ()
-    names = tuple(_text(elf.stream, table + offset) for offset in offsets)
+    names = tuple(_text(data, table + offset) for offset in offsets)
     for name in names:
         if not _NAME.fullmatch(name):
             msg = f"it needs a library named {name!r}"
@@ -275,18 +254,16 @@ def _read_needed_names(elf: Any, dynamic: Any, headers: list[Any]) -> tuple[str,
     return names
 
 
-def _offset(address: int, headers: list[Any]) -> int | None:
+def _find_offset(address: int, segments: Sequence[Segment]) -> int | None:
     """Return the file offset of an address of the running program."""
-    for header in headers:
-        start = header["p_vaddr"]
-        if header["p_type"] == "PT_LOAD" and start <= address < start + header["p_filesz"]:
-            return int(header["p_offset"] + address - start)
+    for each in segments:
+        if each.kind == LOADED and each.address <= address < each.address + each.size_bytes:
+            return each.offset + address - each.address
     return None
 
 
-def _text(stream: IO[bytes], offset: int) -> str:
-    stream.seek(offset)
-    text, end, _ = stream.read(_LONGEST_NAME_BYTES + 1).partition(b"\0")
+def _text(data: bytes, offset: int) -> str:
+    text, end, _ = data[offset : offset + _LONGEST_NAME_BYTES + 1].partition(b"\0")
     if not end:
         msg = f"a name in it is longer than {_LONGEST_NAME_BYTES} bytes"
         raise ValueError(msg)
@@ -304,3 +281,38 @@ def _missing(program: Path, name: str, by: str, sysroot: Path) -> InputError:
     msg = f"{program.name} needs {name}{through}, which is not in the sysroot {sysroot}"
     hint = "link it statically, or name a sysroot that has it as `sysroot` of the device"
     return InputError(msg, hint=hint)
+
+
+class RuntimeLink(Enum):
+    """Where a library has its C++ runtime from."""
+
+    SHARED = "the one of the whole app"
+    HIDDEN = "one of its own, or none, which no other code can call"
+    EXPORTED = "one of its own, which other code may call by mistake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CxxRuntime:
+    """The C++ runtime of a library."""
+
+    link: RuntimeLink
+    exported: tuple[str, ...] = ()
+    """Functions of the runtime that it exports, sorted."""
+
+
+def find_cxx_runtime(data: bytes, *, source: str) -> CxxRuntime:
+    """Return where a shared library for Android has its C++ runtime from: NDK's libc++.
+
+    What an app may link depends on it: two libc++ in one process disturb each other if the
+    functions of either can be called in place of the other's. Raises InputError naming ``source``.
+    """
+    links = _parse(data, source)
+    try:
+        names = {each.name for each in ElfLayout(data).dynamic_symbols()}
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=REBUILD) from None
+    if links and _SHARED_RUNTIME in links.needed:
+        return CxxRuntime(link=RuntimeLink.SHARED)
+    exported = tuple(sorted(names & _ENTRY_POINTS))
+    link = RuntimeLink.EXPORTED if exported else RuntimeLink.HIDDEN
+    return CxxRuntime(link=link, exported=exported)

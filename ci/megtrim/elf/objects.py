@@ -8,7 +8,7 @@ or struct.error.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple
 
 from megtrim.elf.archives import ARCHIVE_MAGIC, iter_members
@@ -175,3 +175,48 @@ def _part(data: memoryview, start: int, size_bytes: int) -> memoryview:
 
 def _text(strings: bytes, start: int) -> bytes:
     return strings[start : strings.index(b"\0", start, start + MAX_NAME + 1)]
+
+
+_TABLE = b".eh_frame"
+_INFO_AT = 8
+_NOTHING = bytes(16)
+_LENGTH_AT = 4
+_NO_LENGTH = bytes(4)
+_FIELDS = struct.Struct("<II")
+_LONG = 0xFFFFFFFF
+
+
+def remove_functions(
+    unit: Object, symbols: Mapping[int, Symbol], sections: Container[int] | None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield edits, offset and bytes, that remove the functions in these sections; None: all."""
+    for at, filling in unit.relocated.items():
+        table = unit.sections[at]
+        if unit.name(table) != _TABLE:
+            continue
+        ends = dict(_entries(unit, table))
+        found = (each for section in filling for each in unit.relocations(section))
+        end = 0
+        for each in sorted(found, key=lambda each: each.address):
+            if each.address in ends:
+                target = symbols.get(each.symbol)
+                removed = sections is None or (target is not None and target.section in sections)
+                end = ends[each.address] if removed else 0
+                if removed:
+                    yield table.start + each.address + _LENGTH_AT, _NO_LENGTH
+            if each.address < end:
+                yield each.entry + _INFO_AT, _NOTHING
+
+
+def _entries(unit: Object, table: Section) -> Iterator[tuple[int, int]]:
+    """Yield the offset of each entry's function field, and the offset of the entry's end."""
+    content = unit.content(table)
+    at = 0
+    while at + _FIELDS.size <= len(content):
+        size_bytes, common = _FIELDS.unpack_from(content, at)
+        end = at + 4 + size_bytes
+        if size_bytes in {0, _LONG} or end > len(content):
+            return
+        if common and end - at >= _FIELDS.size + _LENGTH_AT + len(_NO_LENGTH):
+            yield at + _FIELDS.size, end
+        at = end

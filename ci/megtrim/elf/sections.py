@@ -1,4 +1,4 @@
-"""What the bytes of a program or shared library are for, read from its section table.
+"""What the bytes of a program or shared library are for, section by section.
 
 The groups add up to the exact size of the file: what belongs to no section (headers, gaps) is
 ``other``, like symbol tables and debug information. Pure: bytes in, values out.
@@ -6,39 +6,90 @@ The groups add up to the exact size of the file: what belongs to no section (hea
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.elffile import ELFFile
-
+from megtrim.elf.layout import (
+    DAMAGE,
+    DYNAMIC_SYMBOLS,
+    ELF_MAGIC,
+    EXECUTED,
+    INDICES,
+    MACHINES,
+    PROGBITS,
+    REBUILD,
+    STRINGS,
+    SYMBOL_TABLE,
+    WRITTEN,
+    ElfLayout,
+    PlacedSection,
+    make_damage_error,
+)
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MAGIC = b"\x7fELF"
-_MAX_SECTIONS = 65_536
 _MAX_FILE_BYTES = 4 * 1024**3
 
-_MACHINES = {
-    "EM_386": "i686",
-    "EM_AARCH64": "aarch64",
-    "EM_ARM": "armv7l",
-    "EM_RISCV": "riscv64",
-    "EM_X86_64": "x86_64",
-}
-_WRITE, _ALLOC, _EXECUTE = 0x1, 0x2, 0x4
-_RELOCATIONS = ("SHT_REL", "SHT_ANDROID_REL")
-_PACKED_RELOCATIONS = tuple(str(kind) for kind in (0x60000001, 0x60000002, 0x6FFFFF00))
-"""Android's kinds, which the library returns as numbers."""
 
-_UNWIND = (".eh_frame", ".gcc_except_table", ".ARM.exidx", ".ARM.extab")
-_SYMBOLS = (".debug_", ".zdebug_")
+class Purpose(StrEnum):
+    """What bytes are for, in the order of tables with equal sizes."""
+
+    CODE = "code"
+    CONSTANTS = "read-only data"
+    DATA = "data"
+    UNWIND = "unwind tables"
+    RELOCATIONS = "relocations"
+    LINKING = "dynamic linking"
+    HEADERS = "headers"
+    PADDING = "padding"
+    SYMBOLS = "symbol table"
+    DEBUG = "debug information"
+    NOTES = "notes"
+    UNEXPLAINED = "unexplained"
+
+
+STRIPPED = frozenset({Purpose.SYMBOLS, Purpose.DEBUG})
+"""What a stripped file does not have."""
+NAMED = frozenset({Purpose.CODE, Purpose.CONSTANTS, Purpose.DATA})
+"""What symbols name, part by part."""
+
+_NOTE, _DYNAMIC = 7, 6
+_DEBUG = (".debug_", ".zdebug_")
+_RELOCATIONS = {4, 9, 19, 0x40000014, 0x60000001, 0x60000002, 0x6FFFFF00}
+"""With and without addends, relative ones, LLVM's compact ones, and Android's."""
+_LINKING = {STRINGS, DYNAMIC_SYMBOLS, 5, _DYNAMIC, 0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF}
+"""Names, symbols, both kinds of hash tables, the dynamic section, and versions."""
+_BY_NAME = (
+    ((*_DEBUG, ".gdb_index", ".gnu_debug", ".stab"), Purpose.DEBUG),
+    ((".eh_frame", ".gcc_except_table", ".ARM.exidx", ".ARM.extab"), Purpose.UNWIND),
+    ((".got", ".plt", ".interp"), Purpose.LINKING),
+)
+
+
+def find_purpose(section: PlacedSection, layout: ElfLayout) -> Purpose:
+    """Return what a section's bytes are for, by its kind, name and flags."""
+    if section.kind in {SYMBOL_TABLE, INDICES}:
+        return Purpose.SYMBOLS
+    if section.kind == STRINGS and section is layout.symbol_names:
+        return Purpose.SYMBOLS
+    if section is layout.section_names:
+        return Purpose.HEADERS
+    if section.kind in _RELOCATIONS:
+        return Purpose.RELOCATIONS
+    for names, purpose in _BY_NAME:
+        if section.name.startswith(names):
+            return purpose
+    if not section.in_memory or section.kind == _NOTE:
+        return Purpose.NOTES
+    if section.kind in _LINKING:
+        return Purpose.LINKING
+    if section.flags & EXECUTED:
+        return Purpose.CODE
+    return Purpose.DATA if section.flags & WRITTEN else Purpose.CONSTANTS
 
 
 class Group(StrEnum):
@@ -58,68 +109,37 @@ class ElfFacts:
 
     size_bytes: int
     machine: str
-    """As ``uname -m`` prints it, or the ELF name if megtrim does not build for it."""
+    """As ``uname -m`` prints it, or ELF's number if megtrim does not build for it."""
     stripped: bool
     """It has neither a symbol table nor debug information."""
     groups: tuple[tuple[Group, int], ...]
     """Every group with its bytes, in the order of :class:`Group`; they add up to the size."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Section:
-    name: str
-    kind: str
-    flags: int
-    size_bytes: int
-
-
 def parse_elf(data: bytes, *, source: str) -> ElfFacts:
     """Parse a program's bytes. Raises InputError for anything but an intact ELF file."""
-    if not data.startswith(_MAGIC):
+    if not data.startswith(ELF_MAGIC):
         msg = f"{source}: not an ELF file: it begins with {data[:4]!r}"
         raise InputError(msg, hint="expected a program or shared library for Linux or Android")
     try:
-        machine, sections = _read(data)
-    except (
-        *(ELFError, ConstructError, UnicodeError, ValueError, OverflowError),
-        *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
-    ):
-        # The library trusts its input: its exceptions depend on what is damaged.
-        msg = f"{source}: a damaged ELF file"
-        raise InputError(msg, hint="build or fetch the file again") from None
+        layout = ElfLayout(data)
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=REBUILD) from None
     sizes = dict.fromkeys(Group, 0)
-    for section in sections:
-        sizes[_group(section)] += section.size_bytes
+    for section in layout.sections:
+        sizes[_find_group(section, layout)] += section.file_bytes
     sizes[Group.OTHER] = len(data) - sum(
         size for group, size in sizes.items() if group is not Group.OTHER
     )
     if sizes[Group.OTHER] < 0:
-        msg = f"{source}: a damaged ELF file: its sections are larger than its {len(data)} bytes"
-        raise InputError(msg, hint="build or fetch the file again")
+        larger = ValueError(f"its sections are larger than its {len(data)} bytes")
+        raise make_damage_error(source, larger, hint=REBUILD)
     return ElfFacts(
         size_bytes=len(data),
-        machine=machine,
-        stripped=not any(_is_symbols(section) for section in sections),
+        machine=MACHINES.get(layout.machine, f"machine {layout.machine}"),
+        stripped=not any(_is_symbols(section) for section in layout.sections),
         groups=tuple(sizes.items()),
     )
-
-
-def _group(section: _Section) -> Group:
-    if not section.flags & _ALLOC:
-        return Group.OTHER
-    if section.kind.startswith(_RELOCATIONS) or section.kind in _PACKED_RELOCATIONS:
-        return Group.RELOCATIONS
-    if section.name.startswith(_UNWIND):
-        return Group.UNWIND
-    if section.flags & _EXECUTE:
-        return Group.TEXT
-    if section.flags & _WRITE:
-        return Group.DATA
-    return Group.RODATA if section.kind == "SHT_PROGBITS" else Group.OTHER
-
-
-def _is_symbols(section: _Section) -> bool:
-    return section.kind == "SHT_SYMTAB" or section.name.startswith(_SYMBOLS)
 
 
 def read_elf(path: Path) -> ElfFacts:
@@ -129,21 +149,20 @@ def read_elf(path: Path) -> ElfFacts:
     return parse_elf(data, source=str(path))
 
 
-def _read(data: bytes) -> tuple[str, list[_Section]]:
-    """Return the machine and the sections that occupy bytes of the file."""
-    elf = ELFFile(io.BytesIO(data))
-    if elf.num_sections() > _MAX_SECTIONS:
-        msg = f"{elf.num_sections()} sections"
-        raise ValueError(msg)
-    machine = str(elf["e_machine"])
-    sections = [
-        _Section(
-            name=section.name,
-            kind=str(section["sh_type"]),
-            flags=section["sh_flags"],
-            size_bytes=section["sh_size"],
-        )
-        for section in elf.iter_sections()
-        if section["sh_type"] not in {"SHT_NULL", "SHT_NOBITS"}
-    ]
-    return _MACHINES.get(machine, machine), sections
+def _find_group(section: PlacedSection, layout: ElfLayout) -> Group:
+    if not section.in_memory:
+        return Group.OTHER
+    purpose = find_purpose(section, layout)
+    if purpose is Purpose.RELOCATIONS:
+        return Group.RELOCATIONS
+    if purpose is Purpose.UNWIND:
+        return Group.UNWIND
+    if section.flags & EXECUTED:
+        return Group.TEXT
+    if section.flags & WRITTEN:
+        return Group.DATA
+    return Group.RODATA if section.kind == PROGBITS else Group.OTHER
+
+
+def _is_symbols(section: PlacedSection) -> bool:
+    return section.kind == SYMBOL_TABLE or section.name.startswith(_DEBUG)

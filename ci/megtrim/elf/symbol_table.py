@@ -1,51 +1,45 @@
 """The functions of a linked file: names and addresses, from its symbol table.
 
-Every symbol of a function counts, also aliases and local functions. A file has some hundred
-thousand symbols, so the library reads headers and sections, and plain slicing reads the symbols.
-Pure: bytes in, values out.
+Every symbol of a function counts, also aliases and local functions. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import re
-import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.elffile import ELFFile
-
-from megtrim.elf.symbol_names import MAX_NAME
+from megtrim.elf.layout import (
+    DAMAGE,
+    DYNAMIC_SYMBOLS,
+    MACHINES,
+    SYMBOL_TABLE,
+    ElfLayout,
+    PlacedSection,
+    make_damage_error,
+)
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
 
-Found = TypeVar("Found")
-
-_MACHINES = {"EM_AARCH64": "aarch64", "EM_X86_64": "x86_64"}
+_TRIMMED_MACHINES = ("aarch64", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3
-_MAX_SECTIONS = 1_000_000
-_MAX_SYMBOLS = 8_000_000
-_MAX_NAMES_BYTES = 1024**3
-_SYMBOL = struct.Struct("<IBBHQQ")
 _WORD_BYTES = 8
 _LOCAL, _UNDEFINED, _IFUNC = 0, 0, 10
 _FUNCTIONS = (2, _IFUNC)
 _NO_NAMES = (3, 4)
 """Symbols of sections and of files."""
+_ARRAYS = (14, 16)
+"""Kinds of sections that list what is called before ``main``."""
 COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
 """The rarely executed part of a function, which GCC places elsewhere."""
 _LINKERS_OWN = re.compile(r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer)")
 """Code that linkers insert between a call and its function; it differs in each link."""
-_LINKED = ("ET_EXEC", "ET_DYN")
 _HINT = "expected a program or shared library as the linker wrote it, not stripped"
 
 
@@ -156,7 +150,29 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
 
     Raises InputError for a damaged ELF file, another machine's, or a stripped one.
     """
-    return _whole(_read, data, source)
+    layout = _open(data, source)
+    symbols = layout.find_table(SYMBOL_TABLE)
+    if symbols is None:
+        msg = f"{source}: has no symbol table, so its functions have no names"
+        raise InputError(msg, hint=_HINT)
+    dynamic = layout.find_table(DYNAMIC_SYMBOLS)
+    try:
+        functions, ifuncs, data_names = _list_functions(symbols, layout)
+        places = (
+            [(name, place) for name, _, place, *_ in layout.entries(dynamic)] if dynamic else []
+        )
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=_HINT) from None
+    return FunctionTable(
+        machine=MACHINES[layout.machine],
+        entry=layout.entry,
+        functions=functions,
+        imported=frozenset(name for name, place in places if name and place == _UNDEFINED),
+        exported=frozenset(name for name, place in places if name and place != _UNDEFINED),
+        registrations=_count_registrations(layout),
+        ifuncs=ifuncs,
+        data=data_names,
+    )
 
 
 def read_registrations(path: Path) -> int:
@@ -164,80 +180,37 @@ def read_registrations(path: Path) -> int:
 
     The file may be stripped: these functions are listed in arrays.
     """
-    return _whole(_parse_registrations, read_linked(path), str(path))
+    return _count_registrations(_open(read_linked(path), str(path)))
 
 
-def _whole(read: Callable[[bytes, str], Found], data: bytes, source: str) -> Found:
+def _open(data: bytes, source: str) -> ElfLayout:
     try:
-        return read(data, source)
-    except (
-        *(ELFError, ConstructError, struct.error, UnicodeError, ValueError, OverflowError),
-        *(AssertionError, AttributeError, LookupError, TypeError, MemoryError),
-    ):
-        # The library trusts its input: its exceptions depend on what is damaged.
-        msg = f"{source}: a damaged ELF file"
-        raise InputError(msg, hint=_HINT) from None
-
-
-def _open(data: bytes, source: str) -> tuple[ELFFile, list[_Section]]:
-    elf = ELFFile(io.BytesIO(data))
-    machine = _MACHINES.get(str(elf["e_machine"]))
-    if machine is None or elf.elfclass != 64 or not elf.little_endian:
-        msg = (
-            f"{source}: a file for {elf['e_machine']}; functions are trimmed on aarch64 and x86_64"
-        )
+        layout = ElfLayout(data)
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=_HINT) from None
+    machine = MACHINES.get(layout.machine, f"machine {layout.machine}")
+    if machine not in _TRIMMED_MACHINES or not layout.is_wide:
+        msg = f"{source}: a file for {machine}; functions are trimmed on aarch64 and x86_64"
         raise InputError(msg, hint="use trim.level: region for other machines")
-    if str(elf["e_type"]) not in _LINKED:
-        msg = f"{source}: found {elf['e_type']}, expected a linked file"
+    if layout.relocatable:
+        msg = f"{source}: found an object, expected a linked file"
         raise InputError(msg, hint=_HINT)
-    if elf.num_sections() > _MAX_SECTIONS:
-        msg = f"{elf.num_sections()} sections"
-        raise ValueError(msg)
-    return elf, [_Section(data, section) for section in elf.iter_sections()]
+    return layout
 
 
-def _parse_registrations(data: bytes, source: str) -> int:
-    return _registrations(_open(data, source)[1])
-
-
-def _registrations(sections: list[_Section]) -> int:
-    arrays = (each for each in sections if each.kind in {"SHT_PREINIT_ARRAY", "SHT_INIT_ARRAY"})
+def _count_registrations(layout: ElfLayout) -> int:
+    arrays = (each for each in layout.sections if each.kind in _ARRAYS)
     return sum(each.size_bytes // _WORD_BYTES for each in arrays)
 
 
-def _read(data: bytes, source: str) -> FunctionTable:
-    elf, sections = _open(data, source)
-    symbols = [each for each in sections if each.kind == "SHT_SYMTAB"]
-    if not symbols:
-        msg = f"{source}: has no symbol table, so its functions have no names"
-        raise InputError(msg, hint=_HINT)
-    functions, ifuncs, data_names = _functions(symbols[0], sections)
-    # A valid file has one; a hostile file may have any number.
-    dynamic = [each for each in sections if each.kind == "SHT_DYNSYM"][:1]
-    named = [
-        (name, place) for each in dynamic for name, place in _iter_named_symbols(each, sections)
-    ]
-    return FunctionTable(
-        machine=_MACHINES[str(elf["e_machine"])],
-        entry=int(elf["e_entry"]),
-        functions=functions,
-        imported=frozenset(name for name, place in named if name and place == _UNDEFINED),
-        exported=frozenset(name for name, place in named if name and place != _UNDEFINED),
-        registrations=_registrations(sections),
-        ifuncs=ifuncs,
-        data=data_names,
-    )
-
-
-def _functions(
-    symbols: _Section, sections: list[_Section]
+def _list_functions(
+    symbols: PlacedSection, layout: ElfLayout
 ) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str]]:
     """Return the functions, the names of ifuncs, and the names that are also data."""
-    names = _Names(sections[symbols.link])
     found, ifuncs, data = [], set(), set()
-    for at, info, _, place, address, size in symbols.symbols():
+    for name, info, place, address, size in layout.entries(symbols):
         kind = info & 15
-        if place == _UNDEFINED or kind in _NO_NAMES or not (name := names.at(at)):
+        if place == _UNDEFINED or kind in _NO_NAMES or not name:
             continue
         if kind not in _FUNCTIONS:
             data.add(name)
@@ -249,54 +222,3 @@ def _functions(
             ifuncs.add(name)
     found.sort(key=attrgetter("address", "name", "size_bytes"))
     return tuple(found), frozenset(ifuncs), frozenset(data & {each.name for each in found})
-
-
-def _iter_named_symbols(symbols: _Section, sections: list[_Section]) -> Iterator[tuple[str, int]]:
-    """Yield name and section of each symbol that has a name."""
-    names = _Names(sections[symbols.link])
-    for at, _, _, place, _, _ in symbols.symbols():
-        if name := names.at(at):
-            yield name, place
-
-
-class _Section:
-    """The needed fields of a section, checked against the size of the file."""
-
-    def __init__(self, data: bytes, section: Any) -> None:
-        self.kind = str(section["sh_type"])
-        self.link = int(section["sh_link"])
-        self.size_bytes = int(section["sh_size"])
-        self._at = int(section["sh_offset"])
-        self._data = data
-        if self.kind != "SHT_NOBITS" and self._at + self.size_bytes > len(data):
-            msg = "a section ends after the end of the file"
-            raise ValueError(msg)
-
-    def content(self) -> bytes:
-        """Return the section's bytes."""
-        return self._data[self._at : self._at + self.size_bytes]
-
-    def symbols(self) -> Iterator[tuple[int, int, int, int, int, int]]:
-        """Yield each symbol's raw fields: name, info, other, section, address, size."""
-        if self.size_bytes > _MAX_SYMBOLS * _SYMBOL.size:
-            msg = "too many symbols"
-            raise ValueError(msg)
-        return _SYMBOL.iter_unpack(self.content())
-
-
-class _Names:
-    """A string table."""
-
-    def __init__(self, section: _Section) -> None:
-        self._content = section.content()
-        # Names may share their ends, so that even a small file can have more text than memory.
-        self._left_bytes = _MAX_NAMES_BYTES
-
-    def at(self, start: int) -> str:
-        """Return the name that begins at ``start``."""
-        end = self._content.index(b"\0", start, start + MAX_NAME + 1)
-        self._left_bytes -= end - start
-        if self._left_bytes < 0:
-            msg = "too long names"
-            raise ValueError(msg)
-        return self._content[start:end].decode("utf-8", "backslashreplace")

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from megtrim.elf.segments import EXECUTABLE, LOADED, segments
+from megtrim.elf.layout import EXECUTABLE, LOADED, segments
 from megtrim.elf.symbol_table import Function, FunctionTable
 
 _BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000

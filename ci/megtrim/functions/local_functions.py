@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.build_spec import StubForm
-from megtrim.elf import eh_frame
 from megtrim.elf.objects import (
     ALLOCATED,
     CODE,
@@ -24,6 +23,7 @@ from megtrim.elf.objects import (
     Relocation,
     Symbol,
     members,
+    remove_functions,
 )
 from megtrim.errors import InputError
 from megtrim.functions import stub_code
@@ -96,7 +96,7 @@ def _edits(
             yield symbol.entry + _SYMBOL_SIZE_AT, _SIZE.pack(len(code))
         for section in unit.relocated.get(at, ()):
             yield section.header + _SIZE_AT, _SIZE.pack(0)
-    yield from eh_frame.remove_functions(unit, symbols, emptied if unwind_tables else None)
+    yield from remove_functions(unit, symbols, emptied if unwind_tables else None)
 
 
 def _compiled_at_the_link(unit: Object) -> bool:

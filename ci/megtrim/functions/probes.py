@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as package_files
 
-from megtrim.elf.segments import EXECUTABLE, LOADED, Segment, segments
+from megtrim.elf.layout import EXECUTABLE, LOADED, Segment, segments
 from megtrim.elf.symbol_table import FunctionTable, holding
 from megtrim.errors import InputError, ProductFailure
 from megtrim.wording import count

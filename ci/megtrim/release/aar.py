@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.elf.cxx_runtime import CxxRuntime, RuntimeLink, find_cxx_runtime
+from megtrim.elf.needed_libraries import CxxRuntime, RuntimeLink, find_cxx_runtime
 from megtrim.errors import InputError
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (

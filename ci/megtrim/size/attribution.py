@@ -8,7 +8,6 @@ may come from an unstripped twin, sources from the linker's map. Pure: bytes in,
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,14 +21,22 @@ from megtrim.elf.archives import (
     MemberKind,
     iter_members,
 )
-from megtrim.elf.layout import ELF_MAGIC, EXECUTED, ElfLayout, PlacedSection
-from megtrim.elf.purposes import NAMED, STRIPPED, Purpose, find_purpose
+from megtrim.elf.layout import (
+    DAMAGE,
+    ELF_MAGIC,
+    EXECUTED,
+    LOADED,
+    ElfLayout,
+    PlacedSection,
+    make_damage_error,
+)
+from megtrim.elf.sections import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.spans import Spans
 
 _HINT = "expected a program, shared library, object or static archive, for a little-endian machine"
-_DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
+_WHAT = "ELF file or archive"
 _OF_ONE_PART = re.compile(
     # Compilers place functions and variables in sections of their own; linkers join them.
     r"((?:\.rela?|\.crel)?\.(?:text|rodata|data\.rel\.ro|data|bss|tdata|tbss|gcc_except_table"
@@ -91,13 +98,8 @@ def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
         raise InputError(msg, hint="name them for the program that it is linked into")
     try:
         return _attribute_archive(data) if archive else _attribute_file(data, names)
-    except _DAMAGE as error:
-        raise _make_damage_error(source, error) from None
-
-
-def _make_damage_error(source: str, error: Exception) -> InputError:
-    why = f": {error}" if type(error) is ValueError else ""
-    return InputError(f"{source}: a damaged ELF file or archive{why}", hint=_HINT)
+    except DAMAGE as error:
+        raise make_damage_error(source, error, hint=_HINT, what=_WHAT) from None
 
 
 def _attribute_file(data: bytes, names: NameSources) -> Attribution:
@@ -181,8 +183,8 @@ def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
     """Return the layout of the twin, which must have the same parts in memory."""
     try:
         twin = ElfLayout(names.twin or b"")
-    except _DAMAGE as error:
-        raise _make_damage_error(names.twin_source, error) from None
+    except DAMAGE as error:
+        raise make_damage_error(names.twin_source, error, hint=_HINT, what=_WHAT) from None
     if layout.machine != twin.machine or not _same_in_memory(layout, twin):
         msg = f"{names.twin_source}: not the same program: its sections in memory differ"
         raise InputError(msg, hint="name the file that was stripped, from the same link")
@@ -259,8 +261,9 @@ class _Walk:
 
     def _memory_bytes(self) -> int:
         """Return how much memory the loader maps, or how much the sections take."""
-        if self._layout.segments:
-            return sum(each.memory_bytes for each in self._layout.segments)
+        loaded = [each for each in self._layout.segments if each.kind == LOADED]
+        if loaded:
+            return sum(each.memory_bytes for each in loaded)
         return sum(each.size_bytes for each in self._layout.sections if each.in_memory)
 
     def _gap(self, start: int, end: int) -> Piece:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from megtrim.elf.components import find_component
-from megtrim.elf.purposes import NAMED, STRIPPED
+from megtrim.elf.sections import NAMED, STRIPPED
 from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
 

@@ -6,8 +6,20 @@ import struct
 
 import pytest
 
-from megtrim.elf.layout import ElfLayout, PlacedSymbol
+from megtrim.elf.layout import (
+    EXECUTABLE,
+    LOADED,
+    LOADER,
+    ElfLayout,
+    PlacedSymbol,
+    Segment,
+    parse_build_id,
+    segments,
+)
+from megtrim.errors import InputError
+from unit.crashes.made_programs import ID, with_build_id
 from unit.elf.made_objects import DATA, Named, Part, object_file, read
+from unit.functions.made_links import linked
 
 OBJECT = object_file(
     (Part(name=".text.one", content=b"\1" * 24), Part(name=".rodata", content=b"\2" * 9, flags=2)),
@@ -110,3 +122,58 @@ def test_content_is_found_by_address() -> None:
 def test_a_file_without_dynamic_symbols_exports_nothing() -> None:
     """Those of its symbol table are for debuggers."""
     assert list(ElfLayout(OBJECT).dynamic_symbols()) == []
+
+
+CODE = Segment(LOADED, 4 | EXECUTABLE, 0x1000, 0x401000, 0x401000, 0x20, 0x30, 0x1000)
+NAME = Segment(LOADER, 4, 0x200, 0x400200, 0x400200, 28, 28, 1)
+
+
+def with_segments(*headers: Segment, at: int = 64) -> bytes:
+    """Return a file whose program headers begin at ``at``."""
+    head = bytearray(at)
+    head[:6] = b"\x7fELF\x02\x01"
+    struct.pack_into("<Q", head, 32, at)
+    struct.pack_into("<2H", head, 54, 56, len(headers))
+    return bytes(head) + b"".join(struct.pack("<2I6Q", *each) for each in headers)
+
+
+@pytest.mark.parametrize(("headers", "at"), [((NAME, CODE), 64), ((CODE,), 4096), ((), 64)])
+def test_every_segment_is_read_in_order(headers: tuple[Segment, ...], at: int) -> None:
+    """Wherever their headers begin."""
+    assert segments(with_segments(*headers, at=at), source="p") == headers
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(with_segments(CODE)[:size] for size in (0, 32, 57, 64 + 55)),
+        *(
+            with_segments(CODE).replace(struct.pack("<Q", 64), struct.pack("<Q", start), 1)
+            for start in (2**16, 2**63 - 1, 2**63, 2**64 - 1)
+        ),
+    ],
+)
+def test_segments_outside_of_the_file_are_an_error(data: bytes) -> None:
+    """However far outside, or in a truncated file; such a file has no build id either."""
+    with pytest.raises(InputError, match=r"^p: a damaged ELF file"):
+        segments(data, source="p")
+    assert parse_build_id(data) == ""
+
+
+def test_the_build_id_of_a_linked_file() -> None:
+    """As crash reports print it; a file need not have one."""
+    plain = linked(None)
+
+    assert parse_build_id(with_build_id(plain)) == ID
+    assert parse_build_id(plain) == ""
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(0x800, 1 << 31), (0x804, 1 << 31), (0x804, 0), (0x808, 1)]
+)
+def test_a_damaged_note_has_no_build_id(at: int, value: int) -> None:
+    """An owner or content that is longer than the note, no content, another kind."""
+    data = bytearray(with_build_id(linked(None)))
+    struct.pack_into("<I", data, at, value)
+
+    assert parse_build_id(bytes(data)) == ""

@@ -6,8 +6,17 @@ import struct
 
 import pytest
 
-from megtrim.elf.objects import members
-from unit.elf.made_objects import Named, Part, archive, object_file
+from megtrim.elf.objects import Object, members, remove_functions
+from unit.elf.made_objects import (
+    AARCH64,
+    X86_64,
+    Named,
+    Part,
+    archive,
+    object_file,
+    read,
+    unwind_table,
+)
 
 OBJECT = object_file(
     [Part(name=".text.f", content=bytes(8))], [Named(name="f", part=".text.f", size=8)]
@@ -68,3 +77,85 @@ def test_a_damaged_archive(damaged: bytes) -> None:
     """It is never gone through for ever, nor beyond its end."""
     with pytest.raises((ValueError, struct.error)):
         found(damaged)
+
+
+TABLE = ".rela.eh_frame"
+
+
+def made(machine: int = AARCH64) -> bytes:
+    """Return an object with two functions, each with exceptions and an entry in the table."""
+    names = ("gone", "kept")
+    code = [Part(name=f".text.{name}", content=bytes(16)) for name in names]
+    tables = [Part(name=f".gcc_except.{name}", content=bytes(8), flags=2) for name in names]
+    entries = unwind_table(
+        *((f".text.{name}", f".gcc_except.{name}") for name in names), machine=machine
+    )
+    symbols = [Named(name=name, part=f".text.{name}", size=16) for name in names]
+    return object_file([*code, *tables, entries], symbols, machine=machine)
+
+
+def edited(data: bytes, *removed: str, everything: bool = False) -> bytes:
+    """Return the object without the functions of these sections."""
+    unit = Object(memoryview(data))
+    sections = {at for at, each in enumerate(unit.sections) if unit.name(each).decode() in removed}
+    changed = bytearray(data)
+    symbols = unit.symbols()
+    for at, new in remove_functions(unit, symbols, None if everything else sections):
+        changed[at : at + len(new)] = new
+    assert len(changed) == len(data)
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("machine", [AARCH64, X86_64])
+def test_an_entry_names_nothing_afterwards(machine: int) -> None:
+    """Neither its function nor its exceptions, and its length is 0; the other entry stays."""
+    data = made(machine)
+    before, after = read(data), read(edited(data, ".text.gone"))
+
+    assert [target for _, target in before.relocations[TABLE]] == [
+        *(".text.gone", ".gcc_except.gone", ".text.kept", ".gcc_except.kept")
+    ]
+    assert [target for _, target in after.relocations[TABLE]] == [
+        *("", "", ".text.kept", ".gcc_except.kept")
+    ]
+    old, new = before.sections[".eh_frame"][1], after.sections[".eh_frame"][1]
+    lengths = [new[at : at + 4] for at in (24, 48)]
+    assert lengths == [bytes(4), old[48:52]]
+    assert old[48:52] != bytes(4)
+    assert new[:24] == old[:24]
+    assert new[28:] == old[28:]
+
+
+def test_all_entries_can_be_removed() -> None:
+    """Then no relocation of the table names anything."""
+    after = read(edited(made(), everything=True))
+
+    assert {target for _, target in after.relocations[TABLE]} == {""}
+
+
+def test_nothing_is_edited_without_need() -> None:
+    """Not for a section without functions, and not in other tables than the unwind table."""
+    data = made()
+    assert edited(data, ".gcc_except.gone") == data
+
+    call = Part(name=".text.a", content=bytes(16), relocations=((4, 283, "b", 0),))
+    other = object_file(
+        [call, Part(name=".text.b", content=bytes(8))], [Named(name="b", part=".text.b")]
+    )
+    assert edited(other, everything=True) == other
+
+
+def test_a_damaged_entry_ends_the_table() -> None:
+    """A size beyond the table: what follows cannot be distinguished, and is left as it is."""
+    data = made()
+    unit = Object(memoryview(data))
+    (table,) = (each for each in unit.sections if unit.name(each) == b".eh_frame")
+    second = table.start + 12 + 24
+    damaged = bytearray(data)
+    damaged[second : second + 4] = (1000).to_bytes(4, "little")
+
+    after = read(edited(bytes(damaged), everything=True))
+
+    assert [target for _, target in after.relocations[TABLE]] == [
+        *("", "", ".text.kept", ".gcc_except.kept")
+    ]

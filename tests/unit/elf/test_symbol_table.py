@@ -185,8 +185,8 @@ def test_both_machines_are_read() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (linked([Symbol(name="f")], machine=40), "a file for EM_ARM; functions are trimmed on"),
-        (linked([Symbol(name="f")], kind=1), "found ET_REL, expected a linked file"),
+        (linked([Symbol(name="f")], machine=40), "a file for armv7l; functions are trimmed on"),
+        (linked([Symbol(name="f")], kind=1), "found an object, expected a linked file"),
         (linked(None), "has no symbol table, so its functions have no names"),
         (b"", "a damaged ELF file"),
         (b"#!/bin/sh\n", "a damaged ELF file"),
@@ -212,17 +212,6 @@ def test_names_that_are_no_text_are_read() -> None:
 def test_a_name_without_an_end_is_refused() -> None:
     """It would reach into whatever comes next."""
     data = linked([Symbol(name="abcdef")], dynamic=()).replace(b"abcdef\0", b"abcdefg")
-
-    with pytest.raises(InputError, match="a damaged ELF file"):
-        parse_table(data, source="x")
-
-
-def test_names_that_share_their_ends_do_not_fill_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What a file may hold is not what it may unfold to."""
-    monkeypatch.setattr("megtrim.elf.symbol_table._MAX_NAMES_BYTES", 1000)
-    data = linked([Symbol(name="a" * 90) for _ in range(12)])
 
     with pytest.raises(InputError, match="a damaged ELF file"):
         parse_table(data, source="x")
@@ -256,12 +245,6 @@ def _with_symbols(data: bytes, entries: bytes, names: bytes) -> bytes:
         struct.pack_into("<QQ", changed, headers + 64 * number + 24, len(changed), len(content))
         changed += content
     return bytes(changed)
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    """The path and the reason."""
-    with pytest.raises(InputError, match="none: cannot be read: No such file or directory"):
-        read_table(tmp_path / "none")
 
 
 WHOLE = linked(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.elf.purposes import Purpose
+from megtrim.elf.sections import Purpose
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.attribution import NameSources, Piece, attribute

@@ -1,7 +1,10 @@
-"""Which place of a linked file refers to which address, by the relocations that are in it.
+"""Which place of a linked file refers to which address: by its relocations, or by its machine code.
 
 A linker that is called with ``--emit-relocs`` leaves every relocation that it applied in the file.
-Without it, only those are there that the loader applies. There are millions of them, so arrays hold
+Without it, only those are there that the loader applies, and instructions are read: on aarch64
+branches, and an address that is made from a page and what follows within a few instructions; on
+x86-64, where instructions have no fixed size, every byte that could begin a call, a jump, or an
+operand relative to the instruction, of which some are none. There are millions, so arrays hold
 them. Pure: bytes in, addresses out. Whatever is outside of the bytes raises ValueError or
 IndexError.
 """
@@ -14,7 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from megtrim.elf.layout import DYNAMIC_SYMBOLS, SYMBOL_TABLE, ElfLayout, PlacedSection
+from megtrim.elf.layout import (
+    DYNAMIC_SYMBOLS,
+    EXECUTED,
+    NO_BITS,
+    SYMBOL_TABLE,
+    ElfLayout,
+    PlacedSection,
+)
 
 Addresses = NDArray[np.int64]
 
@@ -65,6 +75,11 @@ def read_dynamic(layout: ElfLayout) -> References:
     """Return the references that the loader fills in: pointers in data."""
     tables = [each for each in _list_tables(layout) if each.in_memory]
     return join_references([_read_table(layout, each) for each in tables])
+
+
+def read_guessed(layout: ElfLayout) -> References:
+    """Return what code and pointers refer to, in a file without the linker's relocations."""
+    return join_references([read_code(layout), read_dynamic(layout)])
 
 
 def iter_dynamic_places(layout: ElfLayout) -> Iterator[tuple[PlacedSection, int, Addresses]]:
@@ -174,3 +189,73 @@ def _read_symbols(layout: ElfLayout, table: PlacedSection) -> NDArray[np.void]:
         return np.zeros(0, dtype=kind)
     content = layout.content(found)
     return np.frombuffer(content[: len(content) // kind.itemsize * kind.itemsize], kind)
+
+
+_AARCH64 = 183
+_PAGE = 0xFFF
+_WITHIN = 6
+"""Instructions between a page and the rest of the address."""
+
+
+def read_code(layout: ElfLayout) -> References:
+    """Return the place of each instruction that refers to an address, and that address."""
+    how = {_AARCH64: _read_aarch64, _X86_64: _read_x86_64}.get(layout.machine)
+    return join_references(
+        [
+            how(layout.content(each), each)
+            for each in layout.sections
+            if how and each.in_memory and each.flags & EXECUTED and each.kind != NO_BITS
+        ]
+    )
+
+
+def _read_aarch64(content: bytes, section: PlacedSection) -> References:
+    words = np.frombuffer(content[: len(content) & ~3], "<u4").astype(np.int64)
+    places = section.address + 4 * np.arange(len(words), dtype=np.int64)
+    branches = words & 0x7C000000 == 0x14000000
+    targets = places[branches] + 4 * _sign(words[branches] & 0x3FFFFFF, 26)
+    found = [References(places[branches], targets)]
+    near = words & 0x9F000000 == 0x10000000  # adr
+    distance = (words >> 5 & 0x7FFFF) << 2 | words >> 29 & 3
+    found.append(References(places[near], places[near] + _sign(distance[near], 21)))
+    pages = words & 0x9F000000 == 0x90000000  # adrp
+    base = (places & ~_PAGE) + (_sign(distance, 21) << 12)
+    register = words & 31
+    for behind in range(1, _WITHIN + 1):
+        ahead = np.roll(words, -behind)
+        ahead[-behind:] = 0
+        same = pages & (ahead >> 5 & 31 == register)
+        added = same & (ahead & 0xFFC00000 == 0x91000000)
+        found.append(References(places[added], base[added] + (ahead[added] >> 10 & _PAGE)))
+        loaded = same & (ahead & 0x3B000000 == 0x39000000)
+        scale = ahead >> 30 & 3
+        offset = (ahead >> 10 & _PAGE) << scale
+        found.append(References(places[loaded], base[loaded] + offset[loaded]))
+    return join_references(found)
+
+
+def _read_x86_64(content: bytes, section: PlacedSection) -> References:
+    octets = np.frombuffer(content, "u1").astype(np.int64)
+    count = len(octets) - 5
+    if count <= 0:
+        return join_references([])
+    one, two = octets[:count], octets[1 : count + 1]
+    calls = (one & 0xFE == 0xE8) | ((one == 0x0F) & (two & 0xF0 == 0x80))
+    # An operand relative to the instruction's end, where no constant follows it.
+    operands = (two & 0xC7 == 5) & np.isin(one, (0x8D, 0x8B, 0x89, 0xFF, 0x3B, 0x39, 0x03, 0x63))
+    found = []
+    for chosen, behind in ((calls, np.where(one == 0x0F, 2, 1)), (operands, one * 0 + 2)):
+        at = np.flatnonzero(chosen)
+        place = at + behind[at]
+        inside = place + 4 <= len(octets)
+        at, place = at[inside], place[inside]
+        raw = octets[place] | octets[place + 1] << 8 | octets[place + 2] << 16
+        raw |= octets[place + 3] << 24
+        targets = section.address + place + 4 + _sign(raw, 32)
+        found.append(References(section.address + at, targets))
+    return join_references(found)
+
+
+def _sign(values: Addresses, bits: int) -> Addresses:
+    """Return values of so many bits as numbers with a sign."""
+    return values - ((values >> (bits - 1) & 1) << bits)

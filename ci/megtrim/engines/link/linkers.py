@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
-from megtrim.elf import build_id
+from megtrim.elf.layout import NO_BUILD_ID
 from megtrim.errors import InputError
 
 
@@ -35,8 +35,8 @@ _COMPILER = re.compile(r"collect2 version |\s*/")
 UNFOLDED = {
     # Under full LTO an inlined function has no address of its own, so that no list contains it. At
     # -O2 lld (seen with 21 and 22) lets callers jump past a function that is only a jump.
-    Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", build_id.NONE),
-    Linker.GNU: (build_id.NONE,),
+    Linker.LLD: ("-Wl,--icf=none", "-Wl,--lto-O0", "-Wl,-O1", NO_BUILD_ID),
+    Linker.GNU: (NO_BUILD_ID,),
 }
 """Flags with which every function keeps its own bytes; later options override earlier ones.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, Variant
-from megtrim.elf import build_id
+from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.engines.link.relink import LINKS
 from megtrim.functions.calls import Disassembly, parse_code
@@ -61,7 +61,7 @@ def shipped_flags(session: Session) -> tuple[str, ...]:
 
     A build id among them: the plain build, from which such a link may start, has none.
     """
-    return (*size_options.relink_flags(session), build_id.WANTED)
+    return (*size_options.relink_flags(session), WITH_BUILD_ID)
 
 
 def read_dropped(reduced: StageFolder, target: str) -> tuple[str, ...] | None:

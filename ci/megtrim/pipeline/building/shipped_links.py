@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.build_spec import Link, LinkSpec, StubForm
-from megtrim.elf import build_id
+from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.errors import InputError
 from megtrim.functions import link_map, linker_script
@@ -134,4 +134,4 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
 
 def specify_whole_link(target: str) -> LinkSpec:
     """Return the link of a file of which nothing is left out."""
-    return LinkSpec(target=target, label=Link.SHIPPED, flags=(build_id.WANTED,))
+    return LinkSpec(target=target, label=Link.SHIPPED, flags=(WITH_BUILD_ID,))

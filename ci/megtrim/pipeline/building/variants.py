@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Variant
 from megtrim.config.switches import switched_off, switched_on
-from megtrim.elf import build_id
+from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
 from megtrim.pipeline.results import BuildSummary, RebuildRecord
@@ -43,7 +43,7 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
         link_flags=tuple(dict.fromkeys((*made.link_flags, *lto))),
     )
     if variant is Variant.REDUCED:
-        made = replace(made, link_flags=(*made.link_flags, build_id.WANTED))
+        made = replace(made, link_flags=(*made.link_flags, WITH_BUILD_ID))
         options = switches.options(without, switched_on(config.trim))
         made = size_options.apply_flags(session, made.with_options(options))
     return made.with_options(config.engine.cmake)

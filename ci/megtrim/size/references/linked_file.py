@@ -8,7 +8,6 @@ of relocations. Together, the parts are all that is in memory. Pure: bytes in, v
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,10 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from megtrim.elf.layout import EXECUTED, NO_BITS, ElfLayout, PlacedSection
-from megtrim.elf.purposes import NAMED, Purpose, find_purpose
-from megtrim.elf.references import code, relocations, unwind
+from megtrim.elf.layout import (
+    DAMAGE,
+    EXECUTED,
+    NO_BITS,
+    ElfLayout,
+    PlacedSection,
+    make_damage_error,
+)
+from megtrim.elf.references import relocations, unwind
 from megtrim.elf.references.relocations import THREAD_LOCAL, References
+from megtrim.elf.sections import NAMED, Purpose, find_purpose
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.references.graph import Numbers, Part, ReferenceGraph, join
@@ -28,7 +34,6 @@ from megtrim.size.references.roots import find_roots
 from megtrim.size.spans import Spans
 
 _HINT = "expected a program or shared library as the linker wrote it"
-_DAMAGE = (struct.error, ValueError, IndexError, OverflowError, TypeError)
 _HEADER_ENTRY_BYTES = 8
 """Of the table with which unwinders search."""
 _LABEL = ".L"
@@ -67,15 +72,13 @@ def read_graph(data: bytes, origins: LinkMap | None, *, source: str) -> LinkedFi
             msg = f"{source}: an object, expected a program or shared library"
             raise InputError(msg, hint="name the program that it is linked into")
         return _read(layout, origins)
-    except _DAMAGE as error:
-        why = f": {error}" if type(error) is ValueError else ""
-        msg = f"{source}: a damaged ELF file{why}"
-        raise InputError(msg, hint=_HINT) from None
+    except (*DAMAGE, TypeError) as error:
+        raise make_damage_error(source, error, hint=_HINT) from None
 
 
 def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
     emitted = relocations.read_emitted(layout)
-    found = emitted or _guess(layout)
+    found = emitted or relocations.read_guessed(layout)
     symbols = _sort_symbols(layout)
     stretches = _cut(layout, origins, symbols, found)
     starts = np.array([each.start for each in stretches], dtype=np.int64)
@@ -98,11 +101,6 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
         find_roots(layout, parts, lambda address: _locate_one(address, starts, ends)),
     )
     return LinkedFile(graph=graph, exact=emitted is not None, stretches=stretches)
-
-
-def _guess(layout: ElfLayout) -> References:
-    """Return what code and pointers refer to, in a file without the linker's relocations."""
-    return relocations.join_references([code.read(layout), relocations.read_dynamic(layout)])
 
 
 _Symbols = dict[int, list[tuple[int, int, str]]]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from megtrim.elf.layout import ElfLayout
-from megtrim.elf.purposes import Purpose, find_purpose
+from megtrim.elf.sections import Purpose, find_purpose
 from megtrim.size.references.graph import Part
 
 ENTRY = "the entry point"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
-from megtrim.elf import build_id
+from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.pipeline.building import links
 from megtrim.plan.graph import HEADER
 from megtrim.stage_result import StageResult
@@ -54,7 +54,7 @@ def test_a_link_that_ships_has_a_build_id(tmp_path: Path) -> None:
     """Even one of the plain build's objects."""
     plain = made(tmp_path, "{level: function, base: plain}")
 
-    assert links.shipped_flags(plain)[-1] == build_id.WANTED
+    assert links.shipped_flags(plain)[-1] == WITH_BUILD_ID
 
 
 def test_the_base_build_is_reduced_or_plain(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from megtrim.build_spec import BuildScript, BuildSpec, Variant
-from megtrim.elf import build_id
+from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.errors import ProductFailure
 from megtrim.pipeline.building import variants
 from megtrim.pipeline.session import Session
@@ -68,7 +68,7 @@ def test_what_ships_has_a_build_id(tmp_path: Path) -> None:
         )
     }
 
-    assert {each for each in flags if build_id.WANTED in flags[each]} == {Variant.REDUCED}
+    assert {each for each in flags if WITH_BUILD_ID in flags[each]} == {Variant.REDUCED}
 
 
 def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
