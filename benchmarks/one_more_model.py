@@ -93,10 +93,9 @@ def measure(options: Options, keep_set: Path | None, model: str) -> None:
         if told.cpu_s is None:
             msg = "found a toolchain in an image, expected one whose CPU time can be read here"
             raise click.UsageError(msg)
-        foretold = "all" if told.predicted is None else str(len(told.predicted))
         click.echo(
-            f"{layout:<9} {len(told.compiled):>5} of {record.translation_units} files compiled, "
-            f"{foretold} foretold; {told.cpu_s:.1f} s of CPU"
+            f"{layout:<9} {told.compiled:>5} of {record.translation_units} files compiled; "
+            f"{told.cpu_s:.1f} s of CPU"
         )
         programs.append(program)
         cpu_s.append(told.cpu_s)

@@ -362,13 +362,9 @@ class LinkSpec:
 class RebuiltSources:
     """What one build compiled in a tree that may hold an earlier build."""
 
-    predicted: tuple[str, ...] | None
-    """Sources that depend on what changed, by the previous build's records; None: there are no
-    such records, so all sources."""
-    compiled: tuple[str, ...]
-    """Sources that were compiled, by this build's records."""
-    units: int
-    """Sources that the targets are made of."""
+    compiled: int
+    files: tuple[str, ...]
+    """The first sources that were compiled, by the build's records."""
     from_cache: int | None
     """Compilations that a compiler cache answered; None: there is none, or it does not count."""
     cpu_s: float | None

@@ -22,9 +22,9 @@ from megtrim.engines import application, generated_files, header_check, host_too
 from megtrim.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.cmake import (
+    build_records,
     compiler_cache,
     driver,
-    rebuild_forecast,
     source_options,
     toolchain_file,
     up_to_date,
@@ -38,6 +38,8 @@ from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.midout.header import CONTRACT
 from megtrim.process import ProcessRunner
 
+_LISTED = 100
+"""Compiled files that a record names."""
 Progress = Callable[[int, int, str], None]
 
 
@@ -86,23 +88,6 @@ class Builder:
             units_with_regions=found.with_regions,
             rebuilt=rebuilds,
         )
-
-    def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
-        """Return the sources that :meth:`build` would compile in ``work``, without building.
-
-        None, maybe all: nothing was built there yet, or with other options.
-        """
-        tree = _tree(spec, work)
-        changed = self._find_changed(spec, tree)
-        if changed is None:
-            return None
-        return rebuild_forecast.predict_sources(tree, changed, self._processes)
-
-    def _find_changed(self, spec: BuildSpec, tree: WorkTree) -> frozenset[Path] | None:
-        """Return the files that would differ; None: the tree would be built from its beginning."""
-        if not driver.is_configured(tree, self._toolchain, self._settings(spec, tree)):
-            return None
-        return generated_files.pending(spec, tree, self._checkout)
 
     def link(
         self,
@@ -192,7 +177,6 @@ class Builder:
     ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
         """Build everything; return what the records prove, and the applications' programs."""
         up_to_date.forget(tree)
-        predicted = self.predict(spec, work=tree.root)
         generated_files.write(spec, tree, self._checkout)
         source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
         if spec.source_options is not None:
@@ -201,7 +185,7 @@ class Builder:
         log = folder / "build.log"
         build_env = self._build_environment(spec, tree, log, progress)
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
-        before, spent_s = rebuild_forecast.read_steps(tree), self._processes.spent_cpu_s()
+        before, spent_s = build_records.read_steps(tree.build), self._processes.spent_cpu_s()
         compiler_cache.forget_counts(tree.root)
         job = Job(
             source=tree.source,
@@ -218,11 +202,10 @@ class Builder:
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(spec.script, job, progress)
-            compiled, units = rebuild_forecast.list_compiled(tree, before)
+            compiled = build_records.list_compiled(tree.build, before, source=tree.source)
             rebuilds = RebuiltSources(
-                predicted=predicted,
-                compiled=compiled,
-                units=units,
+                compiled=len(compiled),
+                files=compiled[:_LISTED],
                 from_cache=compiler_cache.count_hits(tree.root) if self._launcher() else None,
                 cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
             )
@@ -287,8 +270,8 @@ class Builder:
         if spec.forced_header is None:
             return header_check.HeaderProof(units=0, with_header=0, with_regions=0)
         found = header_check.prove(
-            rebuild_forecast.commands(tree),
-            rebuild_forecast.dependencies(tree, self._processes),
+            build_records.read_commands(tree.build),
+            build_records.read_dependencies(tree.build, self._processes),
             header=tree.source / spec.forced_header,
             midout=tree.include / CONTRACT if CONTRACT in dict(spec.include) else None,
             build=tree.build,

@@ -26,13 +26,6 @@ def write(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
         source_copy.write_if_changed(tree.include / name, text)
 
 
-def pending(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> frozenset[Path]:
-    """Return the files that :func:`write` would change."""
-    sources = source_copy.pending(checkout, tree.source, dict(spec.overrides))
-    own = (tree.include / name for name, text in spec.include if not _has(tree, name, text))
-    return frozenset((*(tree.source / name for name in sources), *own, *_stale(spec, tree)))
-
-
 def expect(spec: BuildSpec, tree: WorkTree) -> None:
     """Raise ProductFailure if a file changed since :func:`write`: something else was compiled."""
     for base, files in ((tree.source, spec.overrides), (tree.include, spec.include)):
@@ -46,8 +39,3 @@ def _stale(spec: BuildSpec, tree: WorkTree) -> Iterator[Path]:
     expected = {tree.include / name for name, _ in spec.include}
     found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
     return (path for path in found if path not in expected and not path.is_dir())
-
-
-def _has(tree: WorkTree, name: str, text: str) -> bool:
-    path = tree.include / name
-    return path.is_file() and path.read_bytes() == text.encode()

@@ -25,8 +25,9 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) applied."""
     record = tree.parent / _RECORD
     before = _read(record)
-    after = _merge_overrides(checkout, overrides)
-    gone, new = _differing(tree, before, after)
+    after = dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
+    gone = sorted(before.keys() - after.keys())
+    new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
     if not gone and not new:
         return
     # Forget these files first: an interrupted sync may leave them in any state.
@@ -42,14 +43,6 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     _write(record, after)
 
 
-def pending(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the paths in ``tree`` that :func:`sync` would write or remove."""
-    gone, new = _differing(
-        tree, _read(tree.parent / _RECORD), _merge_overrides(checkout, overrides)
-    )
-    return (*gone, *new)
-
-
 def is_whole(tree: Path) -> bool:
     """Return whether every file that :func:`sync` wrote is still there."""
     files = _read(tree.parent / _RECORD)
@@ -61,19 +54,6 @@ def write_if_changed(path: Path, text: str) -> None:
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
     write_atomically(path, text)
-
-
-def _merge_overrides(checkout: Checkout, overrides: Mapping[str, str]) -> dict[str, str]:
-    return dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
-
-
-def _differing(
-    tree: Path, before: Mapping[str, str], after: Mapping[str, str]
-) -> tuple[list[str], list[str]]:
-    """Return the paths to remove, and those to write."""
-    gone = sorted(before.keys() - after.keys())
-    new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
-    return gone, new
 
 
 def _place(source: Path, target: Path, text: str | None) -> None:

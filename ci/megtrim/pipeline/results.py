@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from megtrim.build_spec import EngineIdentity
+from megtrim.build_spec import EngineIdentity, RebuiltSources
 from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
@@ -29,28 +29,6 @@ from megtrim.verdict.statuses import UnverifiedPolicy, exit_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RebuildRecord:
-    """What a build compiled, in a tree where there may have been one before it."""
-
-    predicted: int | None
-    """Source files that depend on what changed; None: no build before it, so all of them."""
-    compiled: int
-    units: int
-    """Source files that the programs are made of."""
-    from_cache: int | None
-    """Of those that were compiled: the ones that a compiler cache had; None: not counted."""
-    cpu_s: float | None
-    """None where it could not be measured."""
-    files: tuple[str, ...]
-    """The first of those that were compiled."""
-
-    @property
-    def share(self) -> float:
-        """The share of all source files that was compiled, 0 to 1."""
-        return min(1.0, self.compiled / self.units) if self.units else 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSummary:
     """How a variant was built, and what came of it."""
 
@@ -65,7 +43,7 @@ class BuildSummary:
     """Translation units that the generated header was compiled into."""
     units_with_regions: int
     """Translation units that include midout's header."""
-    rebuilt: RebuildRecord
+    rebuilt: RebuiltSources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

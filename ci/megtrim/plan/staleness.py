@@ -9,7 +9,6 @@ from itertools import takewhile
 
 _OTHER_VERSION = "another version of megtrim made its last result"
 _SHOWN = 3
-_SHOWN_FILES = 5
 _SHORT = 40
 _AROUND = 8
 """How many equal characters are shown before those that differ."""
@@ -56,18 +55,6 @@ def reason(
     if not changed:
         return "its folder is incomplete: an earlier run was interrupted"
     return _some(changed, "; ")
-
-
-def describe_forecast(predicted: Sequence[str] | None) -> str:
-    """Return how many and which sources will be compiled; None means unknown, so maybe all."""
-    if predicted is None:
-        return "all files may be compiled"
-    if not predicted:
-        return "no file is compiled"
-    shown = ", ".join(predicted[:_SHOWN_FILES])
-    more = f" and {len(predicted) - _SHOWN_FILES} more" if len(predicted) > _SHOWN_FILES else ""
-    files = "file is" if len(predicted) == 1 else "files are"
-    return f"{len(predicted)} {files} compiled: {shown}{more}"
 
 
 def _change(label: str, before: str | None, now: str | None) -> str:

@@ -144,11 +144,7 @@ def origin_facts(origin: Origin) -> Mapping[str, str]:
 
 
 def describe_rebuild(rebuild: Rebuild) -> str:
-    """Return what was compiled, and how many files were predicted."""
-    share = f"{group_digits(rebuild.compiled)} of {group_digits(rebuild.units)} files"
-    if rebuild.predicted is None:
-        return f"{share}: there was no build before it to go on from"
-    return f"{share}, {group_digits(rebuild.predicted)} predicted"
+    return f"{group_digits(rebuild.compiled)} of {group_digits(rebuild.units)} files"
 
 
 def kept_of_held(kept: int, held: int) -> str:

@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildSpec, Link, LinkSpec, StubForm, Variant
+from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
 from megtrim.elf.symbol_table import read_registrations, read_table
 from megtrim.functions import link_proof, linker_script
-from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.building import generated_headers, shipped_links, size_options, variants
 from megtrim.pipeline.building import links as linking
+from megtrim.pipeline.building import shipped_links, size_options, variants
 from megtrim.pipeline.building.shipped_links import RelinkedProgram
 from megtrim.pipeline.byte_tables import leave_symbols
 from megtrim.pipeline.filenames import DROPPED_FILE, KEEP_SET_FILE
@@ -29,10 +28,8 @@ from megtrim.pipeline.results import (
     SymbolizingLinkResult,
 )
 from megtrim.pipeline.session import Session, TrimRequest, binary
-from megtrim.plan import staleness
 from megtrim.plan.graph import (
     FUNCTIONS,
-    HEADER,
     NAMED,
     REDUCED,
     Task,
@@ -54,26 +51,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
     return variants.region_inputs(session)
-
-
-def forecast(task: Task, session: Session) -> str:
-    """Say which sources would be compiled; empty where the keep set is not known yet."""
-    if _is_link(task, session.request):
-        return staleness.describe_forecast(())
-    wanted = _find_spec(session)
-    return "" if wanted is None else variants.forecast(session.services, wanted)
-
-
-def _find_spec(session: Session) -> BuildSpec | None:
-    """Return the build by regions; None where the keep set is not known yet."""
-    if HEADER in session.results.done:
-        header = variants.header_files(session.results)
-    elif session.request.committed:
-        keep = committed_keepset.read_committed(session.request.loaded, session.services.engine)
-        header = generated_headers.files(keep, session)
-    else:
-        return None
-    return variants.make_spec(session, Variant.REDUCED, header)
 
 
 def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:

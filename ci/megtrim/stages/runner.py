@@ -166,11 +166,10 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
 
 
 def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
-    """Return what would happen to a task; ``explain``: why, too, which takes a build some time."""
+    """Return what would happen to a task; ``explain``: why, too."""
     waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
     if waits:
-        why = _with_forecast(f"on {waits[0]}", task, session) if explain else ""
-        return _make_plan_step(task, TaskState.WAITS, why)
+        return _make_plan_step(task, TaskState.WAITS, f"on {waits[0]}" if explain else "")
     module = MODULES[task.stage]
     try:
         named = module.inputs(task, session)
@@ -187,18 +186,7 @@ def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
     previous = session.services.store.previous(task.stage, kind, task.name)
     foreign = previous is None and session.services.store.holds_foreign(task.stage, task.name)
     why = reason(named, previous.inputs if previous else None, foreign=foreign)
-    step = _make_plan_step(task, TaskState.RUN, _with_forecast(why, task, session))
-    return replace(step, foreign=foreign)
-
-
-def _with_forecast(why: str, task: Task, session: Session) -> str:
-    """Add what a build would compile, where that is known before it."""
-    if task.stage is not Stage.REDUCE:
-        return why
-    try:
-        return "; ".join(filter(None, (why, reduce.forecast(task, session))))
-    except (InputError, ProductFailure, InfrastructureFailure):
-        return why  # the stage itself says what is wrong, when its turn comes
+    return replace(_make_plan_step(task, TaskState.RUN, why), foreign=foreign)
 
 
 def _make_plan_step(task: Task, state: TaskState, why: str, folder: str = "") -> PlanStep:

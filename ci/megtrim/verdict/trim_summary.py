@@ -56,8 +56,6 @@ class FunctionsUse:
 class Rebuild:
     """What the build by regions compiled; its tree may hold a previous build."""
 
-    predicted: int | None
-    """Source files that depend on what changed; None: all, because there was no previous build."""
     compiled: int
     units: int
     """Source files that the program is made from."""

@@ -68,21 +68,6 @@ def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> N
     assert present(tree) == {"src/a.cpp": "a.cpp\n", "src/b.cpp": "b.cpp\n"}
 
 
-def test_pending_are_the_files_that_would_change(checkout: Checkout, tree: WorkTree) -> None:
-    """Shown without writing: all before the first build, none after it, then those that differ."""
-    before = generated_files.pending(ORDER, tree, checkout)
-    generated_files.write(ORDER, tree, checkout)
-    (tree.include / "midout.h").write_text("old\n", encoding="utf-8")
-    (tree.include / "stale.h").write_text("stale\n", encoding="utf-8")
-    after = generated_files.pending(ORDER, tree, checkout)
-    plain = generated_files.pending(PLAIN, tree, checkout)
-
-    names = ("src/a.cpp", "src/b.cpp", "include/midout.h", "include/megtrim/tags/kern.h")
-    assert before == {tree.root / name for name in names}
-    assert after == {tree.include / "midout.h", tree.include / "stale.h"}
-    assert plain == after | {tree.root / name for name in (names[0], names[3])}
-
-
 @pytest.mark.parametrize("name", ["src/a.cpp", "include/megtrim/tags/kern.h"])
 def test_a_file_that_changed_meanwhile_is_shown(
     checkout: Checkout, tree: WorkTree, name: str

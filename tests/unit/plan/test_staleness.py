@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.plan.staleness import describe_forecast, reason
+from megtrim.plan.staleness import reason
 
 OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 
@@ -63,18 +63,3 @@ def test_a_text_of_the_longest_length_is_whole() -> None:
     """40 characters fit; of more the middle is left out."""
     assert reason({"a": "x" * 40}, {"a": ""}) == f"a changed ( → {'x' * 40})"
     assert reason({"a": "x" * 41}, {"a": ""}) == f"a changed ( → {'x' * 19}…{'x' * 20})"
-
-
-@pytest.mark.parametrize(
-    ("predicted", "words"),
-    [
-        (None, "all files may be compiled"),
-        ((), "no file is compiled"),
-        (("a.cpp",), "1 file is compiled: a.cpp"),
-        (tuple("abcde"), "5 files are compiled: a, b, c, d, e"),
-        (tuple("abcdefg"), "7 files are compiled: a, b, c, d, e and 2 more"),
-    ],
-)
-def test_how_many_and_which(predicted: tuple[str, ...] | None, words: str) -> None:
-    """By number and name; the first few are enough to see where a change goes."""
-    assert describe_forecast(predicted) == words

@@ -100,7 +100,7 @@ def test_the_identity_names_what_the_program_was_built_with() -> None:
         engine=replace(good.engine, commit="", dirty=("a.cpp", "b.cpp")),
         toolchain=replace(good.toolchain, image="team/ndk"),
         trim=replace(good.trim, minimum_size=False, switched_off=("rtti",), means=flags),
-        rebuild=Rebuild(predicted=3, compiled=4, units=40),
+        rebuild=Rebuild(compiled=4, units=40),
     )
     assert full["engine"].endswith(", 2 changed files")
     assert good.engine.digest in full["engine"]

@@ -23,7 +23,7 @@ from megtrim.pipeline.results import (
     NeighbourRunResult,
     NeighboursResult,
     PerfResult,
-    RebuildRecord,
+    RebuiltSources,
     RecordResult,
     ReduceResult,
     ReferencesResult,
@@ -60,9 +60,7 @@ BUILD = BuildSummary(
     translation_units=40,
     units_with_header=40,
     units_with_regions=9,
-    rebuilt=RebuildRecord(
-        predicted=3, compiled=3, units=49, from_cache=1, cpu_s=1.5, files=("a.cpp", "b.cpp")
-    ),
+    rebuilt=RebuiltSources(compiled=3, from_cache=1, cpu_s=1.5, files=("a.cpp", "b.cpp")),
 )
 DEVICE = DeviceIdentity(name="board", kind="adb", facts={"model": "B"})
 OUTCOME = VerificationOutcome(

@@ -90,9 +90,7 @@ class Builder:
             translation_units=1,
             units_with_header=1,
             units_with_regions=1,
-            rebuilt=RebuiltSources(
-                predicted=None, compiled=("log.cpp",), units=1, from_cache=None, cpu_s=None
-            ),
+            rebuilt=RebuiltSources(compiled=1, files=("log.cpp",), from_cache=None, cpu_s=None),
         )
 
 

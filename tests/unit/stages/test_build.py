@@ -31,9 +31,7 @@ class Builder:
             translation_units=1,
             units_with_header=0,
             units_with_regions=0,
-            rebuilt=RebuiltSources(
-                predicted=None, compiled=(), units=1, from_cache=None, cpu_s=None
-            ),
+            rebuilt=RebuiltSources(compiled=0, files=(), from_cache=None, cpu_s=None),
         )
 
     def link(

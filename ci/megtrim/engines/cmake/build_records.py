@@ -1,4 +1,4 @@
-"""Parses a build's records: CMake's compile commands, Ninja's log and its dependencies. Pure.
+"""Reads a build's records: CMake's compile commands, Ninja's log and its dependencies.
 
 Paths are made absolute by their text alone, links are not followed: a compiler cache
 records paths relative to the build.
@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from megtrim.process import ProcessRunner
+
+_DEPENDENCIES_TIMEOUT_S = 300.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationUnit:
@@ -21,6 +25,43 @@ class TranslationUnit:
 
     source: Path
     command: str
+
+
+def read_commands(build: Path) -> str:
+    """Return CMake's JSON of compile commands."""
+    return (build / "compile_commands.json").read_text(encoding="utf-8")
+
+
+def read_dependencies(build: Path, processes: ProcessRunner) -> str:
+    """Return which files each unit opened when it was compiled, as ``ninja -t deps`` prints it."""
+    argv = (processes.build_tool("ninja"), "-C", str(build), "-t", "deps")
+    return processes.capture(*argv, timeout_s=_DEPENDENCIES_TIMEOUT_S)
+
+
+def read_steps(build: Path) -> Mapping[Path, str]:
+    """Return Ninja's last record of each file that it made: its times, and a hash of the command.
+
+    A file that is made again gets another record. There is none before a first build.
+    """
+    path = build / ".ninja_log"
+    if not path.is_file():
+        return {}
+    log = path.read_text(encoding="utf-8", errors="replace")
+    rows = (line.split("\t") for line in log.splitlines() if not line.startswith("#"))
+    return {_resolve(row[3], build): "\t".join(row) for row in rows if len(row) == 5}
+
+
+def list_compiled(build: Path, before: Mapping[Path, str], *, source: Path) -> tuple[str, ...]:
+    """Return the sources compiled since :func:`read_steps` returned ``before``.
+
+    Those of the folder ``source`` are relative to it.
+    """
+    known = units(read_commands(build), build)
+    made = (file for file, step in read_steps(build).items() if before.get(file) != step)
+    paths = {known[file].source for file in made if file in known}
+    return tuple(
+        sorted(str(p.relative_to(source) if p.is_relative_to(source) else p) for p in paths)
+    )
 
 
 def units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
@@ -39,15 +80,6 @@ def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozense
     ``dependencies`` is the output of ``ninja -t deps``.
     """
     return dict(_iter_dependencies(dependencies, build))
-
-
-def steps(log: str, build: Path) -> Mapping[Path, str]:
-    """Return Ninja's last record of each file that it made: time and hash of the command.
-
-    A file that is rebuilt gets another record. ``log`` is the text of ``.ninja_log``.
-    """
-    rows = (line.split("\t") for line in log.splitlines() if not line.startswith("#"))
-    return {_resolve(row[3], build): "\t".join(row) for row in rows if len(row) == 5}
 
 
 def _output(entry: Mapping[str, str]) -> str:

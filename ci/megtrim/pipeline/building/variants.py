@@ -13,16 +13,13 @@ from megtrim.config.switches import switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
-from megtrim.pipeline.results import BuildSummary, RebuildRecord
+from megtrim.pipeline.results import BuildSummary
 from megtrim.pipeline.session import Services, Session, TaskResults
-from megtrim.plan import staleness
 from megtrim.plan.graph import HEADER
 from megtrim.store import StageFolder
 
 _INCLUDE = "include/"
 """Where the stage `header` leaves the generated files."""
-_LISTED = 100
-"""Compiled files that a result names."""
 
 
 def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
@@ -136,7 +133,6 @@ def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
             progress=services.console.progress(f"building {what}"),
             applications=programs.list_specs(session, wanted.variant),
         )
-    rebuilt = record.rebuilt
     return BuildSummary(
         engine=session.services.engine.identity(),
         toolchain=session.services.toolchain.identity(),
@@ -145,21 +141,8 @@ def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
         translation_units=record.translation_units,
         units_with_header=record.units_with_header,
         units_with_regions=record.units_with_regions,
-        rebuilt=RebuildRecord(
-            predicted=None if rebuilt.predicted is None else len(rebuilt.predicted),
-            compiled=len(rebuilt.compiled),
-            units=rebuilt.units,
-            from_cache=rebuilt.from_cache,
-            cpu_s=rebuilt.cpu_s,
-            files=tuple(rebuilt.compiled[:_LISTED]),
-        ),
+        rebuilt=record.rebuilt,
     )
-
-
-def forecast(services: Services, wanted: BuildSpec) -> str:
-    """Say which sources :func:`work` would compile; nothing is built."""
-    predicted = services.builder.predict(wanted, work=_folder(services, str(wanted.variant)))
-    return staleness.describe_forecast(predicted)
 
 
 def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
@@ -190,11 +173,7 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
 @contextmanager
 def _tree(services: Services, what: str) -> Iterator[Path]:
     """Give out the tree of an engine, target and variant: the next build compiles what changed."""
-    folder = _folder(services, what)
-    with services.store.lock(f"work-{folder.name}"):
-        yield folder
-
-
-def _folder(services: Services, what: str) -> Path:
     kind, toolchain = services.engine.identity().kind, services.toolchain
-    return services.store.root / "work" / f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
+    name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
+    with services.store.lock(f"work-{name}"):
+        yield services.store.root / "work" / name

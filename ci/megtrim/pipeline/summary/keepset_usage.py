@@ -111,12 +111,8 @@ def rebuild(results: TaskResults) -> Rebuild | None:
         return None
     build = results.done[made[0]].result_as(ReduceResult).build
     if made[0] in results.taken:
-        return Rebuild(predicted=0, compiled=0, units=build.translation_units)
-    return Rebuild(
-        predicted=build.rebuilt.predicted,
-        compiled=build.rebuilt.compiled,
-        units=build.translation_units,
-    )
+        return Rebuild(compiled=0, units=build.translation_units)
+    return Rebuild(compiled=build.rebuilt.compiled, units=build.translation_units)
 
 
 def operators_use(results: TaskResults) -> OperatorsUse:

@@ -41,11 +41,27 @@ def test_dependencies_are_found_by_object() -> None:
     assert build_records.parse_dependencies("", BUILD) == {}
 
 
-def test_the_last_step_of_a_file_counts() -> None:
-    """What was made again has another record; the heading and cut-off lines are none."""
-    log = "# ninja log v5\n1\t2\t10\ta.o\tff\n3\t4\t20\ta.o\tee\n1\t2\t10\tb.o\tdd\n5\t6\n"
+def record(build: Path, *rows: str) -> None:
+    """Write Ninja's log: times and the file of each row."""
+    lines = "".join(f"{row}\tcafe\n" for row in rows)
+    (build / ".ninja_log").write_text(f"# ninja log v7\n{lines}5\t6\n", encoding="utf-8")
 
-    assert build_records.steps(log, BUILD) == {
-        BUILD / "a.o": "3\t4\t20\ta.o\tee",
-        BUILD / "b.o": "1\t2\t10\tb.o\tdd",
-    }
+
+def test_what_was_made_again_was_compiled(tmp_path: Path) -> None:
+    """Links are no sources; generated ones are named by their whole path; a cut-off row is none."""
+    build, source = tmp_path / "build", tmp_path / "src"
+    build.mkdir()
+    generated = f"{build}/generated.cpp"
+    files = {"a.o": "../src/dnn/a.cpp", "b.o": "../src/b.cpp", "c.o": generated}
+    commands = [{"command": f"c++ -o {out}", "file": file} for out, file in files.items()]
+    (build / "compile_commands.json").write_text(json.dumps(commands), encoding="utf-8")
+    first = ("0\t9\t1\ta.o", "0\t9\t1\tb.o", "0\t9\t1\tc.o", "0\t9\t1\tprogram")
+
+    assert build_records.read_steps(build) == {}
+    record(build, *first)
+    before = build_records.read_steps(build)
+    record(build, *first, "0\t9\t2\ta.o", "0\t9\t2\tprogram")
+
+    assert build_records.list_compiled(build, before, source=source) == ("dnn/a.cpp",)
+    everything = build_records.list_compiled(build, {}, source=source)
+    assert everything == (generated, "b.cpp", "dnn/a.cpp")

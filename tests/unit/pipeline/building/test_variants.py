@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -105,7 +105,7 @@ def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> No
 
     assert summary.artifacts == {"load_and_run": 300}
     assert summary.built_by.startswith("a direct CMake call: ")
-    assert (summary.rebuilt.predicted, summary.rebuilt.files) == (None, ("log.cpp",))
+    assert summary.rebuilt.files == ("log.cpp",)
     assert summary.engine == session.services.engine.identity()
 
 
@@ -147,24 +147,3 @@ def test_how_a_variant_is_built_has_a_reason(script: BuildScript | None, way: st
     spec = BuildSpec(variant=Variant.PLAIN, targets=(), options=(), script=script)
 
     assert variants.way_of(spec) == way
-
-
-@pytest.mark.parametrize(
-    ("predicted", "said"),
-    [(None, "all"), (("a.cpp", "b.cpp"), "2"), ((), "no")],
-)
-def test_a_forecast_says_what_would_be_compiled(
-    tmp_path: Path, predicted: tuple[str, ...] | None, said: str
-) -> None:
-    """Without building."""
-    session = made(tmp_path, "{level: region}")
-
-    class Predicting(Builder):
-        def predict(self, spec: BuildSpec, *, work: Path) -> tuple[str, ...] | None:
-            assert work.name == "sample-host-aarch64-reduced"
-            return predicted
-
-    session = changed(session, builder=cast(Any, Predicting()))
-    spec = variants.make_spec(session, Variant.REDUCED, HEADERS)
-
-    assert said in variants.forecast(session.services, spec)
