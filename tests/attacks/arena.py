@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import junitparser
+
 from megtrim.perf.contest import FEWEST_ROUNDS
 from megtrim.process import CompletedCommand
 from support.fork_server import run_megtrim
@@ -80,7 +82,6 @@ class Arena:
 
     @property
     def folder(self) -> Path:
-        """The team's."""
         return self.project.folder
 
     @property
@@ -90,7 +91,6 @@ class Arena:
 
     @property
     def keep(self) -> KeepFolder:
-        """The keep set that the team commits."""
         return KeepFolder(self.folder / "megtrim/keepset")
 
     @property
@@ -102,7 +102,6 @@ class Arena:
         self._flaky.touch()
 
     def make_steady(self) -> None:
-        """Let it compute what it should again."""
         self._flaky.unlink()
 
     def make_bad(self) -> None:
@@ -119,7 +118,6 @@ class Arena:
         assert self.keep.drop_lines(lambda each: line in each)
 
     def configure(self, **keys: Any) -> None:
-        """Change keys of the configuration."""
         self.project.write(self.project.read() | keys)
 
     def run(self, *words: str, cwd: Path | None = None) -> CompletedCommand:
@@ -132,12 +130,31 @@ class Arena:
         return self.run(*verb.split(), *where, *more)
 
     def trim(self, *more: str) -> CompletedCommand:
-        """Run the whole chain."""
         return self.stage("trim", *more)
 
     def gate(self, folder: str = "out/final") -> int:
         """Return the exit status of the gate."""
         return self.run("ci", "gate", folder).rc
+
+    def expect_red(self, *more: str) -> CompletedCommand:
+        """Trim, and expect a red verdict of the run and the gate."""
+        ended = self.trim(*more)
+        assert (ended.rc, self.gate(), self.verdict()["verdict"]) == (1, 1, "fail"), ended.stderr
+        return ended
+
+    def expect_all_red(self, *more: str) -> None:
+        """Expect that every judge says so, and that JUnit counts a failure."""
+        ended = self.expect_red(*more)
+        assert "verdict: pass" not in ended.stdout
+        assert [self.stage(verb, *more).rc for verb in ("stage verdict", "report")] == [1, 1]
+        suites = junitparser.JUnitXml.fromfile(str(self.project.out / "final/junit.xml"))
+        assert suites.failures > 0
+
+    def expect_refused(self, *more: str) -> None:
+        """Trim, and expect that bad input is refused, and no earlier verdict is left."""
+        ended = self.trim(*more)
+        assert ended.rc == 2, ended.stderr
+        assert self.gate() != 0
 
     def result(self, task: str, *more: str) -> Path:
         """Return the folder that megtrim itself names for a task, as things are now."""
@@ -145,12 +162,10 @@ class Arena:
         return Path(done[task]["folder"])
 
     def good_program(self) -> bytes:
-        """Return the honest reduced program."""
         (program,) = self.kept("honest").glob(f"out/reduce/*/{PROGRAM}")
         return program.read_bytes()
 
     def bad_program(self) -> bytes:
-        """Return the reduced program of the bad engine."""
         good = self.good_program()
         made = (each.read_bytes() for each in self.kept("bad").glob(f"out/reduce/*/{PROGRAM}"))
         (bad,) = (each for each in made if each != good)

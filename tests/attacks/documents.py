@@ -9,12 +9,12 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attacks.arena import Arena
 from attacks.tampering import edit
 
-Change = Callable[[dict[str, Any]], None]
+Change = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,9 @@ class Concluded:
     """Everything that the verdict holds."""
 
     def expect_pass(self) -> None:
-        """Expect that all is well."""
         assert (self.verdict, self.gate) == ("pass", 0)
 
     def expect_red(self) -> None:
-        """Expect that it fails."""
         assert (self.verdict, self.gate) == ("fail", 1)
 
     def expect_refused(self) -> None:
@@ -51,15 +49,15 @@ class Documents:
     """Results, bundle and evidence of a good pull request, in a folder of their own."""
 
     arena: Arena
+    state: ClassVar[str] = "proven"
+    """Of the arena that they are taken from."""
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
         return self.arena.root / "documents"
 
     def start(self) -> None:
-        """Take them again as they were left."""
-        kept = self.arena.kept("proven")
+        kept = self.arena.kept(self.state)
         shutil.rmtree(self.folder, ignore_errors=True)
         for name in ("results", "bundle", "evidence"):
             shutil.copytree(kept / name, self.folder / name)
@@ -72,15 +70,12 @@ class Documents:
         return folder
 
     def change_entry(self, change: Change, name: str = "evidence") -> None:
-        """Change the one entry of some evidence."""
         edit(self.evidence(name) / "evidence.json", lambda data: change(data["entries"][0]))
 
     def change_result(self, change: Change, name: str = "evidence", *, at: int = 0) -> None:
-        """Change the result of a scenario in some evidence."""
         self.change_entry(lambda entry: change(entry["results"][at]), name)
 
     def change_bundle(self, change: Change) -> None:
-        """Change the bundle's document."""
         edit(self.folder / "bundle/bundle.json", change)
 
     def put_program(self, variant: str, program: bytes) -> None:
@@ -127,7 +122,6 @@ class Documents:
 
 
 def trap(result: dict[str, Any]) -> None:
-    """Turn a result into a trap."""
     result |= {
         "status": "trap",
         "text": "it trapped; it needs 1 region that was not kept",
@@ -137,7 +131,6 @@ def trap(result: dict[str, Any]) -> None:
 
 
 def script(*lines: str) -> bytes:
-    """Return a shell script."""
     return "\n".join(("#!/bin/sh", *lines, "")).encode()
 
 

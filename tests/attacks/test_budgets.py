@@ -53,7 +53,6 @@ def expect_growth_unchecked(arena: Arena, artifact: str) -> None:
 
 
 def test_one_byte_too_many(arena: Arena) -> None:
-    """And none."""
     arena.start("honest")
     size = len(arena.good_program())
     limit(arena, max=str(size))
@@ -64,7 +63,6 @@ def test_one_byte_too_many(arena: Arena) -> None:
 
 
 def test_a_budget_is_narrowed_later(arena: Arena) -> None:
-    """A stage with nothing to measure again may have something to judge again."""
     arena.start("honest")
     limit(arena, max="1 KiB")
 
@@ -74,7 +72,6 @@ def test_a_budget_is_narrowed_later(arena: Arena) -> None:
 
 
 def test_a_budget_of_an_artifact_that_is_not_built(arena: Arena) -> None:
-    """What is never measured is never too large."""
     arena.start("honest")
     arena.configure(budgets=[{"artifact": "load_and_ran", "max": "1 KiB"}])
 
@@ -83,12 +80,10 @@ def test_a_budget_of_an_artifact_that_is_not_built(arena: Arena) -> None:
 
 
 def test_a_baseline_of_another_target(arena: Arena) -> None:
-    """It shows nothing."""
     expect_growth_unchecked(arena, "another_program")
 
 
 def test_a_renamed_artifact(arena: Arena) -> None:
-    """Likewise."""
     expect_growth_unchecked(arena, f"{ARTIFACT}_old")
 
 
@@ -102,7 +97,6 @@ def expect_refused(arena: Arena, text: str) -> None:
 
 
 def test_a_baseline_with_negative_sizes(arena: Arena) -> None:
-    """Sizes are whole bytes."""
     arena.start("honest")
     limit(arena, growth="1 B")
     for size in ("-1", "1e400", "true", "NaN", '"9"', "1.5", "null"):
@@ -111,7 +105,6 @@ def test_a_baseline_with_negative_sizes(arena: Arena) -> None:
 
 
 def test_a_baseline_that_says_it_twice(arena: Arena) -> None:
-    """The last one would hide all growth."""
     arena.start("honest")
     limit(arena, growth="1 B")
     sizes = f'{{"{ARTIFACT}": {{"reduced": 1, "reduced": 999999999}}}}'
@@ -120,7 +113,6 @@ def test_a_baseline_that_says_it_twice(arena: Arena) -> None:
 
 
 def test_a_baseline_of_a_quick_trim(arena: Arena) -> None:
-    """It starts from another build."""
     arena.start("honest")
     limit(arena, growth="1 B")
 
@@ -128,7 +120,6 @@ def test_a_baseline_of_a_quick_trim(arena: Arena) -> None:
 
 
 def test_a_baseline_of_a_fork(team: Team) -> None:
-    """Whatever its branch is called, and whatever the list of artifacts says of its run."""
     for run in (
         {"fork": True},
         {"event": "pull_request"},
@@ -145,7 +136,6 @@ def test_a_baseline_of_a_fork(team: Team) -> None:
 
 
 def test_a_baseline_that_was_exchanged(team: Team) -> None:
-    """On its way, or where it lies."""
     artifact = team.repository.artifact(team.repository.run(team.base), archive())
     team.repository.artifacts[artifact]["digest"] = "sha256:" + "0" * 64
 
@@ -156,7 +146,6 @@ _FILE = (ARTIFACT, "reduced")
 
 
 def test_a_component_that_is_named_like_something_else() -> None:
-    """The kind is part of a budget's name."""
     for name in (".text", "resnet50", "deflated", "kernels/", "/kernels", "kernels/x87"):
         text = (
             f"models: [{{name: resnet50}}]\nbudgets: [{{artifact: a, component: {name}, max: 1}}]\n"
@@ -172,7 +161,6 @@ def test_a_component_that_is_named_like_something_else() -> None:
 
 
 def test_a_component_of_a_program_without_names() -> None:
-    """0 bytes would pass for ever."""
     one = Budget.model_validate({"artifact": ARTIFACT, "component": "kernels", "max": 5})
     table = ByteTable(least_bytes=64, components={"unexplained code": {"[smaller]": 900}})
 
@@ -183,7 +171,6 @@ def test_a_component_of_a_program_without_names() -> None:
 
 
 def test_a_baseline_of_this_very_commit(team: Team) -> None:
-    """A run of the head stored it under the name of the base branch."""
     team.repository.artifact(team.repository.run(team.head, branch="main"), archive())
     found = team.find()
 

@@ -28,26 +28,17 @@ def commit_all(arena: Arena) -> None:
     git(arena, "commit", "-q", "-m", "all")
 
 
-def expect_red(arena: Arena, *more: str) -> None:
-    """Trim, and ask every judge."""
-    codes = arena.trim(*more).rc, arena.gate(), arena.stage("stage verdict", *more).rc
-
-    assert codes == (1, 1, 1)
-
-
 def test_a_quick_trim_after_a_red_one(arena: Arena) -> None:
-    """The quick one starts from the plain build, which is good."""
     arena.start("bad")
-    expect_red(arena)
+    arena.expect_all_red()
     arena.trim("--quick")
     assert arena.verdict()["trim"]["quick"] is True
 
     assert arena.stage("stage verdict").rc == 1
-    expect_red(arena)
+    arena.expect_all_red()
 
 
 def test_the_gate_is_left_out(arena: Arena) -> None:
-    """The next step asks it."""
     arena.start("bad")
 
     assert arena.trim("--no-gate").rc == 0
@@ -55,7 +46,6 @@ def test_the_gate_is_left_out(arena: Arena) -> None:
 
 
 def test_a_run_that_ends_before_its_verdict(arena: Arena) -> None:
-    """It leaves a word in the place of the verdict."""
     arena.start("honest")
     arena.keep.remove()
 
@@ -64,17 +54,15 @@ def test_a_run_that_ends_before_its_verdict(arena: Arena) -> None:
 
 
 def test_a_verdict_without_a_program(arena: Arena) -> None:
-    """An engine that does not compile has no reduced program, but an earlier one exists."""
     arena.start("honest")
     text = arena.source.read_text(encoding="utf-8")
     arena.source.write_text(text + "\n#if SAMPLE_NO_EXCEPTIONS\nint broken( {\n#endif\n", "utf-8")
 
-    expect_red(arena)
+    arena.expect_all_red()
     assert arena.stage("report").rc == 1
 
 
 def test_a_change_that_git_does_not_see(arena: Arena) -> None:
-    """It was asked to ignore it."""
     arena.start("honest")
     commit_all(arena)
     assert arena.trim().rc == 0
@@ -82,11 +70,10 @@ def test_a_change_that_git_does_not_see(arena: Arena) -> None:
         git(arena, "update-index", flag, str(arena.source))
     arena.make_bad()
 
-    expect_red(arena)
+    arena.expect_all_red()
 
 
 def test_a_change_in_an_ignored_file(arena: Arena) -> None:
-    """What git ignores is not built: then there is no program."""
     arena.start("honest")
     (arena.folder / "engine/.gitignore").write_text("outputs.cpp\n", encoding="utf-8")
     commit_all(arena)
@@ -98,26 +85,23 @@ def test_a_change_in_an_ignored_file(arena: Arena) -> None:
 
 
 def test_a_commit_of_a_dirty_tree(arena: Arena) -> None:
-    """The commit is that of the green run."""
     arena.start("honest")
     commit_all(arena)
     assert arena.trim().rc == 0
     arena.make_bad()
 
-    expect_red(arena)
+    arena.expect_all_red()
     assert arena.verdict()["engine"]["dirty"]
 
 
 def test_both_ways_of_a_trim_share_a_folder(arena: Arena) -> None:
-    """One traces, the other takes what is committed."""
     arena.start("trapping")
     arena.trim()
 
-    expect_red(arena, "--committed")
+    arena.expect_all_red("--committed")
 
 
 def test_two_configurations_share_a_folder(arena: Arena) -> None:
-    """One is green, the other has a budget that it breaks."""
     arena.start("honest")
     other = arena.folder / "other.yaml"
     config = arena.project.read() | {"budgets": [{"artifact": ARTIFACT, "max": "1 KiB"}]}

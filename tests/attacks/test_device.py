@@ -50,22 +50,18 @@ def expect_red(papers: Documents, plain: bytes, reduced: bytes, *statuses: str) 
 
 
 def test_outputs_of_an_earlier_run_are_left(papers: Documents) -> None:
-    """Each run has a folder of its own, and finds no output in it."""
     expect_red(papers, GOOD_PROGRAM, script("exit 0"), "parity")
 
 
 def test_a_wrapper_swallows_the_trap(papers: Documents) -> None:
-    """It ends well, and left nothing."""
     expect_red(papers, GOOD_PROGRAM, script(f"sh -c '{TRAP}'", "exit 0"), "parity", "trap")
 
 
 def test_a_trap_after_the_outputs(papers: Documents) -> None:
-    """They are right, to the last bit."""
     expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, TRAP), "trap")
 
 
 def test_a_trap_that_ends_with_0(papers: Documents) -> None:
-    """As Android's C library says it, where it cannot start its crash dumper, and as qemu does."""
     for said in (
         "libc : Fatal signal 4 (SIGILL), code 1 (ILL_ILLOPC), fault addr 0x5581",
         "qemu: uncaught target signal 5 (Trace/breakpoint trap) - core dumped",
@@ -75,14 +71,12 @@ def test_a_trap_that_ends_with_0(papers: Documents) -> None:
 
 
 def test_exit_statuses_are_exchanged(papers: Documents) -> None:
-    """The reduced program ends well where the plain one does not."""
     expect_red(papers, leaving(RIGHT, "exit 1"), GOOD_PROGRAM, "engine-error")
     papers.start()
     expect_red(papers, leaving(RIGHT, TRAP), GOOD_PROGRAM, "engine-error", "trap")
 
 
 def test_a_program_is_killed(papers: Documents) -> None:
-    """Nothing is known of the product; the build's own word of it stays."""
     for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
         for reduced in (GOOD_PROGRAM, leaving(RIGHT, ends)):
             papers.start()
@@ -92,14 +86,12 @@ def test_a_program_is_killed(papers: Documents) -> None:
 
 
 def test_a_program_kills_itself_each_time(papers: Documents) -> None:
-    """The plain program lives on the same machine, before and after each run."""
     for ends in ("kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"):
         papers.start()
         expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, ends), "engine-error")
 
 
 def test_a_killed_program_then_traps(papers: Documents) -> None:
-    """The first attempt says nothing; the second does, where the machine makes one."""
     mark = papers.folder / "tried"
     once = f"test -e {mark} || {{ touch {mark}; kill -KILL $$; }}"
     row = papers.play(GOOD_PROGRAM, script(once, TRAP))
@@ -109,7 +101,6 @@ def test_a_killed_program_then_traps(papers: Documents) -> None:
 
 
 def test_a_trap_then_a_dead_machine_then_a_pass(tmp_path: Path) -> None:
-    """What was seen stays seen."""
     place = Place(tmp_path)
     place.device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose pixel-6\n", GOOD, GOOD])
     bundle = place.bundle(plain=GOOD, reduced=TRAPS, profile=GOOD)
@@ -119,14 +110,12 @@ def test_a_trap_then_a_dead_machine_then_a_pass(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_too_slow(papers: Documents) -> None:
-    """It left what it should, and does not end."""
     papers.change_bundle(lambda data: data["scenarios"][0].update(timeout_s=1.0))
 
     expect_red(papers, GOOD_PROGRAM, leaving(RIGHT, "sleep 60"), "engine-error", "trap")
 
 
 def test_outputs_are_links(papers: Documents) -> None:
-    """To a file that is right."""
     right = papers.folder / "right"
     right.write_bytes(RIGHT["o"])
 
@@ -134,7 +123,6 @@ def test_outputs_are_links(papers: Documents) -> None:
 
 
 def test_outputs_by_a_stray_process(papers: Documents) -> None:
-    """The plain program left it behind to do the reduced program's work."""
     right = papers.folder / "right"
     right.write_bytes(RIGHT["o"])
     copies = f"for d in ../*/dump; do cp {right} $d/o; done"
@@ -145,7 +133,6 @@ def test_outputs_by_a_stray_process(papers: Documents) -> None:
 
 
 def test_a_program_says_how_it_ended(papers: Documents) -> None:
-    """In the words of the scripts that run programs on machines."""
     reported = "megtrim rc=0\\nmegtrim late=no\\nmegtrim surveyed=yes\\n"
     reduced = leaving(RIGHT, f"printf '{reported}'", f"printf '{reported}' >&2", TRAP)
 
@@ -153,7 +140,6 @@ def test_a_program_says_how_it_ended(papers: Documents) -> None:
 
 
 def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
-    """The CPU is a part of what a result is bound to."""
     reported = []
     for cpu in ("max", "cortex-a53"):
         spec = DeviceSpec(
@@ -171,7 +157,6 @@ def test_another_emulated_cpu(tmp_path: Path, processes: ProcessRunner) -> None:
 
 
 def test_another_device_is_asked_for(arena: Arena) -> None:
-    """A device by another name has results of its own, and stands in the verdict."""
     arena.start("honest")
     other = {"name": "bench", "kind": "local", "class": "any"}
     arena.configure(devices=[{"name": "desk", "kind": "local", "class": "any"}, other])
@@ -190,7 +175,6 @@ def test_another_device_is_asked_for(arena: Arena) -> None:
 
 
 def test_the_machine_runs_nothing(arena: Arena) -> None:
-    """Every program ends with 0 at once."""
     arena.start("honest")
     for folder in (*arena.stored("build", "plain"), *arena.stored("reduce", "reduced")):
         program = folder / PROGRAM
@@ -204,7 +188,6 @@ def test_the_machine_runs_nothing(arena: Arena) -> None:
 def test_a_bundle_chooses_the_way_to_a_board(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ssh gets host, port, user, key and known hosts of the machine's owner, nothing else."""
     monkeypatch.chdir(tmp_path)
     job = Job(Shell(tmp_path, capsys))
     tools = tmp_path / "tools"

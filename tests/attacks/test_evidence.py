@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import copy
 import shutil
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from attacks.arena import Arena, planted
-from attacks.documents import Documents, trap
+from attacks.documents import Change, Documents, trap
 from attacks.tampering import edit, flip
 
 pytestmark = [pytest.mark.chain]
+
+AGAIN = "again"
+"""The folder of further evidence: a copy of the good one, in which something is changed."""
+BOTH = ("evidence", AGAIN)
 
 
 @pytest.fixture
@@ -25,153 +30,118 @@ def papers(arena: Arena) -> Documents:
     return documents
 
 
-def test_a_pass_with_an_unequal_output(papers: Documents) -> None:
-    papers.change_result(lambda row: row["outputs"][0].update(equal=False))
+def day(ago: int) -> str:
+    return (date.today() - timedelta(days=ago)).isoformat()
+
+
+def result(**changes: Any) -> Callable[[Documents], None]:
+    """Change what a result says."""
+    return lambda papers: papers.change_result(lambda row: row.update(changes))
+
+
+def output(**changes: Any) -> Callable[[Documents], None]:
+    """Change what a result says of its one output."""
+    return lambda papers: papers.change_result(lambda row: row["outputs"][0].update(changes))
+
+
+def entry(change: Change) -> Callable[[Documents], None]:
+    """Change what a job says."""
+    return lambda papers: papers.change_entry(change)
+
+
+def bundle(change: Change) -> Callable[[Documents], None]:
+    return lambda papers: papers.change_bundle(change)
+
+
+def call_class(entry: dict[str, Any]) -> None:
+    entry["class"] = "pixel"
+    for row in entry["results"]:
+        row["scenario"] = row["scenario"].replace("@any", "@pixel")
+
+
+def call_trace(entry: dict[str, Any]) -> None:
+    entry["purpose"] = "trace"
+    for row in entry["results"]:
+        row["trace"] = "c" * 64
+
+
+def list_trap(entry: dict[str, Any]) -> None:
+    row = copy.deepcopy(entry["results"][0])
+    trap(row)
+    entry["results"].append(row)
+
+
+def call_proven(bundle: dict[str, Any]) -> None:
+    row = bundle["scenarios"].pop(0)
+    bundle["proven"].append({key: row[key] for key in ("id", "class", "binding")})
+
+
+ATTEMPTS: dict[str, Callable[[Documents], None]] = {
+    "a_pass_with_an_unequal_output": output(equal=False),
+    "a_pass_without_outputs": result(outputs=[]),
+    "a_pass_with_a_missing_region": result(missing_regions=["sample_input<1279368853>"]),
+    "a_pass_that_crashed": result(crash="signal 4 (SIGILL), fault addr 0x5581"),
+    "a_pass_beyond_the_tolerance": output(largest_difference=0.5),
+    "a_pass_that_could_not_be_compared": output(largest_difference=None),
+    "a_pass_of_nothing": output(size_bytes=0),
+    "a_pass_with_an_output_twice": lambda papers: papers.change_result(
+        lambda row: row["outputs"].append(copy.deepcopy(row["outputs"][0]))
+    ),
+    "a_pass_of_other_outputs": output(name="run0-var99"),
+    "a_pass_from_long_ago": entry(lambda entry: entry.update(day=day(400))),
+    "a_pass_from_the_future": entry(lambda entry: entry.update(day="2099-01-31")),
+    "a_pass_of_another_bundle": result(binding="b" * 64),
+    "a_pass_of_another_class": entry(call_class),
+    "a_pass_of_an_unknown_device": entry(lambda entry: entry["device"].update(name="laptop")),
+    "a_pass_of_another_kind_of_device": entry(lambda entry: entry["device"].update(kind="qemu")),
+    "a_pass_of_a_trace": entry(call_trace),
+    "a_trap_is_listed_behind_a_pass_of_one_scenario": entry(list_trap),
+    "a_row_is_missing": entry(lambda entry: entry["results"].pop()),
+    "evidence_without_rows": entry(lambda entry: entry.update(results=[])),
+    "the_bundle_asks_for_less": bundle(lambda data: data["scenarios"].pop(0)),
+    "the_bundle_says_that_all_is_proven": bundle(call_proven),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_attempt(papers: Documents, attempt: str) -> None:
+    """One change in what the jobs left, and it passes no more."""
+    ATTEMPTS[attempt](papers)
 
     papers.conclude().expect_no_pass()
 
 
-def test_a_pass_without_outputs(papers: Documents) -> None:
-    papers.change_result(lambda row: row.update(outputs=[]))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_with_a_missing_region(papers: Documents) -> None:
-    papers.change_result(lambda row: row.update(missing_regions=["sample_input<1279368853>"]))
-
-    papers.conclude().expect_no_pass()
+def trap_again(papers: Documents) -> None:
+    """Let a second device job report a trap of what passed in the first."""
+    papers.evidence(AGAIN)
+    papers.change_result(trap, AGAIN)
 
 
-def test_a_pass_that_crashed(papers: Documents) -> None:
-    papers.change_result(lambda row: row.update(crash="signal 4 (SIGILL), fault addr 0x5581"))
+def expect_trap_to_count(papers: Documents, older: str) -> None:
+    trap_again(papers)
+    papers.change_entry(lambda entry: entry.update(day=day(2)), older)
 
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_beyond_the_tolerance(papers: Documents) -> None:
-    papers.change_result(lambda row: row["outputs"][0].update(largest_difference=0.5))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_that_could_not_be_compared(papers: Documents) -> None:
-    papers.change_result(lambda row: row["outputs"][0].update(largest_difference=None))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_nothing(papers: Documents) -> None:
-    papers.change_result(lambda row: row["outputs"][0].update(size_bytes=0))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_with_an_output_twice(papers: Documents) -> None:
-    papers.change_result(lambda row: row["outputs"].append(copy.deepcopy(row["outputs"][0])))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_other_outputs(papers: Documents) -> None:
-    papers.change_result(lambda row: row["outputs"][0].update(name="run0-var99"))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_from_long_ago(papers: Documents) -> None:
-    day = (date.today() - timedelta(days=400)).isoformat()
-    papers.change_entry(lambda entry: entry.update(day=day))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_from_the_future(papers: Documents) -> None:
-    papers.change_entry(lambda entry: entry.update(day="2099-01-31"))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_another_bundle(papers: Documents) -> None:
-    papers.change_result(lambda row: row.update(binding="b" * 64))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_another_class(papers: Documents) -> None:
-    def move(entry: dict[str, Any]) -> None:
-        entry["class"] = "pixel"
-        for row in entry["results"]:
-            row["scenario"] = row["scenario"].replace("@any", "@pixel")
-
-    papers.change_entry(move)
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_an_unknown_device(papers: Documents) -> None:
-    papers.change_entry(lambda entry: entry["device"].update(name="laptop"))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_another_kind_of_device(papers: Documents) -> None:
-    papers.change_entry(lambda entry: entry["device"].update(kind="qemu"))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_a_pass_of_a_trace(papers: Documents) -> None:
-    def turn(entry: dict[str, Any]) -> None:
-        entry["purpose"] = "trace"
-        for row in entry["results"]:
-            row["trace"] = "c" * 64
-
-    papers.change_entry(turn)
-
-    papers.conclude().expect_no_pass()
+    papers.conclude(evidence=BOTH).expect_red()
 
 
 def test_an_older_pass_next_to_a_newer_trap(papers: Documents) -> None:
-    day = (date.today() - timedelta(days=2)).isoformat()
-    papers.evidence("again")
-    papers.change_entry(lambda entry: entry.update(day=day))
-    papers.change_result(trap, "again")
-
-    papers.conclude(evidence=("evidence", "again")).expect_red()
+    expect_trap_to_count(papers, "evidence")
 
 
 def test_a_newer_pass_next_to_an_older_trap(papers: Documents) -> None:
-    day = (date.today() - timedelta(days=2)).isoformat()
-    papers.evidence("again")
-    papers.change_entry(lambda entry: entry.update(day=day), "again")
-    papers.change_result(trap, "again")
-
-    papers.conclude(evidence=("evidence", "again")).expect_red()
+    expect_trap_to_count(papers, AGAIN)
 
 
 def test_the_order_of_folders_is_turned_round(papers: Documents) -> None:
-    papers.evidence("again")
-    papers.change_result(trap, "again")
-    for spec in (("evidence", "again"), ("again", "evidence")):
-        papers.conclude(evidence=spec).expect_red()
+    trap_again(papers)
+    for folders in (BOTH, BOTH[::-1]):
+        papers.conclude(evidence=folders).expect_red()
     both = papers.folder / "both"
     for names in (("1", "2"), ("2", "1")):
         shutil.rmtree(both, ignore_errors=True)
-        for name, source in zip(names, ("evidence", "again"), strict=True):
+        for name, source in zip(names, BOTH, strict=True):
             shutil.copytree(papers.evidence(source), both / name)
         papers.conclude(evidence=("both",)).expect_red()
-
-
-def test_a_trap_is_listed_behind_a_pass_of_one_scenario(papers: Documents) -> None:
-    def add(entry: dict[str, Any]) -> None:
-        row = copy.deepcopy(entry["results"][0])
-        trap(row)
-        entry["results"].append(row)
-
-    papers.change_entry(add)
-
-    papers.conclude().expect_no_pass()
 
 
 def test_a_trap_without_a_runner(papers: Documents) -> None:
@@ -182,39 +152,25 @@ def test_a_trap_without_a_runner(papers: Documents) -> None:
 
 
 def test_a_trap_by_a_device_that_has_another_name(papers: Documents) -> None:
-    papers.evidence("again")
-    papers.change_result(trap, "again")
-    papers.change_entry(lambda entry: entry["device"].update(name="laptop"), "again")
+    trap_again(papers)
+    papers.change_entry(lambda entry: entry["device"].update(name="laptop"), AGAIN)
 
-    papers.conclude(evidence=("evidence", "again")).expect_no_pass()
+    papers.conclude(evidence=BOTH).expect_no_pass()
 
 
 def test_a_trap_that_is_reported_as_a_lost_device(papers: Documents) -> None:
-    papers.evidence("again")
-    papers.change_result(trap, "again")
-    papers.change_result(lambda row: row.update(status="infrastructure"), "again")
+    trap_again(papers)
+    papers.change_result(lambda row: row.update(status="infrastructure"), AGAIN)
 
-    papers.conclude(evidence=("again",)).expect_no_pass()
-    papers.conclude(evidence=("evidence", "again")).expect_no_pass()
-
-
-def test_a_row_is_missing(papers: Documents) -> None:
-    papers.change_entry(lambda entry: entry["results"].pop())
-
-    papers.conclude().expect_no_pass()
+    for folders in ((AGAIN,), BOTH):
+        papers.conclude(evidence=folders).expect_no_pass()
 
 
 def test_a_shard_comes_twice(papers: Documents) -> None:
     papers.change_entry(lambda entry: entry["results"].pop())
-    papers.evidence("again")
+    papers.evidence(AGAIN)
 
-    papers.conclude(evidence=("evidence", "again")).expect_no_pass()
-
-
-def test_evidence_without_rows(papers: Documents) -> None:
-    papers.change_entry(lambda entry: entry.update(results=[]))
-
-    papers.conclude().expect_no_pass()
+    papers.conclude(evidence=BOTH).expect_no_pass()
 
 
 def test_evidence_of_an_older_form(papers: Documents) -> None:
@@ -241,22 +197,6 @@ def test_the_bundle_is_of_another_build(arena: Arena) -> None:
     shutil.copytree(arena.project.out / "final", papers.folder / "results")
 
     assert (ended.rc, arena.verdict()["verdict"]) == (0, "pass")
-    papers.conclude().expect_no_pass()
-
-
-def test_the_bundle_asks_for_less(papers: Documents) -> None:
-    papers.change_bundle(lambda data: data["scenarios"].pop(0))
-
-    papers.conclude().expect_no_pass()
-
-
-def test_the_bundle_says_that_all_is_proven(papers: Documents) -> None:
-    def move(data: dict[str, Any]) -> None:
-        row = data["scenarios"].pop(0)
-        data["proven"].append({key: row[key] for key in ("id", "class", "binding")})
-
-    papers.change_bundle(move)
-
     papers.conclude().expect_no_pass()
 
 

@@ -201,7 +201,6 @@ def test_a_proof_next_to_a_newer_failure(pull: Pull) -> None:
 
 
 def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
-    """It packs, runs and joins; the newer one reads what it left."""
     arena = pull.arena
     arena.make_bad()
     for name in ("bundle", "evidence", "results"):
@@ -219,7 +218,6 @@ def test_a_proof_of_an_older_megtrim(pull: Pull) -> None:
 
 
 def test_a_local_proof_of_the_future(arena: Arena) -> None:
-    """A dead disk stands for a dead device: nothing can be run today."""
     arena.start("honest")
     with clock_at("2099-01-31"):
         assert arena.stage("verify", "--again").rc == 0

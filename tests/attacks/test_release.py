@@ -93,7 +93,6 @@ def without(described: ReleaseContents, *paths: str) -> dict[str, str]:
 
 
 def test_an_honest_release(tmp_path: Path) -> None:
-    """What all attempts are made from."""
     for name, texts in (("a", forge()), ("b", forge(PROVEN, {PROOFS_PATH: dump_set(PROOFS)}))):
         write(tmp_path / name, texts)
         assert run_megtrim("release", "verify", name, cwd=tmp_path).rc == 0
@@ -108,13 +107,11 @@ EMPTY = {
 
 @pytest.mark.parametrize("what", EMPTY)
 def test_a_release_that_lists_nothing(what: str, tmp_path: Path) -> None:
-    """A script in bin/, and a CMake package that runs a command, which no list names."""
     texts = without(EMPTY[what], "bin/load_and_run", "lib/libengine.so")
     assert "it lists no" in refuse(tmp_path, texts)
 
 
 def test_a_release_that_is_built_otherwise(arena: Arena, tmp_path: Path) -> None:
-    """Everything fits but the program, or the device that ran it: a rebuild finds both."""
     arena.start("honest")
     built = arena.stage("release build", str(tmp_path / "r.tar.gz"), "--committed")
     assert built.rc == 0, built.stderr
@@ -175,7 +172,6 @@ def as_files_of(payload: Mapping[str, bytes]) -> list[ReleaseFile]:
     ],
 )
 def test_a_file_that_no_release_has(path: str, tmp_path: Path) -> None:
-    """Somewhere that a person, a shell, CMake or Gradle would look."""
     assert f"{path} is nothing that" in refuse(tmp_path, forge(more={path: SCRIPT}))
 
 
@@ -183,7 +179,6 @@ def test_a_file_that_no_release_has(path: str, tmp_path: Path) -> None:
     "path", [README_FILE, RELEASE_FILE, BILL_FILE, STATEMENT_FILE, CONFIG_PATH]
 )
 def test_a_document_that_says_more(path: str, tmp_path: Path) -> None:
-    """A line more, which a reader would not notice, and CMake would run."""
     texts = documents() | {path: f"{documents()[path]}{COMMAND if path == CONFIG_PATH else ' '}"}
 
     assert path in refuse(tmp_path, sum_up(texts))
@@ -204,7 +199,6 @@ def test_a_document_that_says_more(path: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_pass_that_is_none(changes: dict[str, Any], tmp_path: Path) -> None:
-    """By outputs, device, model or proof."""
     assert FIRST.id in refuse(tmp_path, forge(with_first(**changes)))
 
 
@@ -213,7 +207,6 @@ def test_a_pass_that_is_none(changes: dict[str, Any], tmp_path: Path) -> None:
     [{"verdict": VerdictKind.UNVERIFIED}, {"verdict": VerdictKind.FAIL}, {"draft": True}],
 )
 def test_a_verdict_that_leaves_something_open(changes: dict[str, Any], tmp_path: Path) -> None:
-    """Each scenario passed, and something else did not."""
     assert "release.json: " in refuse(tmp_path, forge(replace(HONEST, **changes)))
 
 
@@ -228,13 +221,11 @@ def test_a_verdict_that_leaves_something_open(changes: dict[str, Any], tmp_path:
     ],
 )
 def test_a_thing_that_is_listed_twice(changes: dict[str, Any], tmp_path: Path) -> None:
-    """Readers take one or the other."""
     assert "twice" in refuse(tmp_path, forge(replace(HONEST, **changes)))
 
 
 @pytest.mark.parametrize("size", [0, 1, 10**12])
 def test_a_size_that_is_false(size: int, tmp_path: Path) -> None:
-    """The README and the notes say what was saved."""
     small = replace(HONEST, artifacts=(LIBRARY, replace(PROGRAM, size_bytes=size)))
 
     assert "bin/load_and_run has another size than" in refuse(tmp_path, forge(small))
@@ -251,13 +242,11 @@ def test_a_size_that_is_false(size: int, tmp_path: Path) -> None:
     ],
 )
 def test_names_that_fold_into_one(one: str, other: str, tmp_path: Path) -> None:
-    """On a Mac or Windows one of them overwrites the other, and never was verified."""
     assert "one name on some machines" in refuse(tmp_path, forge(more={one: "1\n", other: "2\n"}))
 
 
 @pytest.mark.parametrize("name", ["\u202egnp.h", "a\u200b.h", "a\ufeff.h", "\u2066a.h"])
 def test_a_name_that_is_not_what_it_seems(name: str, tmp_path: Path) -> None:
-    """Letters that turn others round, or are not seen."""
     said = refuse(tmp_path, forge(more={f"include/{name}": "1\n"}))
 
     assert "cannot be seen" in said
@@ -266,7 +255,6 @@ def test_a_name_that_is_not_what_it_seems(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755])
 def test_a_program_with_the_rights_of_its_owner(mode: int, tmp_path: Path) -> None:
-    """Unpacked by root, anyone who starts it is root."""
     folder = write(tmp_path / "release")
     (folder / "bin/load_and_run").chmod(mode)
 
@@ -286,7 +274,6 @@ def test_a_program_with_the_rights_of_its_owner(mode: int, tmp_path: Path) -> No
     ],
 )
 def test_a_name_that_is_a_command(changes: dict[str, Any], tmp_path: Path) -> None:
-    """Of CMake, a terminal, or a CI service; or a line that megtrim would print."""
     said = refuse(tmp_path, forge(replace(HONEST, **changes)))
 
     assert not {"\x1b", "\u202e", "\nbuilt again", "\n::", "\nmessage"} & {*said, *said.split("  ")}
@@ -305,7 +292,6 @@ def test_a_name_that_is_a_command(changes: dict[str, Any], tmp_path: Path) -> No
     ],
 )
 def test_proofs_of_something_else(change: Any, tmp_path: Path) -> None:
-    """Of another program, scenario or device, or with what no release may tell."""
     entry, *rest = PROOFS.entries
     entry, row = change(entry, entry.results[0])
     entries = (replace(entry, results=(row, *entry.results[1:])), *rest)
@@ -315,7 +301,6 @@ def test_proofs_of_something_else(change: Any, tmp_path: Path) -> None:
 
 
 def test_proofs_that_nothing_needs(tmp_path: Path) -> None:
-    """A release that no device had to prove holds none."""
     assert PROOFS_PATH in refuse(tmp_path, forge(more={PROOFS_PATH: dump_set(PROOFS)}))
 
 
@@ -370,7 +355,6 @@ def _rename(old: str, new: str) -> Any:
     ],
 )
 def test_an_archive_that_others_unpack_otherwise(change: Any, tmp_path: Path) -> None:
-    """Links, devices, paths that lead out, two files of one name, something behind its end."""
     write_archive(as_files(documents()), tmp_path / "release.tar.gz")
     file = tmp_path / "release.tar.gz"
     file.write_bytes(change(file.read_bytes()))

@@ -65,7 +65,6 @@ def green(checks: list[dict[str, Any]]) -> None:
 
 
 def test_a_red_run_in_junit(arena: Arena) -> None:
-    """The publishers of such files read their totals."""
     for state, more in (("trapping", ("--committed",)), ("bad", ()), ("honest", ())):
         arena.start(state)
         if state == "honest":

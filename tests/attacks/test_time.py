@@ -39,7 +39,6 @@ def no_room_for_runs(arena: Arena) -> None:
 
 
 def test_a_waiver_lapses_over_night(arena: Arena) -> None:
-    """Everything else is up to date."""
     arena.start("honest")
     waive(arena, "2027-01-31")
 
@@ -48,7 +47,6 @@ def test_a_waiver_lapses_over_night(arena: Arena) -> None:
 
 
 def test_a_waiver_lapses_on_a_leap_day(arena: Arena) -> None:
-    """There is one in 2028."""
     arena.start("honest")
     waive(arena, "2028-02-29")
 
@@ -57,7 +55,6 @@ def test_a_waiver_lapses_on_a_leap_day(arena: Arena) -> None:
 
 
 def test_a_waiver_that_ends_on_no_day(arena: Arena) -> None:
-    """2027 has no leap day."""
     arena.start("honest")
     waive(arena, "2027-02-29")
 
@@ -67,7 +64,6 @@ def test_a_waiver_that_ends_on_no_day(arena: Arena) -> None:
 
 
 def test_a_waiver_of_another_budget(arena: Arena) -> None:
-    """It waives nothing of this one."""
     arena.start("honest")
     waive(arena, "2028-02-29", budget=f"{ARTIFACT}/plain")
     with clock_at("2027-01-31"):
@@ -78,7 +74,6 @@ def test_a_waiver_of_another_budget(arena: Arena) -> None:
 
 
 def test_a_proof_expires_while_the_device_is_dead(arena: Arena) -> None:
-    """14 days are allowed."""
     arena.start("honest")
     with clock_at("2027-01-01"):
         assert arena.stage("verify", "--again").rc == 0
@@ -94,7 +89,6 @@ def test_a_proof_expires_while_the_device_is_dead(arena: Arena) -> None:
 
 
 def test_the_clock_is_set_back(arena: Arena) -> None:
-    """To a day on which the waiver counted; the store has seen a later one."""
     arena.start("honest")
     waive(arena, "2027-01-31")
     with clock_at("2027-03-01"):
@@ -107,7 +101,6 @@ def test_the_clock_is_set_back(arena: Arena) -> None:
 
 
 def test_a_proof_allowed_forever(arena: Arena) -> None:
-    """It is as old as the bundle allows, and older than any configuration may."""
     papers = Documents(arena)
     papers.start()
     papers.conclude()
@@ -126,7 +119,6 @@ def test_a_proof_allowed_forever(arena: Arena) -> None:
 
 
 def test_the_files_are_older_than_the_results(arena: Arena) -> None:
-    """The bad source has size and time of the good one."""
     arena.start("honest")
     size = arena.source.stat().st_size
     put(arena.source, planted("true").encode().ljust(size, b"\n"))

@@ -69,14 +69,12 @@ def runner(arena: Arena) -> Runner:
 
 
 def test_the_build_left_nothing(runner: Runner) -> None:
-    """It was cancelled or skipped; devices have nothing to say then."""
     runner.lose("results", "bundle", "evidence")
 
     assert runner.conclude() == ("", 3)
 
 
 def test_the_build_ended_early(runner: Runner) -> None:
-    """Before it had a verdict."""
     (runner.folder / "results/verdict.json").unlink()
     ending = {
         "version": 2,
@@ -91,14 +89,12 @@ def test_the_build_ended_early(runner: Runner) -> None:
 
 
 def test_the_build_passed_and_lost_its_bundle(runner: Runner) -> None:
-    """No one knows what devices were to be asked."""
     runner.lose("bundle")
 
     assert runner.conclude() == ("", 3)
 
 
 def test_a_device_job_failed_to_upload(runner: Runner) -> None:
-    """Whatever the wait for it said."""
     runner.lose("evidence")
 
     for pending in ("", "late"):
@@ -106,7 +102,6 @@ def test_a_device_job_failed_to_upload(runner: Runner) -> None:
 
 
 def test_the_report_of_another_attempt(runner: Runner) -> None:
-    """It was green."""
     assert runner.conclude() == ("pass", 0)
     runner.lose("results", "bundle", "evidence")
 
@@ -114,14 +109,12 @@ def test_the_report_of_another_attempt(runner: Runner) -> None:
 
 
 def test_results_that_cannot_be_read(runner: Runner) -> None:
-    """They are no document any more."""
     (runner.folder / "results/verdict.json").write_bytes(b"\x00" * 100)
 
     assert runner.conclude() == ("", 2)
 
 
 def test_a_skipped_verdict(runner: Runner) -> None:
-    """A skipped job counts as passed; a skipped step as well."""
     jobs = workflow("size-check").jobs
     steps = [step for _, step in action("conclude").steps()]
 
@@ -133,7 +126,6 @@ def test_a_skipped_verdict(runner: Runner) -> None:
 
 
 def test_the_trim_step_may_fail(runner: Runner) -> None:
-    """What may, stands before the join; the gate has no such leave, nor has the job."""
     steps = [step for _, step in action("conclude").steps()]
     lenient = [step["name"] for step in steps if "continue-on-error" in step]
     before = [step["name"] for step in workflow("size-check").jobs["verdict"]["steps"]]
@@ -144,7 +136,6 @@ def test_the_trim_step_may_fail(runner: Runner) -> None:
 
 
 def test_artifacts_by_name(runner: Runner) -> None:
-    """Results, proofs and bundle by the id that the build job gave on."""
     steps = [step for _, step in action("conclude").steps()]
     taken = [step["with"] for step in steps if "download-artifact" in step.get("uses", "")]
     names = [given.get("pattern", given.get("artifact-ids")) for given in taken]
@@ -160,7 +151,6 @@ def test_artifacts_by_name(runner: Runner) -> None:
 
 
 def test_a_late_trap(runner: Runner) -> None:
-    """The verdict did not wait for it."""
     evidence = runner.folder / "evidence"
     evidence.rename(runner.folder / "later")
     assert runner.conclude("late")[0] == "unverified"
@@ -185,7 +175,6 @@ def test_a_late_trap(runner: Runner) -> None:
     ],
 )
 def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:
-    """A caller hands it on; the key, the team's runner and all steps after the first are out."""
     run = start(event)
     for name in ALLOWED:
         for job in workflow(name).jobs.values():
@@ -199,7 +188,6 @@ def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:
 
 
 def test_a_run_by_hand_says_where_its_sources_come_from() -> None:
-    """The .gitmodules of its branch would choose the host that gets the key."""
     (trusted,) = (step["with"]["ref"] for _, step in action("sources").steps() if "uses" in step)
 
     for event in ("workflow_dispatch", "push"):
@@ -208,14 +196,12 @@ def test_a_run_by_hand_says_where_its_sources_come_from() -> None:
 
 
 def test_a_tag_says_where_its_sources_come_from() -> None:
-    """Anyone who may push one could release from any commit."""
     (trusted,) = (step["with"]["ref"] for _, step in action("sources").steps() if "uses" in step)
 
     assert evaluate(trusted, start("push", ref="refs/tags/v9")) == "refs/heads/main"
 
 
 def test_a_night_by_hand_fills_the_cache() -> None:
-    """What a branch compiled would be used on the default branch."""
     saves = [step for _, step in action("compiler-cache").steps() if "save" in step["uses"]]
     for ref in ("refs/heads/topic", "refs/tags/main", "refs/heads/main/x", "refs/pull/1/merge"):
         run = start("workflow_dispatch", ref=ref)
@@ -224,7 +210,6 @@ def test_a_night_by_hand_fills_the_cache() -> None:
 
 
 def test_a_build_uploads_the_report_of_another_toolchain() -> None:
-    """The summary takes ids, which the jobs that made the reports gave on."""
     steps = workflow("size-summary").jobs["verdict"]["steps"]
     (taken,) = (s["with"] for s in steps if "download-artifact" in s.get("uses", ""))
 
@@ -234,7 +219,6 @@ def test_a_build_uploads_the_report_of_another_toolchain() -> None:
 
 
 def test_a_job_leaves_libraries_for_the_next(tmp_path: Path) -> None:
-    """On a machine that outlives its jobs; the folder looks complete."""
     env = {
         "RUNNER_ENVIRONMENT": "self-hosted",
         "RUNNER_TEMP": str(tmp_path / "temp"),
