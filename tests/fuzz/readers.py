@@ -22,7 +22,7 @@ from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
 from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.link_map import parse_map
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
-from megtrim.load_and_run.npy_mutation import NpyMutation, apply_change
+from megtrim.load_and_run.npy import NpyMutation, apply_change
 from megtrim.midout.keepset import parse_keep_set
 from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json

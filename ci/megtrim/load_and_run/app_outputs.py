@@ -7,16 +7,13 @@ other ``.npy`` files (records, text, dates, ``f16``), raw files, text, printed o
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from megtrim.errors import InputError
-from megtrim.load_and_run import dump, repetition
-from megtrim.load_and_run.dtypes import OF_NUMPY
+from megtrim.load_and_run import dump, npy, parity
 from megtrim.load_and_run.dump import Comparison, Tensor
 from megtrim.load_and_run.parity import Tolerance
 
@@ -25,16 +22,6 @@ PRINTED = "standard output"
 """Name of the one output of an application that writes no files."""
 _NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
 _MOST_PRINTED_BYTES = 8 * 1024 * 1024
-_MAGIC = b"\x93NUMPY"
-_VERSIONS = {1: 2, 2: 4, 3: 4}
-"""Number of bytes of the header's length, by version of the format."""
-_LONGEST_HEADER = 10_000
-_MOST_DIMENSIONS = 32
-_LONGEST_SIDE = 2**63 - 1
-_KEYS = {"descr", "fortran_order", "shape"}
-_NUMERIC = re.compile(r"([<>|=]?)([biufc][0-9]{1,2})", re.ASCII)
-_OBJECTS = "|O"
-"""Part of the type of a file with Python objects, which could run code when they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,62 +65,89 @@ def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
     if output.tensor is not None:
         return dump.refusal(output.tensor, tolerance)
     if output.records is not None:
-        return repetition.refusal_of_records(output.name, *output.records)
+        return _refuse_records(output.name, *output.records)
     if output.name == PRINTED and _NO_TEXT in output.data:
         # It is decoded as text, in which different invalid bytes become the same character.
         return f"the {PRINTED} is not all text (files in {{outputs}} may be binary)"
     if output.name == PRINTED and len(output.data) > _MOST_PRINTED_BYTES:
         return f"the {PRINTED} is too long to be kept (files in {{outputs}} are kept whole)"
-    return repetition.refusal(output.name, output.data)
+    return _refuse_bytes(output.name, output.data)
 
 
 def _parse_npy(data: bytes, name: str, source: str) -> OutputFile:
-    length_bytes = _VERSIONS.get(data[len(_MAGIC)] if len(data) > len(_MAGIC) else 0)
-    if not data.startswith(_MAGIC) or length_bytes is None:
-        raise _make_damage_error(source, "no header of a known version")
-    start = len(_MAGIC) + 2 + length_bytes
-    length = int.from_bytes(data[start - length_bytes : start], "little")
-    if length > _LONGEST_HEADER or start + length > len(data):
-        raise _make_damage_error(source, f"a header of {length} bytes in {len(data)}")
-    descr, shape, by_columns = _header(data[start : start + length], source)
-    body = data[start + length :]
-    numeric = _NUMERIC.fullmatch(descr)
-    element = OF_NUMPY.get(numeric[2]) if numeric else None
-    if numeric is None or element is None:
-        if _OBJECTS in descr:
-            raise _make_damage_error(source, "Python objects, which are not read")
-        return OutputFile(name=name, data=data, tensor=None, records=_records(body, shape, source))
-    if len(body) * 8 != math.prod(shape) * element.bits:
-        raise _make_damage_error(source, f"{len(body)} bytes for {descr} {shape}")
-    if numeric[1] == ">":
-        body = np.frombuffer(body, dtype=descr).astype(element.numpy).tobytes()
-    tensor = Tensor(name=name, dtype=element.name, shape=shape, data=body)
-    return OutputFile(name=name, data=data, tensor=tensor, by_columns=by_columns)
+    header = npy.parse_header(data, source=source)
+    npy.expect_whole(header, len(data), source=source)
+    body, number = data[header.size :], header.number
+    if number is None:
+        records = body, math.prod(header.shape)
+        return OutputFile(name=name, data=data, tensor=None, records=records)
+    if header.element.byteorder == ">":
+        body = np.frombuffer(body, dtype=header.element).astype(number.numpy).tobytes()
+    shape = header.shape[::-1] if header.by_columns else header.shape
+    tensor = Tensor(name=name, dtype=number.name, shape=shape, data=body)
+    return OutputFile(name=name, data=data, tensor=tensor, by_columns=header.by_columns)
 
 
-def _records(body: bytes, shape: tuple[int, ...], source: str) -> tuple[bytes, int]:
-    count = math.prod(shape)
-    if len(body) % count if count else body:
-        raise _make_damage_error(source, f"{len(body)} bytes for {count} elements")
-    return body, count
+_BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_WIDTHS = (1, 2, 4, 8, 16)
+"""Bytes of a number."""
+_LONGEST_WORD = 16
+"""Characters of a single word; a longer one may be raw bytes that look like text."""
+_SHOWN = 40
 
 
-def _header(text: bytes, source: str) -> tuple[str, tuple[int, ...], bool]:
-    """Return type, shape, and whether it is in Fortran order, for which the shape is reversed."""
+def _refuse_bytes(name: str, data: bytes) -> str | None:
+    """Return why text or raw bytes prove nothing; None if they are good evidence.
+
+    Rejected are: only blanks; numbers that are constant, or mostly not finite; the same word or the
+    same line throughout; raw bytes that repeat a number of 1 to 16 bytes.
+    """
+    if not data.strip():
+        return f"the output {name} is empty"
+    text = _decode_text(data)
+    words = [] if text is None else [each for each in _BETWEEN.split(text) if each]
+    if text is None or not words or (len(words) == 1 and len(words[0]) > _LONGEST_WORD):
+        return _describe_repetition(name, data)
+    if numbers := _read_numbers(words):
+        return parity.refusal(name, np.array(numbers), parity.EXACT)
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    for units in (words, lines):
+        if len(units) > 1 and len(set(units)) == 1:
+            return f"the output {name} repeats {units[0][:_SHOWN]!r} throughout"
+    return None
+
+
+def _refuse_records(name: str, data: bytes, count: int) -> str | None:
+    """Return why ``count`` records of one size prove nothing, as :func:`_refuse_bytes` does."""
+    if not data or count == 0:
+        return f"the output {name} is empty"
+    size = len(data) // count
+    if count > 1 and size * count == len(data) and data[size:] == data[:-size]:
+        return f"the output {name} is constant: every record is the same"
+    return None
+
+
+def _describe_repetition(name: str, data: bytes) -> str | None:
+    for width in _WIDTHS:
+        if len(data) >= 2 * width and data[width:] == data[:-width]:
+            unit = data[:width].hex()
+            return f"the output {name} is constant: the bytes {unit} over and over"
+    return None
+
+
+def _decode_text(data: bytes) -> str | None:
+    """Return bytes as printable text, None if they are not text."""
     try:
-        fields = ast.literal_eval(text.decode("utf-8").strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict) or fields.keys() != _KEYS:
-        raise _make_damage_error(source, "an invalid header")
-    shape = fields["shape"]
-    fits = isinstance(shape, tuple) and len(shape) <= _MOST_DIMENSIONS
-    if not fits or not all(type(each) is int and 0 <= each <= _LONGEST_SIDE for each in shape):
-        raise _make_damage_error(source, "an invalid shape")
-    by_columns = bool(fields["fortran_order"])
-    return str(fields["descr"]), shape[::-1] if by_columns else shape, by_columns
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if _CONTROL.search(text) else text
 
 
-def _make_damage_error(source: str, found: str) -> InputError:
-    msg = f"{source}: not an intact .npy file: {found}"
-    return InputError(msg, hint="expected a file that NumPy wrote; give other files another suffix")
+def _read_numbers(words: list[str]) -> list[float]:
+    """Return the words as numbers, or an empty list if one is not a number."""
+    try:
+        return [float(each) for each in words]
+    except ValueError:
+        return []

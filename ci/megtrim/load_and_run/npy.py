@@ -1,42 +1,40 @@
-"""Tensors in ``.npy`` files: what a header says, whole arrays, and inputs that are generated.
+"""Tensors in ``.npy`` files: what a header says, whole arrays, and inputs: generated, or changed.
 
-Deterministic and pure: bytes in, values or bytes out. NumPy's own reader is not used: it trusts
-the header, allocates memory for it first, and raises whatever its parsers raise.
+NumPy reads the header; the data only where it is as long as the header says, because NumPy trusts
+the header and allocates memory for it first. Deterministic: bytes in, values or bytes out; an input
+that cannot be changed gives None. Pure.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import re
+import tokenize
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from megtrim.errors import InputError
-from megtrim.load_and_run.dtypes import BY_NAME
+from megtrim.load_and_run.dtypes import BY_NAME, OF_NUMPY, DType
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST_BYTES = 256 * 1024 * 1024
 """Largest file that is read or written."""
-LONGEST_HEADER = 4096
+LONGEST_HEADER = 16 * 1024
+"""Longer than NumPy's own limit."""
+_MAGIC_BYTES = 8
 _MOST_DIMENSIONS = 32
-# https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: magic, version, length of
-# the header, and the header: a dict of three keys in any order, padded with blanks.
-_DESCR = re.compile(rb"'descr': ?('[^'\\\n]{1,40}'|\[[^\n]*\])")
-_ORDER = re.compile(rb"'fortran_order': ?(True|False)")
-_SHAPE = re.compile(rb"'shape': ?\(([0-9, ]*)\)")
-_ENTRY = b"|".join(each.pattern for each in (_DESCR, _ORDER, _SHAPE))
-_HEADER = re.compile(
-    rb"\x93NUMPY(?:\x01\x00(?P<short>..)|[\x02\x03]\x00(?P<long>....))"
-    rb"(?P<text>\{(?:(?:" + _ENTRY + rb"),? ?){3}\} *\n)",
-    re.DOTALL,
+_LONGEST_SIDE = 2**63 - 1
+_FAILURES = (
+    *(ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError),
+    *(MemoryError, RecursionError, tokenize.TokenError),
 )
-_ELEMENT = re.compile(rb"'([<>|=]?(?:b1|[iu][1248]|f[248]))'")
-"""Types of numbers; files with other elements hold no input of a model."""
-_OBJECTS = b"'|O'"
-_NUMBER = re.compile(rb"[0-9]+")
+"""What NumPy's parsers of a header raise."""
 _OF_DTYPE = {
     "Float32": "<f4",
     "Int8": "|i1",
@@ -48,14 +46,15 @@ _OF_DTYPE = {
 _STEPS = 97
 """Number of distinct values of a generated input: a prime, so that rows and channels differ."""
 _BYTE = 8
+_IMAGE_DIMENSIONS = 4
+"""Batch, channels, height, width: a model may accept images of other sizes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NpyHeader:
     """What a file says that it contains."""
 
-    element: str
-    """Type of its elements as NumPy writes it, such as ``<f4``; empty if they are not numbers."""
+    element: np.dtype[Any]
     shape: tuple[int, ...]
     by_columns: bool
     """Whether it is in Fortran order."""
@@ -63,9 +62,14 @@ class NpyHeader:
     """Bytes of the header."""
 
     def __str__(self) -> str:
-        name = np.dtype(self.element).name if self.element else "elements that are not numbers"
+        name = self.element.name if self.number else "elements that are not numbers"
         order = ", by columns" if self.by_columns else ""
         return f"{name} ({', '.join(map(str, self.shape))}){order}"
+
+    @property
+    def number(self) -> DType | None:
+        """The data type of its elements; None if they are not numbers of a fixed layout."""
+        return OF_NUMPY.get(f"{self.element.kind}{self.element.itemsize}")
 
     def fits(self, dtype: str, shape: tuple[int, ...] | None, *, resized: bool = False) -> bool:
         """Return whether a program reads it as a tensor of the engine's data type and shape.
@@ -81,53 +85,56 @@ class NpyHeader:
         return len(self.shape) == len(shape) if resized else self.shape == shape
 
     def _holds(self, element: str) -> bool:
-        if not self.element or self.by_columns:
-            return False
-        found, wanted = np.dtype(self.element), np.dtype(element)
         # Booleans and single bytes are the same in a file.
-        return found == wanted or (found.kind == "b" and wanted == np.dtype("u1"))
+        found = "u1" if self.element.kind == "b" else self.element
+        return self.number is not None and not self.by_columns and found == element
 
 
 def parse_header(head: bytes, *, source: str) -> NpyHeader:
     """Parse the first :data:`LONGEST_HEADER` bytes of a file. Raises InputError."""
-    header = _HEADER.match(head[:LONGEST_HEADER])
-    if header is None or len(header["text"]) != _length(header):
-        raise _refusal(source, "found no header of the format")
-    descr, fortran, shape = (each.search(header["text"]) for each in (_DESCR, _ORDER, _SHAPE))
-    if descr is None or fortran is None or shape is None:
-        raise _refusal(source, "its header has a key twice")
-    if descr[1] == _OBJECTS:
-        raise _refusal(source, "it contains objects, which could run anything")
-    element = _ELEMENT.fullmatch(descr[1])
-    return NpyHeader(
-        element=element[1].decode() if element else "",
-        shape=tuple(int(number) for number in _NUMBER.findall(shape[1])),
-        by_columns=fortran[1] == b"True",
-        size=header.end(),
-    )
+    from numpy.lib import format as npy_format
+
+    stream = io.BytesIO(head[:LONGEST_HEADER])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            first = npy_format.read_magic(stream) == (1, 0)
+            # The third version differs from the second in the names of records alone.
+            read = npy_format.read_array_header_1_0 if first else npy_format.read_array_header_2_0
+            shape, by_columns, element = read(stream)
+    except _FAILURES as failure:
+        raise _refusal(source, str(failure).partition("\n")[0]) from None
+    if element.hasobject:
+        raise _refusal(source, "it contains Python objects, which could run anything")
+    small = len(shape) <= _MOST_DIMENSIONS
+    if not small or not all(0 <= side <= _LONGEST_SIDE for side in shape):
+        raise _refusal(source, "its shape is invalid")
+    return NpyHeader(element=element, shape=shape, by_columns=by_columns, size=stream.tell())
 
 
 def expect_whole(header: NpyHeader, size_bytes: int, *, source: str) -> None:
-    """Raise InputError unless a file of numbers is exactly as long as its header says."""
+    """Raise InputError unless a file is exactly as long as its header says."""
     rest = size_bytes - header.size
-    too_many = len(header.shape) > _MOST_DIMENSIONS
-    if too_many or math.prod(header.shape) * np.dtype(header.element).itemsize != rest:
+    if math.prod(header.shape) * header.element.itemsize != rest:
         raise _refusal(source, f"its shape does not fit its {rest:,} bytes of data")
 
 
 def read_array(data: bytes, *, source: str) -> NDArray[Any] | None:
     """Return the array; None if it has no elements, or they are not numbers."""
+    import numpy as np
+
     header = parse_header(data, source=source)
-    if not header.element or 0 in header.shape:
-        return None
     expect_whole(header, len(data), source=source)
-    order: Literal["C", "F"] = "F" if header.by_columns else "C"
-    found = np.frombuffer(data, np.dtype(header.element), offset=header.size)
-    return found.reshape(header.shape, order=order)
+    if header.number is None or 0 in header.shape:
+        return None
+    found = np.frombuffer(data, header.element, offset=header.size)
+    return found.reshape(header.shape, order="F" if header.by_columns else "C")
 
 
 def encode_array(array: NDArray[Any]) -> bytes:
     """Return the file of an array."""
+    import numpy as np
+
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
     return stream.getvalue()
@@ -138,6 +145,8 @@ def generate_input(dtype: str, shape: tuple[int, ...]) -> bytes | None:
 
     None for a data type that a file cannot contain, and for a shape without elements.
     """
+    import numpy as np
+
     element = _OF_DTYPE.get(dtype)
     count = math.prod(shape)
     if element is None or not 0 < count * np.dtype(element).itemsize <= LARGEST_BYTES:
@@ -147,9 +156,62 @@ def generate_input(dtype: str, shape: tuple[int, ...]) -> bytes | None:
     return encode_array(values.reshape(shape).astype(element))
 
 
-def _length(header: re.Match[bytes]) -> int:
-    return int.from_bytes(header["short"] or header["long"], "little")
+class NpyMutation(StrEnum):
+    """What is changed in an input."""
+
+    VALUES = "values"
+    BATCH = "batch"
+    SMALLER = "smaller"
+    LARGER = "larger"
 
 
-def _refusal(source: str, found: str) -> InputError:
-    return InputError(f"{source}: not a .npy file: {found}", hint="write it with numpy.save")
+def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | None:
+    """Return the ``.npy`` file with the change; None if the change has no effect or is impossible.
+
+    Raises InputError for an invalid file.
+    """
+    import numpy as np
+
+    array = read_array(data, source=source)
+    if array is None:
+        return None
+    made = _HOW[change](array)
+    return None if made is None or np.array_equal(made, array) else encode_array(made)
+
+
+def _reverse_values(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the same numbers in another order, so that a good input stays one."""
+    return array.reshape(-1)[::-1].reshape(array.shape)
+
+
+def _double_batch(array: NDArray[Any]) -> NDArray[Any] | None:
+    import numpy as np
+
+    fits = array.ndim > 1 and 2 * array.nbytes <= LARGEST_BYTES
+    return np.concatenate([array, array]) if fits else None
+
+
+def _smaller(array: NDArray[Any]) -> NDArray[Any] | None:
+    big = array.ndim == _IMAGE_DIMENSIONS and min(array.shape[-2:]) > 1
+    return array[..., : array.shape[-2] // 2, : array.shape[-1] // 2] if big else None
+
+
+def _larger(array: NDArray[Any]) -> NDArray[Any] | None:
+    import numpy as np
+
+    fits = array.ndim == _IMAGE_DIMENSIONS and 4 * array.nbytes <= LARGEST_BYTES
+    return np.tile(array, (1, 1, 2, 2)) if fits else None
+
+
+_HOW: Mapping[NpyMutation, Callable[[Any], Any]] = {
+    NpyMutation.VALUES: _reverse_values,
+    NpyMutation.BATCH: _double_batch,
+    NpyMutation.SMALLER: _smaller,
+    NpyMutation.LARGER: _larger,
+}
+
+
+def _refusal(source: str, reason: str) -> InputError:
+    return InputError(
+        f"{source}: not an intact .npy file: {reason}", hint="write it with numpy.save"
+    )

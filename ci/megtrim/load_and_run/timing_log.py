@@ -210,21 +210,20 @@ class _Reader:
         return math.isclose(float(text), math.fsum(self._of_test), abs_tol=allowed, rel_tol=1e-12)
 
     def _add(self, line: _Line, values: Mapping[str, str]) -> None:
-        match line:
-            case _Line.TESTS:
-                self._announced = int(values["count"])
-            case _Line.PREPARE:
-                self._log.prepare_ms.append(float(values["ms"]))
-            case _Line.WARM_UP | _Line.WARMUP:
-                self._log.warmups_ms.append(float(values["ms"]))
-            case _Line.INPUT:
-                self._ends_with_summary = True
-            case _ if line in _RUNS:
-                self._of_test.append(float(values["ms"]))
-            case _Line.SUMMARY | _Line.AVERAGE:
-                self._log.iterations_ms += self._of_test
-                self._of_test = []
-                self._tests += 1
+        if line is _Line.TESTS:
+            self._announced = int(values["count"])
+        elif line is _Line.PREPARE:
+            self._log.prepare_ms.append(float(values["ms"]))
+        elif line in (_Line.WARM_UP, _Line.WARMUP):
+            self._log.warmups_ms.append(float(values["ms"]))
+        elif line is _Line.INPUT:
+            self._ends_with_summary = True
+        elif line in _RUNS:
+            self._of_test.append(float(values["ms"]))
+        elif line in (_Line.SUMMARY, _Line.AVERAGE):
+            self._log.iterations_ms += self._of_test
+            self._of_test = []
+            self._tests += 1
 
     def _describe_next(self) -> str:
         counts = f"{self._warmups} warm-ups, {self._iterations} iterations"

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
 from megtrim.load_and_run import application
-from megtrim.load_and_run.argument_mutation import is_on, render_flags, set_flag, without
-from megtrim.load_and_run.arguments import Flag, flags
+from megtrim.load_and_run.arguments import Flag, flags, is_on, render_flags, set_flag, without
 from megtrim.load_and_run.dialects import Dialect
-from megtrim.load_and_run.npy_mutation import NpyMutation
+from megtrim.load_and_run.npy import NpyMutation
 
 
 class NeighbourKind(StrEnum):

@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from megtrim.errors import InputError
-from megtrim.load_and_run.npy import expect_whole, generate_input, parse_header, read_array
+from megtrim.load_and_run.npy import (
+    NpyMutation,
+    apply_change,
+    expect_whole,
+    generate_input,
+    parse_header,
+    read_array,
+)
 
 
 def written(array: NDArray[Any]) -> bytes:
@@ -70,13 +79,46 @@ def test_other_sizes_fit_only_where_they_may_change() -> None:
     assert not header.fits("Float32", (3, 8, 8), resized=True)
 
 
-def test_a_file_that_is_cut_off_is_refused() -> None:
-    """By its length alone: the data need not be read."""
-    header = parse_header(written(np.zeros((2, 3), "<f4")), source="x")
+def header(shape: str, descr: str = "<f4") -> bytes:
+    """Return a file that is a header alone, whose shape stands there in these words."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}}}".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
-    expect_whole(header, header.size + 24, source="x")
-    with pytest.raises(InputError, match="its shape does not fit its 23 bytes"):
-        expect_whole(header, header.size + 23, source="x")
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", ""),
+        (b"\x93NUMPY", ""),
+        (b"\x93NUMPY\x09\x00\x00\x00", ""),
+        (header("(2,)")[:40], ""),
+        (header("(-2,)"), "its shape is invalid"),
+        (header("(0x" + "f" * 9000 + ",)"), "its shape is invalid"),
+        (header(f"({'1,' * 33})"), "its shape is invalid"),
+        (header("(2,)".ljust(10_000)), ""),
+        (header("(2000000000000,)"), "its shape does not fit its 0 bytes of data"),
+        (header("(2,)") + bytes(7), "its shape does not fit its 7 bytes of data"),
+        (header("(2,)") + bytes(9), "its shape does not fit its 9 bytes of data"),
+        (header("(2,)", "|O") + bytes(16), "it contains Python objects, which could run anything"),
+        (header("(2,)").replace(b"shape", b"shap"), ""),
+        (header("(2,)").replace(b"{'descr'", b"x'descr'"), ""),
+        (header("(" * 3000), ""),
+    ],
+)
+def test_a_damaged_file_is_refused(data: bytes, reason: str) -> None:
+    """In one line, before any memory is taken for its data; empty: as NumPy says it."""
+    with pytest.raises(InputError) as caught:
+        read_array(data, source="plain output a.npy")
+
+    assert caught.value.message.startswith("plain output a.npy: not an intact .npy file: ")
+    assert caught.value.message.endswith(reason)
+    assert "\n" not in caught.value.message
+
+
+def test_a_whole_file_is_known_by_its_length() -> None:
+    """The data need not be read."""
+    found = parse_header(header("(2, 3)"), source="x")
+    expect_whole(found, found.size + 24, source="x")
 
 
 def test_a_generated_input_has_numbers_that_differ() -> None:
@@ -98,3 +140,83 @@ def test_a_generated_input_has_numbers_that_differ() -> None:
 def test_what_cannot_be_generated_is_none(dtype: str, shape: tuple[int, ...]) -> None:
     """No plain file holds it, or it would be too much."""
     assert generate_input(dtype, shape) is None
+
+
+def read(data: bytes | None) -> NDArray[Any]:
+    assert data is not None
+    found: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
+    return found
+
+
+IMAGE = np.arange(2 * 4 * 6, dtype="<f4").reshape(1, 2, 4, 6)
+
+
+def test_values_are_the_same_numbers_elsewhere() -> None:
+    """A good input stays one: the last number stands first."""
+    found = read(apply_change(written(IMAGE), NpyMutation.VALUES, source="x"))
+
+    assert found.dtype == np.dtype("<f4")
+    assert found.shape == IMAGE.shape
+    assert found.ravel().tolist() == list(range(47, -1, -1))
+
+
+def test_a_batch_holds_it_twice() -> None:
+    """Behind each other."""
+    found = read(apply_change(written(IMAGE), NpyMutation.BATCH, source="x"))
+
+    assert found.shape == (2, 2, 4, 6)
+    assert np.array_equal(found[0], IMAGE[0])
+    assert np.array_equal(found[1], IMAGE[0])
+
+
+def test_sizes_are_half_and_twice() -> None:
+    """Of height and width, no other."""
+    smaller = read(apply_change(written(IMAGE), NpyMutation.SMALLER, source="x"))
+    larger = read(apply_change(written(IMAGE), NpyMutation.LARGER, source="x"))
+
+    assert (smaller.shape, larger.shape) == ((1, 2, 2, 3), (1, 2, 8, 12))
+    assert smaller[0, 0, 0].tolist() == [0, 1, 2]
+    assert larger[0, 0, 0].tolist() == [0, 1, 2, 3, 4, 5] * 2
+
+
+@pytest.mark.parametrize(
+    ("array", "change"),
+    [
+        (np.zeros((2, 3), "<f4"), NpyMutation.VALUES),
+        (np.arange(3.0), NpyMutation.BATCH),
+        (np.arange(6.0).reshape(1, 6), NpyMutation.SMALLER),
+        (np.arange(6.0).reshape(1, 6), NpyMutation.LARGER),
+        (np.arange(6.0).reshape(1, 2, 1, 3), NpyMutation.SMALLER),
+        (np.zeros((0, 3)), NpyMutation.BATCH),
+        (np.array(["a", "b"]), NpyMutation.VALUES),
+    ],
+)
+def test_what_would_be_no_change_is_none(array: NDArray[Any], change: NpyMutation) -> None:
+    """No neighbour is the scenario itself."""
+    assert apply_change(written(array), change, source="x") is None
+
+
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    st.sampled_from(["<f4", "|i1", "|u1", "<i4", "<f2"]),
+    st.sampled_from(list(NpyMutation)),
+)
+def test_equal_inputs_give_equal_bytes(shape: list[int], dtype: str, change: NpyMutation) -> None:
+    """And what is given back is a file of the same type that holds something else."""
+    data = written((np.arange(np.prod(shape)) % 7).reshape(shape).astype(dtype))
+    first = apply_change(data, change, source="x")
+
+    assert first == apply_change(data, change, source="x")
+    if first is not None:
+        assert read(first).dtype == np.dtype(dtype)
+        assert not np.array_equal(read(first), read(data))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    """Behind the magic of the format as well."""
+    for each in (data, b"\x93NUMPY\x01\x00" + data):
+        try:
+            apply_change(each, NpyMutation.VALUES, source="x")
+        except InputError as error:
+            assert error.message.startswith("x: ")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.arguments import flags
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.load_and_run.npy_mutation import NpyMutation
+from megtrim.load_and_run.npy import NpyMutation
 from megtrim.plan.neighbours import Neighbour, NeighbourKind, neighbours
 from unit.plan.support import config, model
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from megtrim.errors import InputError
-from megtrim.load_and_run.argument_mutation import render_flags, without
-from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose
+from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, render_flags, without
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.perf.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 from megtrim.perf.experiments.table import EXPERIMENTS

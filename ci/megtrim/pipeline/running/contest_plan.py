@@ -9,8 +9,7 @@ from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.cpu_features import read_device_features
 from megtrim.errors import InputError
-from megtrim.load_and_run.argument_mutation import render_flags
-from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags
+from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags, render_flags
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.models.reader import read_model
 from megtrim.perf.contest import (

@@ -16,8 +16,7 @@ from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.functions import probes, qemu_log
 from megtrim.functions.function_list import FunctionList, function_list
 from megtrim.functions.observables import Observables
-from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.load_and_run.logs import error_message
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.pipeline.running import execution
 from megtrim.pipeline.running.execution import RunResult, RunSpec
 from megtrim.pipeline.running.tracing import Note

@@ -9,9 +9,9 @@ from pathlib import Path
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
-from megtrim.load_and_run import npy, npy_mutation
+from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
-from megtrim.load_and_run.npy_mutation import NpyMutation
+from megtrim.load_and_run.npy import NpyMutation
 from megtrim.models.reader import read_model
 from megtrim.pipeline.running.execution import RunSpec
 from megtrim.pipeline.running.scenario_runs import cache_of, make_run_spec
@@ -77,7 +77,7 @@ def _changed_files(
             data = read_bytes(
                 path, most_bytes=npy.LARGEST_BYTES, expected="a .npy file", shown=str(relative)
             )
-            made = npy_mutation.apply_change(data, change, source=str(relative))
+            made = npy.apply_change(data, change, source=str(relative))
             if made is not None:
                 yield name, made
 

@@ -15,8 +15,7 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.errors import InputError
 from megtrim.load_and_run.dump import largest_value, parse_dump
-from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.load_and_run.logs import error_message
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.midout.keepset import read_keep_set
 from megtrim.pipeline.building import programs

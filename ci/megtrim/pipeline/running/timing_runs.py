@@ -19,8 +19,7 @@ from megtrim.devices.retry import expect_not_killed
 from megtrim.errors import ProductFailure
 from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run.environment import Variables
-from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.load_and_run.logs import error_message
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.perf.contest import Contestant, ContestStatus, Side, name_files
 from megtrim.perf.experiments.commands import StepCommand, StepFiles, make_dumping
 from megtrim.perf.experiments.experiment import CacheUse

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from megtrim.build_spec import Variant
 from megtrim.devices import Lease
 from megtrim.errors import ProductFailure
-from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.load_and_run.logs import error_message
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.midout.trace import Trace, check_trace, parse_announced_count
 from megtrim.pipeline.running import execution
 from megtrim.pipeline.running.execution import RunResult, RunSpec

@@ -15,8 +15,7 @@ from megtrim.elf.symbol_names import readable
 from megtrim.errors import InputError, MegtrimError
 from megtrim.evidence.limits import read_text
 from megtrim.functions import linker_script
-from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.load_and_run.logs import error_message
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.midout.keepset import KeepSet, missing
 from megtrim.midout.region import Region
 from megtrim.midout.trace import parse_trace

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.config.scenarios import Scenario
-from megtrim.load_and_run.argument_mutation import render_flags
-from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose
+from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, render_flags
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.perf.contest import Contestant, derive_seed, name_files
 from megtrim.perf.experiments.commands import StepFiles, keep_for_experiments, make_commands

@@ -18,8 +18,7 @@ from megtrim.config.yaml.edit import append_item, render_document
 from megtrim.config.yaml.problems import KeyPath
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
-from megtrim.load_and_run.argument_mutation import render_flags, without
-from megtrim.load_and_run.arguments import Flag
+from megtrim.load_and_run.arguments import Flag, render_flags, without
 from megtrim.perf.experiments.commands import list_flags
 from megtrim.perf.experiments.experiment import CacheUse, Experiment, ModelFile
 from megtrim.perf.experiments.situation import choose_backend
