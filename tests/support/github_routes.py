@@ -33,7 +33,8 @@ def answer(
     handler, permission = _HANDLERS[name]
     level = "read" if request.method == "GET" else "write"
     if permission and permissions.get(permission) not in (level, "write"):
-        raise Refused(403, "Resource not accessible by integration")
+        body = {"message": "Resource not accessible by integration", "status": "403"}
+        return as_json(body, 403, {"X-Accepted-GitHub-Permissions": f"{permission}={level}"})
     return handler(Asked(request, *found), **arguments)
 
 

@@ -1,41 +1,116 @@
 """GitHub's REST API, as far as megtrim needs it: JSON, pages, downloads.
 
 Every call has a deadline, a bounded response and bounded retries, and returns a value or raises a
-failure that says what to do. The token never appears in a message.
+failure that says what to do. The token goes to the API's own host and nowhere else, and never into
+a message; what a server wrote is reduced to one printable line.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import SplitResult, urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import requests
+import urllib3
 
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.log_text import one_line
-from megtrim.github.responses import (
-    Forbidden,
-    NotFound,
-    Refused,
-    backoff_s,
-    failure,
-    is_rate_limited,
-    parse_json,
-    pause_s,
-)
-from megtrim.http import HttpClient, Request, Response, TransferLimits, TransportError, split
-
-__all__ = ["Api", "Forbidden", "NotFound", "Refused", "TransferLimits"]
 
 MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0
 """Limit for the sum of all pauses of one call."""
 MOST_PAGES = 100
+_MOST_HOPS = 5
+_SECONDARY_PAUSE_S = 60.0
+"""The pause that GitHub's documentation requires if a secondary limit names no time."""
+_MOVED = (301, 302, 303, 307, 308)
+LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
+_CONNECT_S = 10.0
+"""Also how long a server may take nothing of what is sent to it."""
+_SILENCE_S = 30.0
+_LONGEST_ANSWER_S = 60.0
+_LONGEST_TRANSFER_S = 600.0
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-_BYTES = "application/octet-stream"
-_NEXT = re.compile(r'<([^<>]{1,4096})>[^<>]{0,512}?;\s*rel="?next"?(?=[;,\s]|$)')
+_METHODS = ("GET", "PUT", "PATCH", "DELETE", "POST")
+_REPEATABLE = ("GET", "PUT", "PATCH", "DELETE")
+"""A POST could act twice."""
+_IS_URL_RIGHT = "is GITHUB_API_URL right?"
+_LIMIT = "too many requests with this token in an hour; run the job again when the limit is reset"
+
+
+class Refused(InfrastructureFailure):
+    """GitHub refused the request; ``status`` is the HTTP status."""
+
+    def __init__(self, message: str, *, status: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class Forbidden(Refused):
+    """The token does not permit this (401, 403)."""
+
+
+class NotFound(Refused):
+    """It does not exist, or the token may not see it (404, 410)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request; ``path`` names it in messages, without what signs a URL."""
+
+    method: str
+    path: str
+    url: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    largest_bytes: int = LARGEST_ANSWER_BYTES
+    longest_s: float = _LONGEST_ANSWER_S
+    may_leave: bool = False
+    """It may be redirected to another host, as downloads are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def message(self) -> str:
+        """GitHub's own error message, or nothing: error pages of proxies are not repeated."""
+        try:
+            value = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return ""
+        if not isinstance(value, dict):
+            return ""
+        errors = value.get("errors")
+        listed = errors[:3] if isinstance(errors, list) else []
+        texts = [error.get("message") if isinstance(error, dict) else error for error in listed]
+        return "; ".join(text for text in (value.get("message"), *texts) if isinstance(text, str))
+
+
+class _BrokenExchangeError(requests.RequestException):
+    """No complete response came; ``repeatable`` are the methods for which a retry may help."""
+
+    def __init__(self, text: str, repeatable: Collection[str] = ()) -> None:
+        super().__init__(text)
+        self.repeatable = repeatable
+
+
+class _Session(requests.Session):
+    """Follows no redirects: the library would pass the token on and read the whole body first."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002 (theirs)
+        return None
 
 
 class Api:
@@ -44,8 +119,7 @@ class Api:
     Failures are InfrastructureFailure: Forbidden, NotFound, Refused with another ``status``, or
     without a status if there was no response. GET, PUT, PATCH and DELETE are retried after
     connection errors and 5xx, and every method after a rate limit, at most ``MOST_TRIES`` times
-    and with ``LONGEST_PAUSE_S`` of pauses. A POST whose result is unknown is not retried, because
-    it could act twice.
+    and with ``LONGEST_PAUSE_S`` of pauses. A POST whose result is unknown is not retried.
     """
 
     def __init__(
@@ -56,33 +130,28 @@ class Api:
         user_agent: str,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
-        limits: TransferLimits | None = None,
     ) -> None:
-        parts = split(base_url)
-        if parts is None or parts.query or parts.fragment:
+        home = _origin(base_url)
+        if home is None or "?" in base_url or "#" in base_url:
             msg = f"GITHUB_API_URL: found {one_line(base_url)!r}, expected https://HOST[/PATH]"
             raise InputError(msg)
         if not re.fullmatch(r"[\x21-\x7e]{1,4096}", token):
             msg = "the GitHub token is malformed" if token else "there is no GitHub token"
             raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
+        scheme, host, port = home
+        # github.com has a host of its own for the files of a release.
+        uploads = (scheme, re.sub(r"^api\.", "uploads.", host), port)
+        self._homes = (home, uploads)
         self._base = base_url.rstrip("/")
         self._token = token
         self._pause = pause
         self._clock = clock
-        self._limits = limits or TransferLimits()
-        headers = {**_HEADERS, "User-Agent": user_agent}
-        self._wire = HttpClient(
-            self._base,
-            token,
-            headers=headers,
-            clock=clock,
-            limits=self._limits,
-            annex=_find_uploads(parts),
-        )
+        self._session = _Session()
+        self._session.headers.update({**_HEADERS, "User-Agent": user_agent})
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
         """Return the JSON at ``path``, which starts with ``/`` and is quoted by the caller."""
-        return parse_json(self._call(path, self._request("GET", self._url(path, params))), path)
+        return _parse_json(self._call(_Call("GET", path, self._url(path, params))), path)
 
     def pages(
         self,
@@ -99,40 +168,35 @@ class Api:
         url = self._url(path, {"per_page": 100, **(params or {})})
         left = most
         for _ in range(MOST_PAGES):
-            answer = self._call(path, self._request("GET", url))
-            items = _items(parse_json(answer, path), key, path)[:left]
+            answer = self._call(_Call("GET", path, url))
+            items = _items(_parse_json(answer, path), key, path)[:left]
             yield from items
             left -= len(items)
-            following = _NEXT.search(answer.headers.get("link", ""))
-            if left <= 0 or following is None:
+            links = requests.utils.parse_header_links(answer.headers.get("link", ""))
+            url = next((link["url"] for link in links if link.get("rel") == "next"), "")
+            if left <= 0 or not url:
                 return
-            url = following[1]
-            if not self._wire.is_home(url):
+            if not self._is_home(url):
                 msg = f"{path}: the next page lies on another host"
-                raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+                raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Send a change; return the response's JSON, or None if it is empty."""
-        content = None if body is None else json.dumps(body).encode("ascii")
-        request = self._request(method, self._url(path, None), body=content)
-        return parse_json(self._call(path, request), path)
+        call = _Call(method, path, self._url(path, None))
+        if body is not None:
+            content = json.dumps(body).encode("ascii")
+            call = replace(call, body=content, headers={"Content-Type": "application/json"})
+        return _parse_json(self._call(call), path)
 
     def upload(self, url: str, data: bytes) -> Any:
         """Send a file to a ``url`` that the API named; return the response's JSON."""
-        where = urlsplit(url).path
-        if not self._wire.is_home(url):
-            msg = f"{one_line(where)}: the upload lies on another host"
-            raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
-        request = Request(
-            method="POST",
-            url=url,
-            body=data,
-            largest_bytes=self._limits.answer_bytes,
-            longest_s=self._limits.download_s,
-            may_leave=False,
-            content_type=_BYTES,
-        )
-        return parse_json(self._call(where, request), where)
+        path = urlsplit(url).path
+        if not self._is_home(url):
+            msg = f"{one_line(path)}: the upload lies on another host"
+            raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+        headers = {"Content-Type": "application/octet-stream"}
+        call = _Call("POST", path, url, data, headers, longest_s=_LONGEST_TRANSFER_S)
+        return _parse_json(self._call(call), path)
 
     def download(self, path: str, *, limit_bytes: int, accept: str = "") -> bytes:
         """Return the bytes at ``path``, which GitHub redirects to another host.
@@ -140,26 +204,16 @@ class Api:
         ``accept``: the form that is asked for, where the path has several. Raises
         InfrastructureFailure for more than ``limit_bytes``, which are not read.
         """
-        request = Request(
-            method="GET",
-            url=self._url(path, None),
-            body=None,
+        call = _Call(
+            "GET",
+            path,
+            self._url(path, None),
+            headers={"Accept": accept} if accept else {},
             largest_bytes=limit_bytes,
-            longest_s=self._limits.download_s,
+            longest_s=_LONGEST_TRANSFER_S,
             may_leave=True,
-            accept=accept,
         )
-        return self._call(path, request).body
-
-    def _request(self, method: str, url: str, body: bytes | None = None) -> Request:
-        return Request(
-            method=method,
-            url=url,
-            body=body,
-            largest_bytes=self._limits.answer_bytes,
-            longest_s=self._limits.answer_s,
-            may_leave=False,
-        )
+        return self._call(call).body
 
     def _url(self, path: str, params: Mapping[str, str | int] | None) -> str:
         # Without its leading slash, a path could name another host.
@@ -168,13 +222,16 @@ class Api:
             raise ValueError(msg)
         return f"{self._base}{path}" + (f"?{urlencode(params)}" if params else "")
 
-    def _call(self, path: str, request: Request) -> Response:
+    def _is_home(self, url: str) -> bool:
+        """Return whether the token may be sent there."""
+        return _origin(url) in self._homes
+
+    def _call(self, call: _Call) -> _Answer:
         """Send the request until it succeeds, or a retry is pointless."""
-        asked = f"{request.method} {path}"
         waited = 0.0
         for tries in range(1, MOST_TRIES + 1):
-            outcome, wait = self._try(request, path, asked, tries)
-            if isinstance(outcome, Response):
+            outcome, wait = self._try(call, backoff_s=2.0 ** (tries - 1))
+            if isinstance(outcome, _Answer):
                 return outcome
             if wait is None or tries == MOST_TRIES or waited + wait > LONGEST_PAUSE_S:
                 raise outcome
@@ -183,36 +240,209 @@ class Api:
         raise AssertionError  # the last try returns or raises
 
     def _try(
-        self, request: Request, path: str, asked: str, tries: int
-    ) -> tuple[Response | InfrastructureFailure, float | None]:
+        self, call: _Call, *, backoff_s: float
+    ) -> tuple[_Answer | InfrastructureFailure, float | None]:
         """Send it once; return the response, or the failure and the pause before a retry."""
         try:
-            answer = self._wire.exchange(request)
-        except TransportError as broken:
-            again = not broken.final and (broken.untouched or request.method != "POST")
+            answer = self._exchange(call)
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            text, repeatable = _describe(error)
             host = urlsplit(self._base).netloc
             hint = f"is {host} reachable from this machine? then run the job again"
-            failed = InfrastructureFailure(f"{asked}: {broken}", hint=hint)
-            return failed, backoff_s(tries) if again else None
+            failed = InfrastructureFailure(f"{call.method} {call.path}: {text}", hint=hint)
+            return failed, backoff_s if call.method in repeatable else None
         if 200 <= answer.status < 300:
             return answer, None
-        wait = pause_s(answer, method=request.method, tries=tries, now_s=self._clock())
-        after = f"; it asks for a pause of {wait:.0f} s" if wait and is_rate_limited(answer) else ""
-        refused = failure(answer, method=request.method, path=path, asked=asked, after=after)
+        wait = _pause_s(answer, call.method, backoff_s=backoff_s, now_s=self._clock())
+        msg = f"{call.method} {call.path}: GitHub answered {answer.status}"
+        if text := one_line(answer.message):
+            msg += f" ({text})"
+        limited = answer.status in (403, 429) and wait is not None
+        if limited:
+            msg += f"; it asks for a pause of {wait:.0f} s"
         # A server that repeats its request must not get the token into a log.
-        text = refused.message.replace(self._token, "***")
-        return type(refused)(text, status=refused.status, hint=refused.hint), wait
+        msg = msg.replace(self._token, "***")
+        kind, hint = (Refused, _LIMIT) if limited else _classify(answer)
+        return kind(msg, status=answer.status, hint=hint), wait
+
+    def _exchange(self, call: _Call) -> _Answer:
+        """Send a request and follow its redirects."""
+        url = call.url
+        ends_s = self._clock() + call.longest_s
+        for _ in range(_MOST_HOPS):
+            answer = self._send(call, url, ends_s)
+            # The other redirects would turn a change into a GET.
+            if answer.status not in (_MOVED if call.method == "GET" else (307, 308)):
+                return answer
+            target = _resolve(url, answer.headers.get("location", ""))
+            downgrade = url.startswith("https:") and not target.startswith("https:")
+            if downgrade or not (self._is_home(target) or (call.may_leave and target)):
+                host = one_line(urlsplit(target).netloc, most=80) or "nowhere"
+                msg = f"the answer redirects to {host}, where this request must not go"
+                raise _BrokenExchangeError(msg)
+            url = target
+        msg = "the answers redirect in a circle"
+        raise _BrokenExchangeError(msg)
+
+    def _send(self, call: _Call, url: str, ends_s: float) -> _Answer:
+        token = self._token if self._is_home(url) else ""
+
+        def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
+            """Set the header last: a ~/.netrc would override one that is passed."""
+            if token:
+                request.headers["Authorization"] = f"Bearer {token}"
+            return request
+
+        response = self._session.request(
+            call.method,
+            url,
+            # Sent in pieces: as a whole it would have to be gone in _CONNECT_S.
+            data=io.BytesIO(call.body) if call.body else None,
+            headers=call.headers,
+            auth=sign,
+            timeout=(_CONNECT_S, _SILENCE_S),
+            stream=True,
+        )
+        with contextlib.closing(response):
+            body = self._read_body(response, call, ends_s)
+            return _Answer(response.status_code, response.headers, body)
+
+    def _read_body(self, response: requests.Response, call: _Call, ends_s: float) -> bytes:
+        body = bytearray()
+        # Take whatever has arrived: reading whole chunks would wait for a slow server.
+        while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+            body += chunk
+            if len(body) > call.largest_bytes:
+                if response.status_code >= 300:  # only its message is of use, and this is none
+                    return b""
+                msg = f"the answer is larger than {call.largest_bytes} bytes"
+                raise _BrokenExchangeError(msg)
+            if self._clock() > ends_s:
+                msg = f"the answer took longer than {call.longest_s:g} s"
+                raise _BrokenExchangeError(msg, _REPEATABLE)
+        return bytes(body)
 
 
-def _find_uploads(api: SplitResult) -> str:
-    """Return where files of a release are sent: github.com has a host of its own for them."""
-    name, dot, rest = api.netloc.partition(".")
-    return f"{api.scheme}://uploads{dot}{rest}" if name == "api" else ""
+def text_at(answer: Any, *keys: str) -> str:
+    """Return the text at the path ``keys``. Raises InfrastructureFailure if there is none."""
+    for key in keys:
+        answer = answer.get(key) if isinstance(answer, dict) else None
+    if not isinstance(answer, str) or not answer:
+        msg = f"the answer holds no {'.'.join(keys)}"
+        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
+    return answer
+
+
+def _origin(url: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port; None for anything but an http(s) URL without a user."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    except (ValueError, KeyError):
+        return None
+    plain = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+    return (parts.scheme, parts.hostname or "", port) if plain else None
+
+
+def _resolve(url: str, location: str) -> str:
+    """Return where a response redirects to; empty for what is no http(s) URL."""
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        return ""
+    return target if _origin(target) else ""
+
+
+def _describe(error: Exception) -> tuple[str, Collection[str]]:
+    """Return what broke, and the methods that may be repeated.
+
+    The library's own messages contain whole URLs, even signed ones.
+    """
+    match error:
+        case _BrokenExchangeError():
+            return str(error), error.repeatable
+        case requests.exceptions.SSLError():
+            return "its certificate is not trusted", ()
+        case requests.ConnectTimeout():
+            return f"no connection within {_CONNECT_S:g} s", _METHODS
+        case requests.ReadTimeout() | urllib3.exceptions.ReadTimeoutError():
+            return f"no answer within {_SILENCE_S:g} s", _REPEATABLE
+        case _:
+            reason = getattr(error.args[0], "reason", None) if error.args else None
+    if isinstance(reason, urllib3.exceptions.NewConnectionError):
+        return "no connection", _METHODS
+    return "the connection broke", _REPEATABLE
+
+
+def _parse_json(answer: _Answer, asked: str) -> Any:
+    """Return the JSON of a response, or None if it is empty."""
+    if not answer.body.strip():
+        return None
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError):
+        start = one_line(answer.body[:80].decode("utf-8", errors="replace"))
+        msg = f"{asked}: the answer is not JSON; it begins with: {start}"
+        hint = f"a proxy in between may have answered instead; {_IS_URL_RIGHT}"
+        raise InfrastructureFailure(msg, hint=hint) from None
 
 
 def _items(page: Any, key: str | None, path: str) -> list[dict[str, Any]]:
     items = page.get(key) if key is not None and isinstance(page, dict) else page
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         msg = f"{path}: the answer is not a list of objects"
-        raise InfrastructureFailure(msg, hint="is GITHUB_API_URL right?")
+        raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
     return items
+
+
+def _pause_s(answer: _Answer, method: str, *, backoff_s: float, now_s: float) -> float | None:
+    """Return how many seconds to wait before a retry, or None if a retry is pointless.
+
+    A POST is retried only if the server certainly did nothing: limits, and 503 with a Retry-After.
+    """
+    after = _number(answer.headers.get("retry-after"))
+    if answer.status in (403, 429):
+        if after is not None:
+            return after
+        if answer.headers.get("x-ratelimit-remaining") == "0":
+            reset = _number(answer.headers.get("x-ratelimit-reset"))
+            return _SECONDARY_PAUSE_S if reset is None else max(1.0, reset - now_s + 1.0)
+        limited = answer.status == 429 or "secondary rate limit" in answer.message.lower()
+        return _SECONDARY_PAUSE_S if limited else None
+    if answer.status < 500:
+        return None
+    if answer.status == 503 and after is not None:
+        return after
+    return backoff_s if method in _REPEATABLE else None
+
+
+def _number(text: str | None) -> float | None:
+    """Return a header's number, or None if it is a date or anything else."""
+    return float(text) if text and re.fullmatch(r"[0-9]{1,12}", text.strip()) else None
+
+
+def _classify(answer: _Answer) -> tuple[type[Refused], str]:
+    """Return the kind of a refusal, and what to do about it."""
+    # Such as ``pull_requests=write``, for what was asked.
+    named = one_line(answer.headers.get("x-accepted-github-permissions", ""), most=120)
+    permission = named.replace("_", "-").replace("=", ": ") or "of what it asks for"
+    match answer.status:
+        case 401:
+            hint = "the token is not valid (any more): pass the job's own, env GITHUB_TOKEN"
+            return Forbidden, hint
+        case 403:
+            return Forbidden, (
+                f"the token is missing a permission: give the job `permissions: {permission}`; the "
+                "token of a pull request from a fork only reads, whatever the workflow says"
+            )
+        case 404:
+            return NotFound, (
+                "it does not exist, or the token may not see it: for a private repository the job "
+                f"needs `permissions: {permission}`"
+            )
+        case 410:
+            return NotFound, "it has expired or was deleted"
+        case status if status >= 500:
+            hint = "GitHub has trouble; run the job again later (https://www.githubstatus.com)"
+            return Refused, hint
+    return Refused, ""

@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure
-from megtrim.github.api import Api
+from megtrim.github.api import Api, NotFound, text_at
 from megtrim.github.log_text import one_line
-from megtrim.github.responses import NotFound, text_at
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
 _MOST_REWRITES = 4

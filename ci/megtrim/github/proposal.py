@@ -17,8 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.github.api import Api, Forbidden, NotFound, Refused
-from megtrim.github.responses import text_at
+from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
 
 _REFUSED_BY_SETTING = "not permitted to create"
 _RACED = (409, 422)

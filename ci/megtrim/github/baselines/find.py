@@ -18,11 +18,10 @@ from megtrim.config_id import is_inside
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
-from megtrim.github.api import Api
+from megtrim.github.api import Api, text_at
 from megtrim.github.baselines.stored import SIZES_FILE, Home, StoredBaseline, StoredBaselines
 from megtrim.github.event import Event
 from megtrim.github.log_text import one_line
-from megtrim.github.responses import text_at
 from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline
 

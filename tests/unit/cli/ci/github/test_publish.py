@@ -420,7 +420,7 @@ def test_a_server_that_is_not_there(
     answer = job(*strict)
 
     assert answer.status == status
-    assert "no connection (Connection refused)" in answer.err
+    assert "no connection" in answer.err
     assert job.summary.startswith(shown(passing()))
 
 
