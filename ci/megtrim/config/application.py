@@ -7,8 +7,14 @@ from typing import Literal
 from pydantic import Field
 
 from megtrim.build_spec import Linkage
-from megtrim.config.base import ConfigSection
-from megtrim.config.value_types import FilePath, Name, OptionName, OptionValue, Toolchains
+from megtrim.config.value_types import (
+    ConfigSection,
+    FilePath,
+    Name,
+    OptionName,
+    OptionValue,
+    Toolchains,
+)
 
 
 class Application(ConfigSection):

@@ -12,9 +12,8 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StrictBool
 
-from megtrim.config.base import ConfigSection
-from megtrim.config.number_types import WaitS, Whole
 from megtrim.config.value_types import (
+    ConfigSection,
     CpuList,
     FilePath,
     Governor,
@@ -26,6 +25,8 @@ from megtrim.config.value_types import (
     Serial,
     Toolchains,
     UserName,
+    WaitS,
+    Whole,
 )
 
 Kind = Literal["auto", "local", "qemu", "adb", "ssh", "virtual-phone"]

@@ -13,28 +13,21 @@ from pydantic import Field, StrictBool, model_validator
 
 from megtrim.build_spec import Relocations, Variant
 from megtrim.config.application import Application
-from megtrim.config.base import ConfigSection
 from megtrim.config.device import DeviceConfig
 from megtrim.config.measure_names import name_budget, name_measure
-from megtrim.config.number_types import (
-    AbsoluteTolerance,
-    DurationS,
-    Growth,
-    RelativeTolerance,
-    SizeBytes,
-    Threads,
-    TimeoutS,
-    Whole,
-)
 from megtrim.config.performance import PerfConfig
 from megtrim.config.size_flags import SizeFlagsConfig
 from megtrim.config.value_types import (
+    AbsoluteTolerance,
     Argument,
     ComponentName,
+    ConfigSection,
     Day,
+    DurationS,
     EmulatedCpu,
     FilePath,
     FilePaths,
+    Growth,
     ImageName,
     InputName,
     Items,
@@ -44,12 +37,17 @@ from megtrim.config.value_types import (
     OptionName,
     OptionValue,
     Pattern,
+    RelativeTolerance,
     SectionName,
+    SizeBytes,
     Text,
+    Threads,
+    TimeoutS,
     ToolchainName,
     Toolchains,
     VariableName,
     VariableValue,
+    Whole,
 )
 from megtrim.load_and_run.environment import MOST_VARIABLES, Variables
 from megtrim.load_and_run.parity import Tolerance

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from megtrim.config.base import ConfigSection
 from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
-from megtrim.config.value_types import HostName, Name, Serial
+from megtrim.config.value_types import ConfigSection, HostName, Name, Serial
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.errors import InputError

@@ -6,13 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from megtrim.config.base import ConfigSection
-from megtrim.config.number_types import Share, ShareOrAny, TimeMs, TimeoutS, Whole
 from megtrim.config.value_types import (
     BranchName,
+    ConfigSection,
     FilePath,
     Name,
+    Share,
+    ShareOrAny,
     Text,
+    TimeMs,
+    TimeoutS,
+    Whole,
 )
 from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
 from megtrim.perf.criterion import Criterion

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import StrictBool
 
-from megtrim.config.base import ConfigSection
+from megtrim.config.value_types import ConfigSection
 
 
 class SizeFlagsConfig(ConfigSection):

@@ -1,33 +1,29 @@
-"""The kinds of value of megtrim.yaml: what each accepts, and what its refusal expects."""
+"""What the keys of megtrim.yaml can hold: what each kind accepts, and what a refusal expects."""
 
 from __future__ import annotations
 
-import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from megtrim.config import value_types
-from megtrim.config.value_types import EXPECTED
-from megtrim.load_and_run import environment
-
-ONE_LINE = "one line of text (in quotes where it looks like something else)"
+from megtrim.config import units, value_types
+from megtrim.config.units import GrowthLimit
+from megtrim.config.value_types import (
+    EXPECTED,
+    LONGEST_WAIT_S,
+    TEXT_EXPECTED,
+    ConfigSection,
+    read_whole,
+    strict_pattern,
+)
 
 
 def read(kind: str, value: object) -> Any:
     return TypeAdapter(getattr(value_types, kind)).validate_python(value)
-
-
-def expected(kind: str, value: object) -> str:
-    """Return what the refusal of a value says that it expected."""
-    with pytest.raises(ValidationError) as caught:
-        read(kind, value)
-    [error] = caught.value.errors()
-    assert error["type"] == EXPECTED
-    return str(error["msg"])
 
 
 @pytest.mark.parametrize(
@@ -56,6 +52,22 @@ def expected(kind: str, value: object) -> str:
         ("Hub", "1-1.4", "1-1.4"),
         ("CpuList", 4, "4"),
         ("CpuList", "0,4-7", "0,4-7"),
+        ("SizeBytes", "1 KiB", 1024),
+        ("SizeBytes", "1_048_576", 1_048_576),
+        ("SizeBytes", "1,024 kB", 1_024_000),
+        ("DurationS", "2 minutes", 120.0),
+        ("AbsoluteTolerance", "1e-5", 1e-5),
+        ("AbsoluteTolerance", "5E3", 5000.0),
+        ("RelativeTolerance", 0.5, 0.5),
+        ("RelativeTolerance", "1e-5", 1e-5),
+        ("RelativeTolerance", "5%", 0.05),
+        ("RelativeTolerance", "0.1%", 0.001),
+        ("Growth", "5%", GrowthLimit(share=0.05)),
+        ("Threads", 16, 16),
+        ("DurationS", "0 s", 0.0),
+        ("WaitS", "24 hours", LONGEST_WAIT_S),
+        ("ShareOrAny", "any", 1.0),
+        ("TimeMs", 0, 0.0),
     ],
 )
 def test_a_value_is_read(kind: str, value: object, result: object) -> None:
@@ -68,12 +80,13 @@ def test_a_value_is_read(kind: str, value: object, result: object) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "what"),
     [
-        ("Name", "-m", value_types.NAME_EXPECTED),
-        ("Name", "a/b", value_types.NAME_EXPECTED),
-        ("Name", "a" * 201, value_types.NAME_EXPECTED),
-        ("Name", "a\n", value_types.NAME_EXPECTED),
+        ("Name", "-m", "a name of letters"),
+        ("Name", "a/b", "a name of letters"),
+        ("Name", "a" * 201, "a name of letters"),
+        ("Name", 5, TEXT_EXPECTED),
+        ("Name", "a\n", "a name of letters"),
         ("NdkRelease", "21e", "a release of the NDK, such as r21e"),
-        ("ImageName", "a b", value_types.IMAGE_EXPECTED),
+        ("ImageName", "a b", "a Docker image"),
         ("OptionName", "-DX", "the name of a CMake option, such as MGE_WITH_TEST"),
         ("OptionValue", 1.0, "text, true, false or a whole number (quotes make text of 1.0)"),
         ("OptionValue", "a\nb", "text, true, false or a whole number (quotes make text of 1.0)"),
@@ -81,34 +94,130 @@ def test_a_value_is_read(kind: str, value: object, result: object) -> None:
         ("Argument", 0.1, "one argument as text (in quotes where it looks like something else)"),
         ("Argument", True, "one argument as text (in quotes where it looks like something else)"),
         ("Argument", "a\nb", "one argument as text (in quotes where it looks like something else)"),
-        ("VariableName", "LD_PRELOAD", environment.NAME_EXPECTED),
-        ("VariableName", "A=B", environment.NAME_EXPECTED),
-        ("VariableValue", True, ONE_LINE),
-        ("VariableValue", "a\nb", ONE_LINE),
+        ("VariableName", "LD_PRELOAD", "the name of a variable"),
+        ("VariableName", "A=B", "the name of a variable"),
+        ("VariableValue", True, "one line of text"),
+        ("VariableValue", "a\nb", "one line of text"),
         ("Text", "  ", "text"),
         ("Text", "a" * 4097, "text"),
         ("FilePath", "", "a path"),
         ("Day", "2027-02-30", "a date such as 2027-01-31"),
         ("Day", "20270131", "a date such as 2027-01-31"),
         ("Day", 20270131, "a date such as 2027-01-31"),
-        ("PropertyValue", True, value_types.VALUE_EXPECTED),
-        ("PropertyValue", "", value_types.VALUE_EXPECTED),
-        ("HostName", "-oProxyCommand=x", value_types.HOST_EXPECTED),
-        ("UserName", "-l", value_types.USER_EXPECTED),
-        ("Serial", "-s", value_types.SERIAL_EXPECTED),
-        ("Hub", "1-1.", value_types.HUB_EXPECTED),
-        ("Governor", "../performance", value_types.GOVERNOR_EXPECTED),
-        ("CpuList", "4-", value_types.CPUS_EXPECTED),
+        ("PropertyValue", True, "the property's whole value"),
+        ("PropertyValue", "", "the property's whole value"),
+        ("HostName", "-oProxyCommand=x", "a host's name"),
+        ("UserName", "-l", "the name of a user"),
+        ("Serial", "-s", "a serial as"),
+        ("Hub", "1-1.", "a hub as"),
+        ("Governor", "../performance", "a governor"),
+        ("CpuList", "4-", "numbers of CPUs"),
+        ("TimeoutS", 0, "a duration of more than no time"),
+        ("TimeoutS", "0 s", "a duration of more than no time"),
+        ("TimeoutS", -1, "a duration of more than no time"),
+        ("WaitS", "25 hours", "a duration of more than no time and at most a day"),
+        ("SizeBytes", 1.5, units.BYTES_EXPECTED),
+        ("SizeBytes", True, units.BYTES_EXPECTED),
+        ("Share", 1, units.SHARE_EXPECTED),
+        ("Threads", [1, "many"], "a whole number from 1 to 256, or a list of up to 16 of them"),
+        ("Threads", 257, "a whole number from 1 to 256, or a list of up to 16 of them"),
     ],
 )
 def test_another_value_is_refused_with_what_was_expected(
     kind: str, value: object, what: str
 ) -> None:
     """Nothing that a program would take for an option, and no second line."""
-    assert expected(kind, value) == what
+    with pytest.raises(ValidationError) as caught:
+        read(kind, value)
+
+    [error] = caught.value.errors()
+    assert error["type"] == EXPECTED
+    assert error["msg"].startswith(what)
 
 
-@pytest.mark.parametrize("kind", ["Name", "Hub", "FilePaths", "Day", "CpuList"])
-def test_every_kind_has_a_json_schema(kind: str) -> None:
-    """For editors, which check while one types."""
-    assert "type" in json.dumps(TypeAdapter(getattr(value_types, kind)).json_schema())
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *((1, 1), (1000, 1000), ("1_000", 1000), ("1,000", 1000), ("1000", None), ("1_00", None)),
+        *((wrong, None) for wrong in (0, 1001, True, 1.0, None, "", "one")),
+    ],
+)
+def test_thousands_may_stand_apart(value: object, number: int | None) -> None:
+    """Text in quotes stays text: only what no one can mean otherwise is a number."""
+    assert read_whole(value, least=1, most=1000) == number
+
+
+def test_a_wait_in_a_document_can_be_read_again() -> None:
+    """As text with its unit."""
+    adapter: TypeAdapter[float] = TypeAdapter(value_types.WaitS)
+
+    assert adapter.dump_python(90.0, mode="json") == "90 s"
+    assert read("WaitS", "90 s") == 90.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("AbsoluteTolerance", -1.0),
+        ("AbsoluteTolerance", float("inf")),
+        ("AbsoluteTolerance", "1e-5x"),
+        ("AbsoluteTolerance", "nan"),
+        ("RelativeTolerance", 1.0),
+        ("RelativeTolerance", "100%"),
+        ("RelativeTolerance", "1e0"),
+        ("RelativeTolerance", True),
+    ],
+)
+def test_a_tolerance_is_a_number_that_can_be_kept(kind: str, value: object) -> None:
+    """One that allows everything would prove nothing."""
+    with pytest.raises(ValidationError):
+        read(kind, value)
+
+
+class Inner(ConfigSection):
+    name: str = "default"
+    kind: str = Field(alias="class", default="any")
+
+
+class Outer(ConfigSection):
+    inner: Inner = Inner()
+    needed: int
+
+
+def test_a_key_without_a_value_is_left_out() -> None:
+    """As a section is whose entries are commented out; also by a key's other name."""
+    read = Outer.model_validate({"inner": None, "needed": 1})
+
+    assert read.inner == Inner()
+    assert Inner.model_validate({"name": None, "class": None}).kind == "any"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"needed": None}, "missing"),
+        ({"needed": 1, "unknown": None}, "extra_forbidden"),
+        ({"needed": 1, "inner": {"unknown": 1}}, "extra_forbidden"),
+        ([], "model_type"),
+    ],
+)
+def test_empty_keys_hide_no_mistake(data: object, problem: str) -> None:
+    """A key that is needed stays needed, and an unknown one unknown."""
+    with pytest.raises(ValidationError) as caught:
+        Outer.model_validate(data)
+
+    assert [each["type"] for each in caught.value.errors()] == [problem]
+
+
+def test_a_section_does_not_change() -> None:
+    """It is the key of what is built."""
+    with pytest.raises(ValidationError, match="frozen"):
+        Inner().name = "other"  # type: ignore[misc]
+
+
+def test_the_pattern_of_a_schema_ends_where_the_text_does() -> None:
+    """``$`` alone is also before a line break at the end, which the parser refuses."""
+    pattern = strict_pattern("^[a-z]+$")
+
+    assert re.search(pattern, "name")
+    assert not re.search(pattern, "name\n")

@@ -64,7 +64,7 @@ def test_it_comes_back_as_it_went(text: str) -> None:
         (("cool_down", "below"), 9.0, "10 or more"),
         (("cool_down", "below"), 121.0, "120 or less"),
         (("cool_down", "below"), "40", "a number"),
-        (("cool_down", "within"), "0 s", "more than no time"),
+        (("cool_down", "within"), "0 s", "a duration of more than no time"),
         (("cool_down", "within"), "86401 s", "a duration of at most a day"),
         (("governor",), "x;reboot", "a governor"),
         (("cpus",), "4-7;8", "numbers of CPUs"),

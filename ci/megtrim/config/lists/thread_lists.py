@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from megtrim.config.number_types import MOST_LISTED, MOST_THREADS, read_whole
+from megtrim.config.value_types import MOST_LISTED, MOST_THREADS, read_whole
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath
 from megtrim.config.yaml.sections import sections
