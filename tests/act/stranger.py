@@ -122,22 +122,6 @@ def another_kernel(steps: int) -> dict[str, str | bytes | None]:
     return files
 
 
-def another_model() -> dict[str, str | bytes | None]:
-    """Return a pull request's files that add a model with its input and its keep set."""
-    name = "tiny-quant"
-    entry = CONFIG.partition("models:\n")[2].partition("keep_set:")[0]
-    more = entry.replace(MODEL, name)
-    kept = (SAMPLE / f"megtrim/keepset/{name}/default@any.json").read_text(encoding="utf-8")
-    return {
-        "megtrim.yaml": CONFIG.replace(entry, entry + more),
-        f"megtrim/keepset/{name}/default@desk.json": kept.replace("default@any", "default@desk"),
-        **{
-            f"models/{file}": (SAMPLE / "models" / file).read_bytes()
-            for file in (f"{name}.sample", f"{name}.data.npy")
-        },
-    }
-
-
 def slowed_down(share: int) -> str:
     """Return the engine's options with every iteration so many percent slower."""
     text = (SAMPLE / "src/load_and_run/options.h").read_text(encoding="utf-8")

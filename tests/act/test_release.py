@@ -88,16 +88,3 @@ def test_a_consumer_verifies_links_and_runs_it(downloaded: Path, tmp_path: Path)
 
     assert answer.ok, answer.stderr
     assert answer.stdout
-
-
-def test_a_run_that_is_repeated_changes_nothing(
-    world: World, tagged: str, downloaded: Path
-) -> None:
-    """It builds equal bytes, and finds them published."""
-    again = world.forge.run_tag(TAG, tagged)
-    (release,) = world.forge.api.releases.values()
-
-    assert again.conclusions == JOBS
-    assert {each["name"]: world.forge.api.assets[each["id"]] for each in release["assets"]} == {
-        each.name: each.read_bytes() for each in sorted(downloaded.iterdir())
-    }

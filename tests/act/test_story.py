@@ -17,15 +17,13 @@ import pytest
 from act import golden, stranger
 from act.driver.forge import BAIT, HOSTILE_BRANCH, STRANGER
 from act.driver.runner import Run
-from act.world import DEVICE_JOB, HOSTED_JOBS, WITH_DEVICE, Chapter, World, content
+from act.world import DEVICE_JOB, WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_growth
 from megtrim.history.branch import DataBranch
 from megtrim.process import ProcessRunner
 from megtrim.size.commit_sizes import SIZE_FILES
-from support.megtrim_cli import SAMPLE
 
-PROPOSAL = "megtrim/keepset"
-PROPOSAL_ON_BRANCH = "megtrim/keepset-columns"
+PROPOSAL = "megtrim/keepset-columns"
 HISTORY = True
 REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "success")
 
@@ -60,22 +58,10 @@ def within(world: World, stored: Run) -> Chapter:
 
 
 @pytest.fixture(scope="module")
-def untouched(world: World, within: Chapter) -> Chapter:
-    """A pull request that touches no kernel, trace or flag."""
-    return world.run_pull(world.propose("words", {"README.md": "# Vision app\n\nSees.\n"}))
-
-
-@pytest.fixture(scope="module")
-def over(world: World, untouched: Chapter) -> Chapter:
+def over(world: World, within: Chapter) -> Chapter:
     """A pull request that costs more than is allowed: log lines, exceptions, type information."""
     config = f"{stranger.CONFIG}trim: {{minimum_size: false}}\n"
     return world.run_pull(world.propose("errors", {"megtrim.yaml": config}))
-
-
-@pytest.fixture(scope="module")
-def modelled(world: World, over: Chapter) -> Chapter:
-    """A pull request that adds a model, with its part of the keep set."""
-    return world.run_pull(world.propose("another-model", stranger.another_model()))
 
 
 @pytest.fixture(scope="module")
@@ -92,31 +78,7 @@ def retraced(world: World, trapped: Chapter) -> Run:
 
 
 @pytest.fixture(scope="module")
-def fixed(world: World, trapped: Chapter, retraced: Run) -> Chapter:
-    """The same pull request, with the keep set that the refresh proposed to it."""
-    world.forge.mirror(PROPOSAL_ON_BRANCH)
-    world.forge.merge(world.open_pulls()[PROPOSAL_ON_BRANCH])
-    return world.run_pull(trapped.number)
-
-
-@pytest.fixture(scope="module")
-def settled(world: World, fixed: Chapter) -> Run:
-    """The fix merged: a refresh of what is fresh."""
-    world.forge.merge(fixed.number)
-    world.forge.run_push()  # its proofs are the newest then, and do not fit what comes next
-    return world.forge.run_dispatch("megtrim-refresh.yml")
-
-
-@pytest.fixture(scope="module")
-def refreshed(world: World, settled: Run) -> Run:
-    """The default branch needs a kernel missing in its keep set, and one less: a refresh."""
-    original = (SAMPLE / "src/kernels/conv/algorithms.cpp").read_text(encoding="utf-8")
-    world.forge.push({stranger.ALGORITHMS: original}, branch="main", message="Points again")
-    return world.forge.run_dispatch("megtrim-refresh.yml")
-
-
-@pytest.fixture(scope="module")
-def checked(world: World, refreshed: Run) -> Chapter:
+def checked(world: World, retraced: Run) -> Chapter:
     """The size check that the refresh started on its proposal."""
     world.forge.mirror(PROPOSAL)
     started = world.forge.api.dispatches[-1]
@@ -124,6 +86,20 @@ def checked(world: World, refreshed: Run) -> Chapter:
     branch, workflow = started["ref"], started["workflow"]
     run = world.forge.run_dispatch(workflow, branch, inputs=started["inputs"])
     return world.chapter(number, run)
+
+
+@pytest.fixture(scope="module")
+def fixed(world: World, trapped: Chapter, checked: Chapter) -> Chapter:
+    """The same pull request, with the keep set that the refresh proposed to it."""
+    world.forge.merge(world.open_pulls()[PROPOSAL])
+    return world.run_pull(trapped.number)
+
+
+@pytest.fixture(scope="module")
+def settled(world: World, fixed: Chapter) -> Run:
+    """The fix merged: a refresh of what is fresh."""
+    world.forge.merge(fixed.number)
+    return world.forge.run_dispatch("megtrim-refresh.yml")
 
 
 def test_the_first_pull_request_has_no_baseline(first: Chapter) -> None:
@@ -200,14 +176,6 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
     assert "src/kernels/conv/checksum.cpp, src/kernels/conv/direct.cpp differ." in said
 
 
-def test_a_change_of_words_takes_no_device(untouched: Chapter) -> None:
-    """Neither kernel, trace nor flag changed: the proof of the default branch holds."""
-    assert untouched.run.conclusions == HOSTED_JOBS
-    assert untouched.run.rc == 0
-    golden.check("untouched", untouched.body)
-    assert "so no device was used" in untouched.body
-
-
 def test_growth_over_budget_fails(over: Chapter) -> None:
     """The device runs all the same, and the setting is named as it was and as it is."""
     assert over.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
@@ -216,17 +184,6 @@ def test_growth_over_budget_fails(over: Chapter) -> None:
     _, budget = content(over.run, "megtrim-report", "verdict.json")["budgets"]
     said = explain("flags", over, budget)
     assert "trim.minimum\\_size: not set → False. What to do: if it was not meant" in said
-
-
-def test_a_model_is_the_cause_of_what_it_needs(modelled: Chapter) -> None:
-    """It fits, and the comment has its price, and names what is kept for it alone."""
-    assert modelled.run.rc == 0
-    _, budget = content(modelled.run, "megtrim-report", "verdict.json")["budgets"]
-    said = explain("models", modelled, budget)
-    assert "tiny-quant/default@<!-- -->desk is new; kept and was not: " in said
-    assert "What to do: if one of them should not ship" in said
-    growth = format_growth(budget["used_bytes"])
-    assert f"- model `tiny-quant`: **{growth}**, exactly: nothing else differs" in modelled.body
 
 
 def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:
@@ -242,7 +199,7 @@ def test_a_refresh_proposes_what_is_missing(world: World, retraced: Run, trapped
     assert retraced.conclusions == REFRESH_JOBS
     assert retraced.rc == 0
     pull = world.forge.api.pulls[trapped.number + 1]
-    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL_ON_BRANCH, "columns")
+    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL, "columns")
     assert sorted(retraced.artifacts) == [
         "megtrim-bundle",
         "megtrim-proposal",
@@ -250,6 +207,20 @@ def test_a_refresh_proposes_what_is_missing(world: World, retraced: Run, trapped
         "megtrim-traces-desk-1",
     ]
     golden.check("proposal", pull["body"])
+
+
+def test_a_refresh_starts_the_check_of_its_proposal(world: World, checked: Chapter) -> None:
+    """Which comments on it."""
+    assert world.forge.api.dispatches == [
+        {
+            "workflow": "megtrim.yml",
+            "ref": PROPOSAL,
+            "inputs": {"pull-request": str(checked.number)},
+        }
+    ]
+    assert checked.run.conclusions == WITH_DEVICE
+    assert checked.run.rc == 0
+    assert "megtrim: pass" in checked.body
 
 
 def test_the_new_keep_set_fixes_it(trapped: Chapter, fixed: Chapter) -> None:
@@ -265,22 +236,3 @@ def test_a_fresh_keep_set_is_left_alone(world: World, settled: Run) -> None:
     assert settled.conclusions == REFRESH_JOBS
     assert settled.rc == 0
     assert settled.jobs["propose"].outputs["outcome"] == "unchanged"
-
-
-def test_a_refreshed_trace_is_proposed_and_checked(
-    world: World, refreshed: Run, checked: Chapter
-) -> None:
-    """The refresh starts the check of its own proposal, which comments on it."""
-    assert refreshed.conclusions == REFRESH_JOBS
-    assert refreshed.rc == 0
-    pull = world.forge.api.pulls[checked.number]
-    assert (pull["head"]["ref"], pull["base"]["ref"]) == (PROPOSAL, "main")
-    assert len(world.forge.api.dispatches) == 2
-    assert world.forge.api.dispatches[-1] == {
-        "workflow": "megtrim.yml",
-        "ref": PROPOSAL,
-        "inputs": {"pull-request": str(checked.number)},
-    }
-    assert checked.run.conclusions == WITH_DEVICE
-    assert checked.run.rc == 0
-    golden.check("refreshed", checked.body)
