@@ -46,7 +46,6 @@ def _home(cache: Path) -> dict[str, str]:
 
 @pytest.fixture
 def github() -> Iterator[GithubDouble]:
-    """GitHub's API, with nothing in it."""
     with GithubDouble() as double:
         yield double
 

@@ -139,7 +139,6 @@ def stored(world: World) -> Checks:
 
 @pytest.fixture(scope="module")
 def changed(world: World, stored: Checks) -> Chapter:
-    """A pull request that costs more than one of the files allows."""
     assert stored.files.conclusions == JOBS
     files: dict[str, str | bytes | None] = {stranger.MAIN: stranger.with_table(12288)}
     return world.run_pull(world.propose("table", files))
@@ -147,7 +146,6 @@ def changed(world: World, stored: Checks) -> Chapter:
 
 @pytest.fixture(scope="module")
 def joined(world: World, stored: Checks, changed: Chapter) -> Chapter:
-    """The toolchains' check of the same pull request."""
     assert stored.toolchains.conclusions == LEG_JOBS
     return world.run_pull(changed.number, workflow=QUICK_CALLER)
 

@@ -61,7 +61,6 @@ def run(
 
 
 def python(text: str) -> Step:
-    """Return a step that runs some Python."""
     return {"name": "Python", "shell": "python", "run": textwrap.dedent(text)}
 
 
@@ -202,7 +201,6 @@ def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
 
 
 def content(done: Run, artifact: str) -> dict[str, bytes]:
-    """Return the files of an artifact."""
     with zipfile.ZipFile(done.artifacts[artifact]) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 

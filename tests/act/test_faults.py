@@ -36,7 +36,6 @@ def words(world: World, branch: str) -> int:
 
 
 def verdict(chapter: Chapter) -> str:
-    """Return the verdict that the run's report holds."""
     found: str = content(chapter.run, "megtrim-report", "verdict.json")["verdict"]
     return found
 

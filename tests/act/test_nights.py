@@ -68,7 +68,6 @@ class Night:
 
 
 def run_night(team: World, day: int, **more: Any) -> Night:
-    """Run the workflow at two o'clock."""
     commit = team.forge.api.heads["main"]
     now = datetime(2027, 1, day, 2, tzinfo=UTC)
     env = {"MEGTRIM_NOW": now.isoformat(), **more.pop("env", {})}
@@ -101,13 +100,11 @@ def repaired(team: World, slow: object) -> Night:
 
 
 def rows(run: Run) -> dict[str, Any]:
-    """Return the row of each scenario."""
     verdict = content(run, "megtrim-performance", "verdict.json")
     return {each["scenario"]: each for each in verdict["performance"]["rows"]}
 
 
 def points(run: Run) -> dict[str, list[str]]:
-    """Return the nights that the page has of each scenario."""
     verdict = content(run, "megtrim-performance", "verdict.json")
     return {
         each["scenario"]: [point["date"] for point in each["points"]]

@@ -26,7 +26,6 @@ JOBS = dict.fromkeys(("build", "rebuild", DEVICE_JOB, "prove", "publish"), "succ
 
 @pytest.fixture(scope="module")
 def tagged(world: World) -> str:
-    """The default branch has the caller, and a tag."""
     world.forge.merge(world.adopted)
     work = world.forge.code.work
     (work / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
@@ -41,13 +40,11 @@ def tagged(world: World) -> str:
 
 @pytest.fixture(scope="module")
 def released(world: World, tagged: str) -> Run:
-    """The run for that tag."""
     return world.forge.run_tag(TAG, tagged)
 
 
 @pytest.fixture(scope="module")
 def downloaded(world: World, released: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a consumer fetches from the page of the release."""
     assert released.conclusions == JOBS
     folder = tmp_path_factory.mktemp("downloads")
     (release,) = world.forge.api.releases.values()

@@ -49,7 +49,6 @@ class Kit:
     sha: str
 
     def run_tag(self, act: Act, tag: str, number: int) -> Run:
-        """Run the workflow for a tag."""
         forge, ref = self.forge, f"refs/tags/{tag}"
         scratch = forge.root / f"kit-run-{number}"
         scratch.mkdir()
@@ -105,7 +104,6 @@ def test_a_tag_becomes_a_release(kit: Kit, act: Act) -> None:
 
 
 def test_a_tag_of_another_version_builds_nothing(kit: Kit, act: Act) -> None:
-    """It ends at the first step that can tell."""
     before = dict(kit.api.releases)
     kit.api.tags["v9.9.10"] = {"type": "commit", "sha": kit.sha}
     done = kit.run_tag(act, "v9.9.10", 2)

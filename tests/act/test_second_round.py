@@ -14,7 +14,6 @@ JOBS = ("build", DEVICE_JOB, "link", RECORDED, "keep set", "propose")
 
 @pytest.fixture(scope="module")
 def refreshed(world: World) -> Run:
-    """The adopted repository goes on from regions to functions."""
     config = f"{stranger.CONFIG}trim: {{level: function}}\n"
     world.forge.merge(world.adopted)
     world.forge.push({"megtrim.yaml": config}, branch="main", message="Functions, too")

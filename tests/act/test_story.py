@@ -40,7 +40,6 @@ def explain(cause: str, chapter: Chapter, budget: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def first(world: World) -> Chapter:
-    """The pull request that adopts megtrim."""
     return world.run_pull(world.adopted)
 
 
@@ -79,7 +78,6 @@ def retraced(world: World, trapped: Chapter) -> Run:
 
 @pytest.fixture(scope="module")
 def checked(world: World, retraced: Run) -> Chapter:
-    """The size check that the refresh started on its proposal."""
     world.forge.mirror(PROPOSAL)
     started = world.forge.api.dispatches[-1]
     number = int(started["inputs"]["pull-request"])
@@ -187,7 +185,6 @@ def test_growth_over_budget_fails(over: Chapter) -> None:
 
 
 def test_a_trap_fails_and_names_what_is_missing(trapped: Chapter) -> None:
-    """Here and on the device alike."""
     assert trapped.run.conclusions == {**WITH_DEVICE, "verdict": "failure", "late": "failure"}
     assert trapped.run.rc == 1
     golden.check("trapped", trapped.body)
@@ -210,7 +207,6 @@ def test_a_refresh_proposes_what_is_missing(world: World, retraced: Run, trapped
 
 
 def test_a_refresh_starts_the_check_of_its_proposal(world: World, checked: Chapter) -> None:
-    """Which comments on it."""
     assert world.forge.api.dispatches == [
         {
             "workflow": "megtrim.yml",

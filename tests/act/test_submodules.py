@@ -51,7 +51,6 @@ class Team:
     sources: SourceForge
 
     def propose(self, branch: str, files: dict[str, str | bytes | None]) -> int:
-        """Open a pull request with a change."""
         self.forge.push(files, branch=branch, message="A change")
         return self.forge.open_pull(branch)
 
@@ -72,7 +71,6 @@ def make_engine(sources: SourceForge) -> str:
 
 
 def megtrim(folder: Path, *argv: str) -> None:
-    """Run the command line in a folder."""
     remotes = (folder.parent / "remotes").as_uri()
     env = {**os.environ, "MEGTRIM_ENGINE_KEY": KEY, "GITHUB_SERVER_URL": remotes}
     command = Command(
@@ -132,7 +130,6 @@ def adopt(forge: Forge, engine: str, server: str) -> None:
 
 @pytest.fixture(scope="module")
 def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    """The default branch has adopted megtrim."""
     root = tmp_path_factory.mktemp("submodules")
     sources = SourceForge(root / "sources")
     engine = make_engine(sources)
@@ -146,7 +143,6 @@ def team(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
 
 @pytest.fixture(scope="module")
 def stored(team: Team) -> Run:
-    """The first run of the default branch, which has the key."""
     team.sources.asked.clear()
     return team.forge.run_push(secrets={"ENGINE_KEY": KEY})
 

@@ -29,7 +29,6 @@ sys.exit(0 if {good} else 1)
 
 
 def build(home: Path, *argv: str, path: Path | None = None) -> CompletedCommand:
-    """Run the script for a user with that home and PATH."""
     env = {"HOME": str(home), "PATH": str(path or home / "empty")}
     command = (sys.executable, str(TOOLS / "build.py"), *argv)
     return ProcessRunner(env).run(Command(argv=command, timeout_s=60))
@@ -59,7 +58,6 @@ def test_it_builds_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_can_be_named(tmp_path: Path) -> None:
-    """It is the one that is printed."""
     done = build(tmp_path, str(tmp_path / "here"), path=fake_go(tmp_path / "bin", good=True))
     assert (done.rc, done.stdout) == (0, f"{tmp_path / 'here'}\n")
     assert (tmp_path / "here" / "act").exists()
@@ -74,7 +72,6 @@ def test_without_go_it_says_how_to_get_it(tmp_path: Path) -> None:
 
 
 def test_a_failed_build_leaves_no_program(tmp_path: Path) -> None:
-    """The next run tries again."""
     done = build(tmp_path, str(tmp_path / "here"), path=fake_go(tmp_path / "bin", good=False))
     assert (done.rc, done.stdout) == (2, "")
     assert "build.py: this failed: " in done.stderr

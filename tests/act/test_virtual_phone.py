@@ -28,7 +28,6 @@ DEVICE_JOB = "device phone 1/1"
 
 @pytest.fixture(scope="module")
 def first(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chapter]:
-    """The pull request of a team whose runner has a virtual phone."""
     # The phone's root folder is made once for a machine, and kept there.
     caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     state = str(tmp_path_factory.mktemp("state"))
@@ -45,7 +44,6 @@ def first(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chapte
 
 
 def test_the_phone_proves_the_build(first: Chapter) -> None:
-    """The verdict depends on what it saw."""
     assert first.run.conclusions == {**HOSTED_JOBS, DEVICE_JOB: "success", "late": "success"}
     assert first.run.rc == 0
     verdict = content(first.run, "megtrim-report", "verdict.json")
@@ -57,7 +55,6 @@ def test_the_phone_proves_the_build(first: Chapter) -> None:
 
 
 def test_the_evidence_bears_the_phone(first: Chapter) -> None:
-    """With what the phone says of itself."""
     (entry,) = content(first.run, "megtrim-evidence-phone-1", "evidence.json")["entries"]
     assert (entry["class"], entry["device"]["name"]) == ("phone", "rehearsed")
     assert entry["device"]["kind"] == "virtual-phone"

@@ -26,7 +26,6 @@ class Chapter:
 
     @property
     def body(self) -> str:
-        """The text of the one comment."""
         (comment,) = self.comments
         body: str = comment["body"]
         return body
@@ -67,17 +66,14 @@ class World:
         return {each["head"]["ref"]: each["number"] for each in pulls if each["state"] == "open"}
 
     def run_pull(self, number: int, **more: Any) -> Chapter:
-        """Run the size check of a pull request."""
         return self.chapter(number, self.forge.run_pull(number, **more))
 
     def chapter(self, number: int, run: Run) -> Chapter:
-        """Say what a pull request looks like after a run."""
         comments = self.forge.api.comments.values()
         own = tuple(dict(each) for each in comments if each["number"] == number)
         return Chapter(number=number, run=run, comments=own)
 
 
 def content(run: Run, artifact: str, name: str) -> Any:
-    """Return a JSON file of an artifact."""
     with zipfile.ZipFile(run.artifacts[artifact]) as archive:
         return json.loads(archive.read(name))

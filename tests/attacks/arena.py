@@ -86,7 +86,6 @@ class Arena:
 
     @property
     def source(self) -> Path:
-        """The engine's source that both doors are in."""
         return self.folder / "engine" / _OUTPUTS
 
     @property
@@ -114,7 +113,6 @@ class Arena:
         self.source.write_text(planted(asked), encoding="utf-8")
 
     def lose(self, line: str) -> None:
-        """Remove the lines with that text from the committed keep set."""
         assert self.keep.drop_lines(lambda each: line in each)
 
     def configure(self, **keys: Any) -> None:
@@ -133,11 +131,9 @@ class Arena:
         return self.stage("trim", *more)
 
     def gate(self, folder: str = "out/final") -> int:
-        """Return the exit status of the gate."""
         return self.run("ci", "gate", folder).rc
 
     def expect_red(self, *more: str) -> CompletedCommand:
-        """Trim, and expect a red verdict of the run and the gate."""
         ended = self.trim(*more)
         assert (ended.rc, self.gate(), self.verdict()["verdict"]) == (1, 1, "fail"), ended.stderr
         return ended
@@ -178,26 +174,22 @@ class Arena:
         return [path.parent for path, each in zip(found, names, strict=True) if each == name]
 
     def only(self, stage: str, name: str) -> Path:
-        """Return the one folder of a task in the store."""
         (folder,) = self.stored(stage, name)
         return folder
 
     def verdict(self) -> dict[str, Any]:
-        """Return the verdict that the last trim handed out."""
         text = (self.project.out / "final/verdict.json").read_text(encoding="utf-8")
         data: dict[str, Any] = json.loads(text)
         return data
 
 
 def planted(condition: str) -> str:
-    """Return the engine's source with the plant."""
     text = (SAMPLE / _OUTPUTS).read_text(encoding="utf-8")
     assert text.count(_WRITTEN) == 1
     return "#include <cstdio>\n" + text.replace(_WRITTEN, _PLANT.format(condition=condition))
 
 
 def _honest(arena: Arena) -> None:
-    """A trim that passes, and the keep set that it left."""
     Project.of_sample(arena.folder, models=MODELS)
     arena.configure(toolchain={"kind": "host"}, budgets=[{"artifact": ARTIFACT, "max": "64 MiB"}])
     # No one waits for these builds but the tests.
@@ -225,7 +217,6 @@ def _trapping(arena: Arena) -> None:
 
 
 def _by_function(arena: Arena) -> None:
-    """The honest one, with the functions that run in its keep set."""
     arena.start("honest")
     arena.configure(trim={"level": "function"})
     ended = arena.trim("--accept")

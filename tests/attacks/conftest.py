@@ -13,7 +13,6 @@ from attacks.arena import Arena
 
 @pytest.fixture(scope="session")
 def arena_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same folder for all workers."""
     base = tmp_path_factory.getbasetemp()
     root = (base.parent if base.name.startswith("popen-") else base) / "arena"
     root.mkdir(exist_ok=True)

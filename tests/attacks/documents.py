@@ -35,7 +35,6 @@ class Concluded:
         assert (self.verdict, self.gate) == ("fail", 1)
 
     def expect_refused(self) -> None:
-        """Expect that nothing is said of what contradicts itself."""
         assert (self.verdict, self.gate) == ("", 2)
 
     def expect_no_pass(self) -> None:
@@ -110,7 +109,6 @@ class Documents:
         return self.arena.run(*words, "--to", to, cwd=self.folder).rc
 
     def conclude(self, *more: str, evidence: tuple[str, ...] = ("evidence",)) -> Concluded:
-        """Join what there is, and ask the gate."""
         given = [word for name in evidence for word in ("--evidence", name)]
         words = ("ci", "evidence", "join", "--verdict", "results", "--bundle", "bundle", *given)
         self.arena.run(*words, "--to", "report", *more, cwd=self.folder)

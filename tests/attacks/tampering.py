@@ -18,14 +18,12 @@ def put(file: Path, data: bytes) -> None:
 
 
 def flip(file: Path) -> None:
-    """Flip a bit in the middle of a file."""
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     put(file, bytes(data))
 
 
 def swap(file: Path, old: str, new: str) -> None:
-    """Put another text of equal length into a file."""
     text = file.read_text(encoding="utf-8")
     assert old in text
     put(file, text.replace(old, new).encode())
@@ -37,7 +35,6 @@ def put_program(file: Path, program: bytes) -> None:
 
 
 def edit(file: Path, change: Callable[[Any], None]) -> None:
-    """Change a JSON document."""
     data = json.loads(file.read_text(encoding="utf-8"))
     change(data)
     file.write_text(json.dumps(data, indent=1), encoding="utf-8")

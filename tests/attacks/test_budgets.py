@@ -28,14 +28,12 @@ pytestmark = [pytest.mark.chain]
 
 @pytest.fixture
 def github() -> Iterator[GithubDouble]:
-    """GitHub on a socket."""
     with GithubDouble() as double:
         yield double
         double.check()
 
 
 def limit(arena: Arena, **keys: str) -> None:
-    """Give the program a budget."""
     arena.configure(budgets=[{"artifact": ARTIFACT, **keys}])
 
 

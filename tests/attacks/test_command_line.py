@@ -15,7 +15,6 @@ AUTHOR = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
 
 
 def git(arena: Arena, *words: str) -> None:
-    """Run git in the engine's folder."""
     argv = ("git", "-C", str(arena.folder / "engine"), *AUTHOR, *words)
     ended = ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60))
     assert ended.rc == 0, ended.stderr

@@ -35,14 +35,12 @@ TRAP = "kill -ILL $$"
 
 @pytest.fixture
 def papers(arena: Arena) -> Documents:
-    """What the jobs of a good pull request left."""
     documents = Documents(arena)
     documents.start()
     return documents
 
 
 def expect_red(papers: Documents, plain: bytes, reduced: bytes, *statuses: str) -> dict[str, Any]:
-    """Run both, and expect a product failure up to the gate."""
     row = papers.play(plain, reduced)
     assert row["status"] in statuses, row
     papers.conclude().expect_red()

@@ -35,17 +35,14 @@ def day(ago: int) -> str:
 
 
 def result(**changes: Any) -> Callable[[Documents], None]:
-    """Change what a result says."""
     return lambda papers: papers.change_result(lambda row: row.update(changes))
 
 
 def output(**changes: Any) -> Callable[[Documents], None]:
-    """Change what a result says of its one output."""
     return lambda papers: papers.change_result(lambda row: row["outputs"][0].update(changes))
 
 
 def entry(change: Change) -> Callable[[Documents], None]:
-    """Change what a job says."""
     return lambda papers: papers.change_entry(change)
 
 

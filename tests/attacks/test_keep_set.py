@@ -98,7 +98,6 @@ def test_a_model_that_changed(arena: Arena) -> None:
 
 
 def retrain(arena: Arena, change: Callable[[Weights], Weights]) -> None:
-    """Give the first model other weights."""
     writer = write_models.tiny_mobile()
     for at, each in enumerate(writer._operators):
         if each.weights:

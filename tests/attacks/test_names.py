@@ -47,7 +47,6 @@ VERBS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_name_that_a_terminal_obeys(name: str, tmp_path: Path) -> None:
-    """On either stream."""
     files, words = VERBS[name]
     for path, content in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)

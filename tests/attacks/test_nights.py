@@ -45,7 +45,6 @@ def team(
 
 
 def start(team: Team, event: str, ref: str, **more: Any) -> None:
-    """Let the job run for another event."""
     content = {"repository": team.repository.brief(), **more}
     (team.shell.folder / "event.json").write_text(json.dumps(content), encoding="utf-8")
     for name, value in (("EVENT_NAME", event), ("REF", ref), ("SHA", UNMERGED)):
@@ -53,12 +52,10 @@ def start(team: Team, event: str, ref: str, **more: Any) -> None:
 
 
 def by_hand(team: Team, ref: str = "refs/heads/topic") -> None:
-    """Start the night by hand on a branch."""
     start(team, "workflow_dispatch", ref)
 
 
 def expect_refusal(team: Team, answer: Answer) -> None:
-    """Expect that nothing was written, and why."""
     assert answer.status == 2
     assert "which is not the default branch" in answer.err
     assert [call for call in team.github.journal if call.method != "GET"] == []
@@ -71,14 +68,12 @@ def measure(team: Team, *nights: int) -> None:
 
 
 def forge_entry(team: Team, commit: str, at: int = 2, **more: Any) -> None:
-    """Push a file to the history's branch."""
     run = make_run(at, **more)
     run = replace(run, commit=replace(run.commit, sha=commit))
     append_to_folder(team.shell.folder / "history", [run])
 
 
 def open_issue(base: str, run: int = 5) -> KnownIssue:
-    """Return an open issue of a former night."""
     record = RegressionRecord(
         config="megtrim.yaml", scenario=SLOW.scenario, subjects=(SLOW.subject,), base=base,
         last_good=base, first_bad=UNMERGED, run=run, state=IssueState.REGRESSED,
@@ -112,7 +107,6 @@ def _text_of(run: Any) -> bytes:
 
 
 def store_sizes(team: Team, committed_at: str = "2026-11-03T02:00:00Z") -> None:
-    """Leave the sizes of the run's commit."""
     origin = Origin(config="megtrim.yaml", commit=UNMERGED, committed_at=committed_at)
     text = dump_sizes({("app", "reduced"): 100}, origin=origin)
     (team.shell.folder / "report").mkdir(exist_ok=True)

@@ -35,13 +35,11 @@ TEXT = b"0.0 0.0 0.0\n0.0 0.0 0.0\n"
 
 
 def dumped(values: NDArray[Any], number: int = FLOAT, shape: tuple[int, ...] = ()) -> bytes:
-    """Return a dumped output, as the engine's program writes it."""
     dims = (shape or values.shape) + (0,) * 7
     return struct.pack("<III7I", 4, number, 7, *dims[:7]) + b"var=" + values.tobytes()
 
 
 def npy(values: NDArray[Any]) -> bytes:
-    """Return a .npy file."""
     stream = io.BytesIO()
     np.save(stream, values)
     return stream.getvalue()
@@ -62,7 +60,6 @@ def differ(plain: bytes, reduced: bytes, tolerance: float, name: str = "o", by: 
 
 
 def same(data: bytes, name: str = "o", by: str = "") -> Play:
-    """Return a play of one output that both programs leave."""
     return play({name: data}, {name: data}, by=by)
 
 

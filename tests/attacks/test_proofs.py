@@ -40,11 +40,9 @@ class Pull:
 
     @property
     def file(self) -> Path:
-        """The proofs."""
         return self.arena.folder / PROOFS
 
     def change(self, change: Callable[[dict[str, Any]], None]) -> None:
-        """Change the one entry of the proofs."""
         edit(self.file, lambda data: change(data["entries"][0]))
 
     def pack(self, *more: str) -> dict[str, Any]:

@@ -32,26 +32,21 @@ class Report:
 
     @property
     def verdict(self) -> Path:
-        """Its verdict."""
         return self.folder / "verdict.json"
 
     def start(self, state: str) -> None:
-        """Take the report of a state as it was left."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.arena.kept(state) / "out/final", self.folder)
 
     def change(self, change: Callable[[dict[str, Any]], Any]) -> None:
-        """Change the verdict's document."""
         edit(self.verdict, change)
 
     def gate(self) -> int:
-        """Ask the gate."""
         return self.arena.run("ci", "gate", "report", cwd=self.arena.root).rc
 
 
 @pytest.fixture
 def report(arena: Arena) -> Report:
-    """The red report of a trap."""
     made = Report(arena)
     made.start("trapping")
     assert made.gate() == 1

@@ -39,7 +39,6 @@ def expect_good(arena: Arena, *more: str) -> Path:
 
 
 def program_of(arena: Arena) -> Path:
-    """Return the one reduced program of the store."""
     return arena.only("reduce", "reduced") / PROGRAM
 
 
@@ -151,7 +150,6 @@ ATTEMPTS = GOOD | RED
 
 @pytest.mark.parametrize("attempt", GOOD)
 def test_attempt_on_good(arena: Arena, attempt: str) -> None:
-    """What is made again is the good program."""
     arena.bad_program()
     arena.start("honest")
     GOOD[attempt](arena)
@@ -161,7 +159,6 @@ def test_attempt_on_good(arena: Arena, attempt: str) -> None:
 
 @pytest.mark.parametrize("attempt", RED)
 def test_attempt_on_bad(arena: Arena, attempt: str) -> None:
-    """Every judge stays red."""
     arena.start("bad")
     RED[attempt](arena)
 

@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.chain]
 
 
 def waive(arena: Arena, expires: str, budget: str = ARTIFACT) -> None:
-    """Break the budget, and waive that up to a day."""
     waiver = {"budget": budget, "bytes": "64 MiB", "reason": "later", "owner": "ann"}
     arena.configure(
         budgets=[{"artifact": ARTIFACT, "max": "1 KiB"}], waivers=[waiver | {"expires": expires}]
@@ -32,7 +31,6 @@ def judged(arena: Arena, day: str) -> tuple[int, int, int, int]:
 
 
 def no_room_for_runs(arena: Arena) -> None:
-    """Let the device be dead from now on."""
     runs = arena.project.out / "runs"
     shutil.rmtree(runs, ignore_errors=True)
     runs.write_text("no folder\n", encoding="utf-8")

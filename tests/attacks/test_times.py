@@ -31,7 +31,6 @@ class Night(Documents):
         return results
 
     def record(self, row: int) -> bytes:
-        """Return the samples of a contest."""
         return (self.folder / "evidence/files" / self.results()[row]["times"]).read_bytes()
 
     def put_record(self, data: bytes) -> None:

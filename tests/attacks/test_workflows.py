@@ -40,7 +40,6 @@ class Runner:
         kit.chmod(0o755)
 
     def lose(self, *names: str) -> None:
-        """Let downloads bring nothing."""
         for name in names:
             shutil.rmtree(self.folder / name)
 
@@ -64,7 +63,6 @@ class Runner:
 
 @pytest.fixture
 def runner(arena: Arena) -> Runner:
-    """All of a good pull request was downloaded."""
     return Runner(arena.root / "runner", arena)
 
 

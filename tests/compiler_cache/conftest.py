@@ -63,7 +63,6 @@ class Bench:
             (source / "src" / f"part_{number}.cpp").write_text(text, encoding="utf-8")
 
     def cache(self, remote: str, *, writes: bool, warnings: list[str]) -> CompilerCache:
-        """Return a cache as the command line makes it."""
         storages = remote_cache.parse(remote, source="CCACHE_REMOTE_STORAGE")
         return CompilerCache(storages, writes=writes, passed={}, warn=warnings.append)
 
@@ -107,7 +106,6 @@ def _text(home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def bench(processes: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """The engine, and what builds it."""
     own = {name: value for name, value in processes.env.items() if not name.startswith("CCACHE_")}
     return Bench(tmp_path_factory.mktemp("bench"), ProcessRunner(own))
 
@@ -120,6 +118,5 @@ def plain(bench: Bench) -> Built:
 
 @pytest.fixture
 def redis(processes: ProcessRunner, tmp_path: Path) -> Iterator[Redis]:
-    """A redis-server with nothing in it."""
     with redis_server(processes, tmp_path) as server:
         yield server

@@ -19,12 +19,10 @@ ENTRIES = 2 * FILES + 2
 
 
 def missed(built: Built) -> int:
-    """Return how many files were compiled."""
     return built.counted["cache_miss"]
 
 
 def taken(built: Built) -> int:
-    """Return how many files came from the storage."""
     return built.counted["remote_storage_hit"]
 
 
@@ -41,7 +39,6 @@ def test_a_second_machine_compiles_nothing(bench: Bench, plain: Built, redis: Re
 
 
 def test_a_web_server_does_the_same(bench: Bench, plain: Built) -> None:
-    """By GET and PUT."""
     with Web() as web:
         first = bench.build(web.url)
         second = bench.build(web.url)
@@ -124,7 +121,6 @@ def test_a_dead_server_is_left_out(bench: Bench, plain: Built, scheme: str) -> N
 
 
 def test_a_frozen_server_is_left_out(bench: Bench, plain: Built, redis: Redis) -> None:
-    """It takes the connection, and says nothing."""
     redis.freeze()
 
     built = bench.build(redis.url())

@@ -37,7 +37,6 @@ class Host:
     order: tuple[str, ...]
 
     def run(self, *argv: str, timeout_s: float = 120) -> CompletedCommand:
-        """Run a program in it, as root."""
         command = ("docker", "exec", self.name, *argv)
         return self.processes.run(Command(argv=command, timeout_s=timeout_s))
 
@@ -48,12 +47,10 @@ class Host:
         return outcome.stdout
 
     def set_up(self, *options: str) -> CompletedCommand:
-        """Run the one command."""
         script = "/opt/megtrim/scripts/device-host/set_up.py"
         return self.run("python3", script, *self.order, *options)
 
     def give_token(self) -> None:
-        """Do what the page asks of a person."""
         paste = f"install -D -m 0600 /dev/null {TOKEN} && echo secret-of-the-host > {TOKEN}"
         self.text("sh", "-c", paste)
 

@@ -13,7 +13,6 @@ class Api(BaseHTTPRequestHandler):
     """Answers like the documented call."""
 
     def do_POST(self) -> None:
-        """Give out a configuration that names the runner."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         seen = {"path": self.path, "token": self.headers["Authorization"], "body": body}
         with Path("/var/log/github").open("a", encoding="utf-8") as log:

@@ -91,7 +91,6 @@ def test_jobs_come_and_go(booted: Host) -> None:
 
 
 def test_what_a_job_leaves_running_is_ended(booted: Host) -> None:
-    """Before the workspace is emptied."""
     booted.text("touch", "/etc/megtrim-host/drain")
     for _ in range(30):
         state = booted.run("systemctl", "is-active", "megtrim-runner@1.service").stdout.strip()

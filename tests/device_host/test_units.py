@@ -15,7 +15,6 @@ MOST_EXPOSURE = "20"
 
 @pytest.fixture(scope="module")
 def host(image: Host) -> Host:
-    """A machine that was set up."""
     image.give_token()
     done = image.set_up()
     assert done.rc == 0, done.stderr
@@ -31,7 +30,6 @@ def test_units_are_valid(host: Host) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_are_hardened(host: Host, unit: str) -> None:
-    """What a unit may touch stays below a limit."""
     judge = ("systemd-analyze", "security", "--offline=yes", f"--threshold={MOST_EXPOSURE}")
     reported = host.run(*judge, unit)
 

@@ -65,7 +65,6 @@ def container(engine: ProcessRunner, image: str) -> Iterator[str]:
 
 @pytest.fixture
 def adb_server(engine: ProcessRunner, tmp_path: Path) -> Iterator[AdbServer]:
-    """A server of this test's own."""
     with server.private_server(engine, parent=tmp_path) as running:
         yield running
 

@@ -37,7 +37,6 @@ class JobOrder:
     out: str
 
     def argv(self) -> tuple[str, ...]:
-        """Return how it is started."""
         return (sys.executable, "-m", "faults.job", json.dumps(asdict(self)))
 
 
@@ -58,7 +57,6 @@ class Job:
 
 
 def crossed(reported: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is wrong with jobs that were started together."""
     problems = [
         f"job {n} did not end well" for n, each in enumerate(reported) if not each["done_s"]
     ]

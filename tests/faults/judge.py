@@ -46,12 +46,10 @@ class Judged:
 
     @property
     def void(self) -> bool:
-        """The fault never hit, so the run says nothing about it."""
         return not self.seen.fired
 
     @property
     def delivered(self) -> bool:
-        """The job came to its own result."""
         return self.seen.verdict is not Verdict.INFRASTRUCTURE
 
     @property
@@ -61,7 +59,6 @@ class Judged:
 
 
 def judge(case: Case, seen: Seen) -> Judged:
-    """Return the case with all that is wrong with what came out."""
     return Judged(case=case, seen=seen, wrong=tuple(_wrongs(case, seen)))
 
 
@@ -108,7 +105,6 @@ class Tally:
 
 
 def tally(judged: Sequence[Judged]) -> Tally:
-    """Count."""
     counted = [each for each in judged if not each.void]
     return Tally(
         runs=len(counted),

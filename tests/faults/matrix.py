@@ -151,7 +151,6 @@ def deliverable(case: Case) -> bool:
 
 
 def full() -> tuple[Case, ...]:
-    """Return the whole matrix and the controls."""
     return _numbered(_cells(FAULTS, WAYS), CONTROLS)
 
 

@@ -33,7 +33,6 @@ _LOOK_S = 0.02
 
 
 def measure(processes: ProcessRunner, say: Callable[[str], None]) -> tuple[Measure, ...]:
-    """Take all of them, one after another."""
     found = []
     with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
         compiled = compile_program(processes, Path(scratch)).read_bytes()
@@ -173,7 +172,6 @@ class _Bench:
         yield _none_left("a holder that got kill -9, once the next job has entered", gone)
 
     def ended(self) -> Iterator[Measure]:
-        """See what runs leave that end by themselves."""
         request = self._make_spec(1)
         for what, model_bytes in (("went well", b""), ("failed by itself", b"no model")):
             if model_bytes:
@@ -223,7 +221,6 @@ class _Bench:
         _await(lambda: self._programs() > 0)
 
     def _programs(self) -> int:
-        """Count the programs of the suite that run on the first phone."""
         listing = self.lane.shell(self.lane.first, "ps -A -o ARGS")
         lines = (line for line in listing.splitlines() if not line.startswith("sh "))
         return sum("./load_and_run " in line for line in lines)

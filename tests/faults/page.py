@@ -54,7 +54,6 @@ Each was measured once, after the matrix, on the same machine.
 
 
 def page(result: Mapping[str, Any]) -> str:
-    """Return the page of a result."""
     runs: list[Mapping[str, Any]] = result["runs"]
     parts = (
         _HEAD,

@@ -67,7 +67,6 @@ def _digest(data: bytes, value: int) -> int:
 
 
 def trace_bytes() -> bytes:
-    """Return the trace that a sound profile build writes."""
     names = (
         f"N6midout6RegionIJNS_4tags11fault_suiteESt17integral_constantIiLi{number}EEEEE"
         for number in range(REGIONS)

@@ -27,12 +27,10 @@ class Measure:
     met: bool
 
     def encode(self) -> dict[str, Any]:
-        """Return it as JSON values."""
         return asdict(self)
 
 
 def encode(judged: Judged) -> dict[str, Any]:
-    """Return one run as JSON values."""
     case, seen = judged.case, judged.seen
     return {
         "case": case.number,
@@ -53,7 +51,6 @@ def encode(judged: Judged) -> dict[str, Any]:
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """Return the counts in one line."""
     total: Tally = tally(judged)
     return (
         f"{total.runs} runs ({total.planted} planted), {total.delivered} delivered, "
@@ -87,7 +84,6 @@ def decode(run: Mapping[str, Any]) -> Judged:
 
 
 def versions(processes: ProcessRunner) -> dict[str, str]:
-    """Return the versions of what the phones are made of."""
     emulator = processes.capture("qemu-aarch64-static", "--version").splitlines()[0]
     client = processes.capture("adb", "version").splitlines()[1]
     packages = (name.removesuffix(".deb") for name in rootfs.provide(processes).packages)

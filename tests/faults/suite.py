@@ -29,13 +29,11 @@ _TRIES = 3
 
 
 def chosen(numbers: Sequence[int], *, in_short: bool) -> tuple[Case, ...]:
-    """Return the cases of these numbers."""
     cases = short() if in_short else full()
     return tuple(case for case in cases if case.number in numbers)
 
 
 def run_lane(cases: Sequence[Case], number: int, processes: ProcessRunner) -> Iterator[Judged]:
-    """Do the cases one after another on two phones of their own."""
     with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
         compiled = compile_program(processes, Path(scratch)).read_bytes()
         with lane(processes, number, Path(scratch)) as phones:
@@ -44,7 +42,6 @@ def run_lane(cases: Sequence[Case], number: int, processes: ProcessRunner) -> It
 
 
 def _until_hit(case: Case, phones: Lane, compiled: bytes) -> Judged:
-    """Do a case until its fault hits, a few times at most."""
     for last in (*([False] * (_TRIES - 1)), True):
         # A job that hangs ends the lane, with a look at where it stood.
         faulthandler.dump_traceback_later(4 * bound_s(SHORT, 3), exit=True)

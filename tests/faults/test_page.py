@@ -46,7 +46,6 @@ def test_record_is_of_a_whole_run() -> None:
 
 
 def test_what_was_wrong_is_shown() -> None:
-    """A cell shows it, and so do the counts."""
     case = Case(number=1, fault=Fault.KILL, moment=Moment.RUN, way=WAYS[0])
     seen = Seen(
         verdict=Verdict.ENGINE_ERROR, text="rc 1", fired=True, wall_s=2.0, bound_s=9.0, left=("a",)

@@ -27,7 +27,6 @@ from megtrim.process import ProcessRunner
 
 @pytest.fixture
 def phones(processes: ProcessRunner, tmp_path: Path) -> Iterator[Lane]:
-    """One lane for one test."""
     with lane(processes, os.getpid(), tmp_path) as found:
         yield found
 

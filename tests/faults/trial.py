@@ -43,7 +43,6 @@ _VALUES = {Fault.SLOW: 4_000_000.0, Fault.BATTERY: 2.0}
 
 
 def bound_s(timeouts: Timeouts, attempts: int) -> float:
-    """Return the time within which any case must have ended."""
     calls = 12 * timeouts.call_s + 4 * timeouts.transfer_s(_MODEL_BYTES)
     return attempts * (calls + timeouts.reconnect_s + 2 * timeouts.boot_s + _TENTHS)
 

@@ -70,7 +70,6 @@ class Lane:
         ).stdout
 
     def adb(self, phone: RunningPhone, *words: str) -> tuple[str, ...]:
-        """Return a bare adb command line for a phone."""
         return (self.server.adb, "-s", phone.serial, *words)
 
     def _await(self, phone: RunningPhone) -> None:
@@ -89,7 +88,6 @@ class Lane:
 def pool_of(
     serials: Mapping[str, str], processes: ProcessRunner, scratch: Path, timeouts: Timeouts
 ) -> Device:
-    """Return a pool of phones, given by name and serial."""
     requests = (
         DeviceSpec(
             name=name,
@@ -108,7 +106,6 @@ def pool_of(
 
 
 def happened(phone: RunningPhone, fault: Fault) -> bool:
-    """Tell whether the fault hit since the phone was last mended."""
     return any(each.split(" ")[0] == fault for each in phone.control.status()["happened"])
 
 
@@ -139,7 +136,6 @@ class Clock:
 
 @contextmanager
 def lane(processes: ProcessRunner, number: int, scratch: Path) -> Iterator[Lane]:
-    """Run two phones and a server until the block is left."""
     folder = scratch / f"lane-{number}"
     folder.mkdir(parents=True)
     files = rootfs.provide(processes)

@@ -17,7 +17,6 @@ _Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
 
 def mutated(seeds: Sequence[bytes], count: int, seed: int) -> Iterator[bytes]:
-    """Yield so many damaged files, each of one to four changes."""
     chance = random.Random(seed)
     for _ in range(count):
         data = chance.choice(seeds)
@@ -69,7 +68,6 @@ def _number(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _whole(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """Write a number of machines over some bytes."""
     size = chance.choice((1, 2, 4, 8))
     value = chance.choice((0, 1, 2 ** (8 * size - 1) - 1, 2 ** (8 * size) - 1, len(data)))
     at = _place(chance, data)

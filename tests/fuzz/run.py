@@ -38,7 +38,6 @@ class Tally:
 
 
 def run(reader: FileReader, count: int, seed: int) -> Tally:
-    """Let a reader read so many files."""
     tally = Tally(reader.name)
     with _bounded():
         for data in mutated(reader.seeds, count, seed):
@@ -47,7 +46,6 @@ def run(reader: FileReader, count: int, seed: int) -> Tally:
 
 
 def most_mb() -> float:
-    """Return the most memory that this process ever had, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -69,8 +67,6 @@ def _read(reader: FileReader, data: bytes, tally: Tally) -> None:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """End what hangs."""
-
     def end(_number: int, _frame: FrameType | None) -> None:
         raise Hang
 

@@ -43,7 +43,6 @@ def recipe_with(ndk: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def docker(engine: ProcessRunner) -> DockerClient:
-    """The client, with a daemon that answers."""
     return DockerClient(engine)
 
 

@@ -102,7 +102,6 @@ def test_a_programs_own_exit_status_stays(inside: ContainerRunner, rc: int) -> N
 
 
 def test_a_signal_is_reported_as_a_shell_does(inside: ContainerRunner) -> None:
-    """A trap is recognised by it."""
     assert shell(inside, "kill -TRAP $$").rc == 128 + signal.SIGTRAP
 
 

@@ -17,7 +17,6 @@ CLANG = ("/usr/bin/clang++-14",)
 def variables(
     inside: ContainerRunner, url: str, folder: Path, warnings: list[str]
 ) -> dict[str, str]:
-    """Return the storage that a build in the image gets."""
     storages = remote_cache.parse(url, source=VARIABLE)
     cache = CompilerCache(storages, writes=True, passed={}, warn=warnings.append)
     return dict(cache.variables(inside, CLANG, folder))

@@ -45,7 +45,6 @@ def project_in(folder: Path, kind: str, image: str) -> Project:
 
 @pytest.fixture(scope="module")
 def trimmed(linux_image: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose trim inside the image went well."""
     project = project_in(tmp_path_factory.mktemp("team"), "clang-linux-arm64", linux_image)
     before = digests(project.folder / "engine")
     outcome = project.run("trim", "--accept", timeout_s=PATIENCE_S)
@@ -55,7 +54,6 @@ def trimmed(linux_image: str, tmp_path_factory: pytest.TempPathFactory) -> Proje
 
 
 def manifest(project: Project, stage: str) -> dict[str, Any]:
-    """Return the newest manifest of a stage."""
     found = sorted((project.out / stage).glob("*/manifest.json"), key=lambda p: p.stat().st_mtime)
     data: dict[str, Any] = json.loads(found[-1].read_text(encoding="utf-8"))
     return data

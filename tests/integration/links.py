@@ -47,7 +47,6 @@ class Lease:
         name: str = "folder",
         applications: tuple[ApplicationSpec, ...] = (),
     ) -> Path:
-        """Link, and return the folder of the results."""
         folder = self.root / name
         folder.mkdir(exist_ok=True)
         builder = Builder(
@@ -74,7 +73,6 @@ class Lease:
         return self._run(str(program), *arguments, **env)
 
     def emulate(self, program: Path, *arguments: str, **env: str) -> CompletedCommand:
-        """Run a program under qemu, whatever its machine."""
         sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
         emulator = (f"qemu-{self.toolchain.machine}-static", *sysroot)
         return self._run(*emulator, str(program), *arguments, **env)

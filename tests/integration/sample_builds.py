@@ -10,7 +10,6 @@ from megtrim.process import Command, CompletedCommand, ProcessRunner
 
 
 def run(*argv: str, env: dict[str, str] | None = None) -> CompletedCommand:
-    """Run a program to its end."""
     return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=600, env=env or {}))
 
 

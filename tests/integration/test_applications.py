@@ -139,7 +139,6 @@ def test_an_untraced_run_of_an_application_is_named(team: MakeTeam) -> None:
 
 
 def test_a_changed_application_is_built_again_and_nothing_else(team: MakeTeam) -> None:
-    """Its difference is caught like the engine's."""
     project = team("changed")
     assert project.run("trim").rc == 0
     source = project.folder / "app/main.cpp"

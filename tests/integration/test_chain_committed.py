@@ -48,7 +48,6 @@ def _made(project: Project) -> set[str]:
 
 
 def _elsewhere(project: Project, out: Path) -> Project:
-    """Return the same project with a folder of results of its own."""
     other = Project(project.folder)
     other.out = out
     return other
@@ -134,22 +133,6 @@ def test_a_probe_makes_the_profile_build_where_it_traps(traced: Project) -> None
     assert ended.stdout.startswith("trap: it trapped")
     assert "\n  region     " in ended.stdout
     assert ended.stderr.index("reduce/reduced") < ended.stderr.index("build/profile")
-
-
-def test_a_changed_argument_is_no_committed_scenario(traced: Project) -> None:
-    """The traces must be refreshed: that is the verdict, and the rest is still measured."""
-    config = traced.read()
-    config["models"][0]["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
-    traced.write(config)
-
-    ended, verdict = _trim(traced)
-
-    assert ended.rc == 1, ended.stderr
-    [check] = [check for check in verdict["checks"] if check["status"] == "fail"]
-    assert (check["kind"], check["subject"]) == ("trace", SCENARIO)
-    assert "the arguments changed" in check["text"]
-    assert check["hint"].startswith("if the change is meant, trace it again and accept that")
-    assert verdict["artifacts"][0]["sizes"][1]["variant"] == "reduced"
 
 
 def test_growth_is_reported_for_every_file_that_the_baseline_holds(

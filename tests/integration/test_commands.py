@@ -44,7 +44,6 @@ class Team:
         self.change(toolchain={"kind": "host"}, budgets=[])
 
     def change(self, **keys: Any) -> None:
-        """Write the configuration with these keys, under its own name."""
         changed = self.project.read() | keys
         self.project.write(changed)
         (self.top / self.config).write_text(self.project.config.read_text("utf-8"), "utf-8")
@@ -58,14 +57,12 @@ class Team:
         return self.project.folder / "megtrim" / "keepset" / f"{SCENARIO}.json"
 
     def run(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
-        """Run megtrim from the top of the checkout."""
         return run_megtrim(*words, cwd=self.top, env=env)
 
     def trim(self, *words: str, env: dict[str, str] | None = None) -> CompletedCommand:
         return self.run("trim", "--config", self.config, "--out", self.out, *words, env=env)
 
     def paste(self, command: str) -> CompletedCommand:
-        """Run a printed command as a shell would take it."""
         program, *words = shlex.split(command)
         assert program == "megtrim", command
         return self.run(*words)
@@ -98,7 +95,6 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def team(tmp_path: Path, out: Path) -> Team:
-    """A team whose trim passes."""
     team = Team(tmp_path / "checkout", out)
     ended = team.trim()
     assert ended.rc == 0, ended.stderr
@@ -245,7 +241,6 @@ def test_a_run_that_fails_though_nothing_is_missing(team: Team) -> None:
 
 
 def _plant(team: Team, statement: str) -> None:
-    """Let the minimum-size build do this before it writes a tensor."""
     source = team.source("engine/src/load_and_run/outputs.cpp")
     text = source.read_text(encoding="utf-8")
     written = "out.append(tensor.as<char>(), tensor.bytes());"
@@ -256,7 +251,6 @@ def _plant(team: Team, statement: str) -> None:
 
 
 def test_an_engine_that_does_not_compile(team: Team) -> None:
-    """The same error of the same file."""
     source = team.source("engine/src/opr/pooling.cpp")
     source.write_text(f"{source.read_text('utf-8')}\nint broken( {{\n", encoding="utf-8")
 

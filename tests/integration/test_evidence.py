@@ -41,7 +41,6 @@ class Team:
 
     @property
     def keep(self) -> KeepFolder:
-        """The keep set that the team commits."""
         return KeepFolder(self.folder / "megtrim/keepset")
 
     def call(self, *words: str, cwd: Path | None = None, **env: str) -> CompletedCommand:
@@ -105,8 +104,6 @@ class Team:
 
 @pytest.fixture
 def team(make_project: MakeProject) -> Callable[..., Team]:
-    """Return a maker of teams whose keep set is committed."""
-
     def make(*models: str) -> Team:
         made = Team(make_project(*models))
         made.trim()
@@ -201,20 +198,6 @@ def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
     assert it.gate() == 1
 
 
-def test_a_stale_keep_set_is_reported_with_what_to_do(team: Callable[..., Team]) -> None:
-    """Other arguments than those that were traced: a failed trace, and the rest is judged."""
-    it = team("tiny-mobile")
-    config = it.project.read()
-    config["models"][0]["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
-    it.project.write(config)
-    it.trim("--committed")
-    verdict = json.loads((it.folder / "results/verdict.json").read_text("utf-8"))
-
-    assert [each["status"] for each in verdict["scenarios"]] == ["trace"]
-    assert "is not what was traced: the arguments changed" in verdict["scenarios"][0]["text"]
-    assert verdict["artifacts"][0]["sizes"][-1]["variant"] == "reduced"
-
-
 def test_traces_of_a_board_make_the_same_keep_set(team: Callable[..., Team]) -> None:
     """As a local trim, byte for byte; they come as artifacts of two jobs."""
     it = team("tiny-mobile", "tiny-quant")
@@ -246,7 +229,6 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
 
 
 def test_traces_of_another_build_are_refused(team: Callable[..., Team]) -> None:
-    """They are bound to the program that left them."""
     it = team("tiny-mobile")
     it.run(it.pack("--traces"), "traces")
     config = it.project.read()

@@ -32,7 +32,6 @@ class TimingTeam(Team):
     """A team whose board takes times at night."""
 
     def take(self, digest: str, shard: str, to: str) -> None:
-        """Run a part of the device job."""
         self.run(digest, to, "--shard", shard)
 
     def join_times(self, folder: str, *more: str) -> dict[str, Any]:
@@ -78,7 +77,6 @@ def times(row: dict[str, Any]) -> list[dict[str, Any] | None]:
 
 
 def stages(verdict: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the stages that each row has times of."""
     return {
         name: [each and each["stage"] for each in times(row)] for name, row in rows(verdict).items()
     }

@@ -158,7 +158,6 @@ def test_a_stripped_file_has_the_size_that_was_predicted(kind: str, tmp_path: Pa
 
 @pytest.mark.chain
 def test_a_map_names_nearly_all_code(tmp_path: Path) -> None:
-    """Of a static program with a C library."""
     written = tmp_path / "map"
     made = _make(tmp_path, "static", f"-Wl,-Map={written}")
 
@@ -176,7 +175,6 @@ def test_a_map_names_nearly_all_code(tmp_path: Path) -> None:
 
 @pytest.mark.chain
 def test_members_of_an_archive_are_sources(tmp_path: Path) -> None:
-    """Also those with long names."""
     made, archive = _make(tmp_path, "object"), tmp_path / "lib.a"
     long = tmp_path / "a_name_of_more_than_sixteen_characters.o"
     long.write_bytes(made.read_bytes())

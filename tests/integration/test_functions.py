@@ -37,7 +37,6 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @contextmanager
 def _restored(file: Path) -> Iterator[None]:
-    """Give a file its content back."""
     before = file.read_bytes()
     try:
         yield
@@ -51,7 +50,6 @@ def _keep_set(project: Project) -> Path:
 
 
 def _final(project: Project) -> dict[str, Any]:
-    """Return the newest verdict, whatever way it is of."""
     path = project.out / "final" / "verdict.json"
     verdict: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return verdict
@@ -177,7 +175,6 @@ def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project
 
 
 def test_a_pattern_that_matches_nothing_is_reported_with_its_line(trimmed: Project) -> None:
-    """Who keeps a function means one that is there."""
     config = trimmed.read()
     config["trim"]["keep"] = ["sample::no_such_function"]
     with _restored(trimmed.config):
@@ -212,7 +209,6 @@ def test_a_trimmed_program_says_why_it_has_a_function(trimmed: Project) -> None:
 
 
 def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
-    """The answer would be of another program."""
     ended = trimmed.run("size why", "main", "--out", str(trimmed.folder / "elsewhere"))
 
     assert ended.rc == 2
@@ -220,7 +216,6 @@ def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
 
 
 def test_what_was_left_out_has_its_bytes(trimmed: Project) -> None:
-    """The rows are what went with the functions."""
     rows = _ask(trimmed, "left-out", "--by", "symbol")["left_out"]
 
     assert all(each["base_bytes"] - each["kept_bytes"] == each["left_out_bytes"] for each in rows)

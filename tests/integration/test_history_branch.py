@@ -25,20 +25,17 @@ BRANCH = "perf-history"
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    """Return an empty bare repository."""
     PROCESSES.capture("git", "init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     return tmp_path / "remote.git"
 
 
 def open_branch(folder: Path, remote: Path) -> DataBranch:
-    """Return the branch, as a checkout of its own sees it."""
     PROCESSES.capture("git", "init", "--quiet", str(folder))
     PROCESSES.capture("git", "-C", str(folder), "remote", "add", "origin", str(remote))
     return DataBranch(PROCESSES, folder, BRANCH)
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Return what git prints."""
     who = ("-c", "user.name=t", "-c", "user.email=t@invalid")
     return PROCESSES.capture("git", "-C", str(folder), *who, *arguments).strip()
 
@@ -131,7 +128,6 @@ def test_what_others_left_on_the_branch_costs_itself_alone(tmp_path: Path, remot
 
 
 def test_a_remote_that_is_gone_is_an_infrastructure_failure(tmp_path: Path) -> None:
-    """Nothing is known about the product."""
     with pytest.raises(InfrastructureFailure, match="git ls-remote failed"):
         open_branch(tmp_path / "a", tmp_path / "nowhere.git").append([make_run(0)])
 
@@ -156,13 +152,11 @@ def test_a_remote_that_refuses_is_not_asked_again(tmp_path: Path, remote: Path) 
 
 
 def test_a_branch_that_is_missing_cannot_be_read(tmp_path: Path, remote: Path) -> None:
-    """The first append makes it."""
     with pytest.raises(InputError, match="no branch perf-history"):
         open_branch(tmp_path / "a", remote).read(RUN_FILES)
 
 
 def test_a_branch_whose_name_only_ends_so_is_another(tmp_path: Path, remote: Path) -> None:
-    """Both are listed when one is asked for."""
     branch = open_branch(tmp_path / "a", remote)
     commit = branch.append([make_run(0)])
     git(remote, "update-ref", f"refs/heads/a/refs/heads/{BRANCH}", commit)

@@ -82,7 +82,6 @@ def test_the_last_region_and_the_first_may_both_be_new(merged: Merge) -> None:
 
 
 def test_a_conflict_that_was_committed_is_refused() -> None:
-    """The marker's line is named."""
     whole = dump_keep_set(keep({"d/s@c": ("b<1>", "c<1>")}))
     text = whole.replace(' "region c<1>"', '<<<<<<< ours\n "region c<1>"')
     place = f"k:{text[: text.index('<<<<')].count(chr(10)) + 1}: not JSON"

@@ -58,7 +58,6 @@ Team = Mapping[str, Model]
 
 
 def join(one: Team, other: Team) -> Team:
-    """Return the models and scenarios of both."""
     joined = dict(one)
     for name, model in other.items():
         known = joined.get(name, model)
@@ -67,7 +66,6 @@ def join(one: Team, other: Team) -> Team:
 
 
 def keep_set(team: Team) -> KeepSet:
-    """Return what tracing all of it would find."""
     return build_keep_set(
         20220507,
         [
@@ -164,7 +162,6 @@ class Repository:
         return [self.git("merge", "-q", "--no-edit", other) for other in others][-1]
 
     def texts(self) -> dict[str, str]:
-        """Return the files of the work tree."""
         return {
             str(path.relative_to(self.folder)): path.read_text(encoding="utf-8")
             for path in self.folder.rglob("*")
@@ -226,7 +223,6 @@ def test_the_pairs_add_what_they_are_to_add() -> None:
 
 
 def test_a_queue_of_three_is_the_union_of_all(repository: Repository) -> None:
-    """Each is merged into what the one before made."""
     base, ours, theirs = draw_pair(7)
     third = join(base, {"zoo": draw_model(random.Random(7), ["default"])})
     repository.add(
@@ -299,7 +295,6 @@ def test_the_same_model_twice_conflicts_in_its_files_alone(repository: Repositor
 
 
 def test_a_removed_model_takes_its_files_along(repository: Repository) -> None:
-    """While the other branch adds a model."""
     stays, goes, new = (draw_model(random.Random(seed), ["default"]) for seed in (1, 2, 3))
     base = {"stays": stays, "goes": goes}
     repository.add(

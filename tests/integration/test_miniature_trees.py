@@ -38,7 +38,6 @@ def _run(*argv: str, **env: str) -> CompletedCommand:
 
 @pytest.fixture(scope="module")
 def ndk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stand-in of the NDK."""
     return make_standin_ndk(tmp_path_factory.mktemp("ndk") / "android-ndk-r21e")
 
 

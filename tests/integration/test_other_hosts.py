@@ -31,7 +31,6 @@ ANY = (ROOT / "docs/how-to/use-any-ci.md").read_text(encoding="utf-8")
 
 
 def read_blocks(page: str, language: str) -> list[str]:
-    """Return the blocks of a page in one language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
@@ -41,7 +40,6 @@ SCRIPT: list[str] = JOB["script"]
 
 
 def run(command: str, folder: Path, **variables: str) -> CompletedCommand:
-    """Run a line of a script as a job does."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     processes = ProcessRunner({**os.environ, "PATH": path, **variables})
     return processes.run(Command(argv=("sh", "-e", "-c", command), cwd=folder, timeout_s=900))

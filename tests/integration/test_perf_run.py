@@ -39,7 +39,6 @@ def project(make_project: MakeProject) -> Project:
 
 
 def read_verdict(reported: str) -> dict[str, Any]:
-    """Return the verdict of a run that was shown as JSON."""
     folder = json.loads(reported)["done"]["verdict/verdict"]["folder"]
     found: dict[str, Any] = json.loads(Path(folder, "verdict.json").read_text("utf-8"))
     return found

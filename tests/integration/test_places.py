@@ -55,7 +55,6 @@ def test_results_that_are_removed_meanwhile_are_infrastructure(
 
 
 def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: ProcessRunner) -> None:
-    """As a compiler says it."""
     said = "echo 'fatal error: error writing to /tmp/x.s: No space left on device' >&2; exit 1"
     ended = build(tmp_path, processes, then=said)
 

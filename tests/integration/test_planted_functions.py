@@ -85,7 +85,6 @@ class Shop:
         return session
 
     def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:
-        """Return the keep set with another list of functions."""
         (record,) = self.traced.scenarios
         changed = replace(record, functions=tuple(sorted(names)), **other)
         return replace(self.traced, scenarios=(changed,))

@@ -37,12 +37,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def run(project: Project, *words: str) -> CompletedCommand:
-    """Run megtrim next to the project's folder."""
     return run_megtrim(*words, cwd=project.folder.parent)
 
 
 def type_hint(project: Project, said: str, before: str, placeholder: str = "") -> CompletedCommand:
-    """Type the command that follows these words of a message."""
     found = re.search(rf"{before}(megtrim .*?)(?:, and .*)?$", said, re.MULTILINE)
     assert found, said
     return run(project, *shlex.split(found[1].replace(placeholder or "…", "--cpu"))[1:])
@@ -60,7 +58,6 @@ def test_results_of_another_mode(project: Project) -> None:
 
 
 def test_a_scenario_that_is_probed(project: Project) -> None:
-    """Its model is, with other arguments."""
     words = ("--config", "trim it/megtrim.yaml", "tiny-mobile/default", "--", "--cpu")
     refused = run(project, "probe", *words)
 

@@ -67,7 +67,6 @@ class Twins:
         return self.at.root / probes.RECORD_FILE
 
     def run(self, *arguments: str) -> CompletedCommand:
-        """Run the twin with a fresh record."""
         self.record.unlink(missing_ok=True)
         return self.at.run(self.twin, *arguments, **probes.ENVIRONMENT)
 
@@ -88,7 +87,6 @@ class Twins:
 
 @pytest.fixture(scope="module", params=KINDS)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Twins:
-    """Linked as for the collection of functions, by each toolchain."""
     return _twins(request.param, tmp_path_factory.mktemp(request.param))
 
 

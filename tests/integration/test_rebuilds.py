@@ -33,7 +33,6 @@ def project(tmp_path: Path) -> Project:
 
 
 def add_model(project: Project) -> None:
-    """Add a second model of the same kind, with its plain scenario."""
     both = Project.of_sample(project.folder / "other", models=("tiny-mobile", "tiny-vgg")).read()
     config = project.read()
     config["models"] = [dict(m, scenarios=m["scenarios"][:1]) for m in both["models"]]

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.chain
 
 
 def team(make_project: MakeProject, name: str) -> Project:
-    """Return a team that ships the program and the shared library."""
     project = make_project("tiny-mobile", name=name)
     config = project.read()
     config["artifacts"] = ["load_and_run", "libsample_engine.so"]
@@ -29,7 +28,6 @@ def team(make_project: MakeProject, name: str) -> Project:
 
 @contextmanager
 def use_umask(mask: int) -> Iterator[None]:
-    """Be a user with that umask."""
     before = os.umask(mask)
     try:
         yield

@@ -70,7 +70,6 @@ OTHER = '"_Z5otheri" = megtrim_stub;\n'
 
 
 def of_parts(kind: str, root: Path, *targets: str, **options: str) -> Lease:
-    """Return a lease on those sources."""
     return lease(kind, root, write(root / "sources", PARTS), *(targets or ("program",)), **options)
 
 
@@ -116,7 +115,6 @@ def test_the_same_link_makes_the_same_bytes(made: Lease, tmp_path: Path) -> None
 
 @pytest.mark.clang
 def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
-    """The last of two contrary options wins."""
     twins = (
         "int first(int value) { return value * 7; }\nint second(int value) { return value * 7; }"
     )
@@ -136,7 +134,6 @@ def test_a_link_unfolds_what_the_target_folds(tmp_path: Path) -> None:
 
 
 def ran(made: Lease, program: Path) -> tuple[str, ...]:
-    """Return the functions that ran, by the emulator's log."""
     assert made.run(program, **qemu_log.ENVIRONMENT).stdout == SAID
     log = made.root / qemu_log.LOG_FILE
     data = log.read_bytes()
@@ -157,7 +154,6 @@ int other(int value) { volatile int kept = value; return kept + 40 + registered;
 
 @pytest.mark.chain
 def test_a_function_that_only_jumps_is_seen_to_run(tmp_path: Path) -> None:
-    """New lld lets its callers skip it by default."""
     made = lease("zig", tmp_path, write(tmp_path / "sources", JUMPS), "program")
     links = made.link(
         LinkSpec(target="program", label="unfolded", unfolded=True),
@@ -188,7 +184,6 @@ int other(int (*call)(int)) { int (*volatile kept)(int) = call; return kept(regi
 
 @pytest.fixture(scope="module")
 def optimised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lease]:
-    """A tree of objects that lld compiles while it links."""
     root = tmp_path_factory.mktemp("optimised")
     lto = {"EXTRA_COMPILE": "-flto=full", "EXTRA_LINK": "-flto=full"}
     sources = write(root / "sources", INLINED)
@@ -251,7 +246,6 @@ def test_the_linkers_own_words_tell_what_is_wrong(made: Lease) -> None:
 
 
 def test_an_option_unknown_to_the_linker_is_reported_as_such(made: Lease) -> None:
-    """Then another toolchain may do."""
     with pytest.raises(InputError, match="no-such-thing") as caught:
         made.link(LinkSpec(target="program", label="odd", flags=("-Wl,--no-such-thing",)))
     assert caught.value.hint == "choose a toolchain with lld, or trim.level: region"

@@ -92,7 +92,6 @@ class Browser:
     def show(
         self, name: str, *, width: int = 1200, height: int = 900, scheme: str = "light"
     ) -> Any:
-        """Open a sample's page and return what runs scripts in it."""
         page = self._folder / f"{name}.html"
         page.write_text(html.render(SAMPLES[name]()), encoding="utf-8")
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -103,13 +102,11 @@ class Browser:
         return self.driver.execute_script
 
     def unfold(self) -> None:
-        """Open everything that is folded."""
         self.driver.execute_script(
             "document.querySelectorAll('details').forEach((fold) => { fold.open = true; });"
         )
 
     def errors(self) -> list[str]:
-        """Return what the console has said since it was last asked."""
         return self._log("browser")
 
     def requests(self) -> list[str]:
@@ -223,7 +220,6 @@ def test_every_word_can_be_read(browser: Browser, name: str, width: int, scheme:
 
 
 def test_dark_mode_is_dark(browser: Browser) -> None:
-    """The page follows the reader's preference."""
     ground = "return getComputedStyle(document.body).backgroundColor"
 
     assert browser.show("passing", scheme="light")(ground) == "rgb(244, 246, 249)"

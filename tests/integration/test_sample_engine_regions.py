@@ -23,7 +23,6 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture(scope="module")
 def profile_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The profile variant, by the host's compiler."""
     folder = tmp_path_factory.mktemp("sample-profile")
     return build(ENGINE, folder, MGE_WITH_MIDOUT_PROFILE="ON")
 
@@ -48,13 +47,11 @@ class _Bench:
         return run(str(self.program), str(self.folder / "model.sample"), *filled, env=trace)
 
     def regions(self) -> frozenset[Region]:
-        """Return the regions of the last run."""
         return frozenset(parse_trace((self.folder / "trace").read_bytes(), source="trace").regions)
 
     def outputs(
         self, model: ModelWriter, *arguments: str, shape: tuple[int, ...]
     ) -> list[NDArray[Any]]:
-        """Return the outputs of one run, in the order of their numbers."""
         once = ("--iter", "1", "--warmup-iter", "0")
         fed = ("--input", "data:{data}", "--bin_out_dump", "{dump}")
         for old in self.folder.glob("run0-var*"):
@@ -68,7 +65,6 @@ class _Bench:
 
 @pytest.fixture
 def bench(profile_build: Path, tmp_path: Path) -> _Bench:
-    """An empty folder and the profile build."""
     return _Bench(profile_build, tmp_path)
 
 

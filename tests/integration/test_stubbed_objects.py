@@ -151,7 +151,6 @@ class Place:
 
 @pytest.fixture(params=KINDS, scope="module")
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """The sources, compiled by each kind of compiler."""
     kind = str(request.param)
     processes = ProcessRunner(os.environ)
     made = Place(
@@ -166,7 +165,6 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def make_spec(
     *names: str, form: StubForm = StubForm.SHARED, unwind_tables: bool = True
 ) -> LinkSpec:
-    """Return what is asked of a link."""
     return LinkSpec(
         target="program", label="x", emptied=names, form=form, unwind_tables=unwind_tables
     )
@@ -178,7 +176,6 @@ def sizes(table: FunctionTable) -> dict[str, int]:
 
 
 def entries(program: Path) -> int:
-    """Return how many functions a program can unwind."""
     with program.open("rb") as file:
         found = ELFFile(file).get_dwarf_info().EH_CFI_entries()
         return sum(isinstance(each, FDE) for each in found)
@@ -214,7 +211,6 @@ def test_it_traps_where_it_would_have_run(place: Place, asked: str) -> None:
     ],
 )
 def test_it_reports_its_number_where_it_would_have_run(place: Place, asked: str, name: str) -> None:
-    """However short it was."""
     program = place.linked(spec=make_spec(*NAMES, form=StubForm.REPORTING))
     outcome = place.started(program, asked)
 

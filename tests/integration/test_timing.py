@@ -46,7 +46,6 @@ PROCESSES = ProcessRunner(os.environ)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sample engine for this machine, with its log."""
     return sample_builds.build(find_embedded_source(), tmp_path_factory.mktemp("plain"))
 
 
@@ -60,7 +59,6 @@ def silent(program: Path) -> Path:
 
 
 def make_files(program: Path, rival: Path | None = None) -> ContestFiles:
-    """Return a contest's files on tiny-vgg."""
     return ContestFiles(
         programs={Side.REFERENCE: program, Side.RIVAL: rival or program},
         model=MODELS / "tiny-vgg.sample",
@@ -110,7 +108,6 @@ def hold(
 
 
 def compare(contest: Contest, result: ContestResult) -> TimeComparison:
-    """Return what the samples show."""
     pairs = match_pairs(result.samples, BASELINE, RIVAL, TimeStage.INFERENCE)
     seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
     assert seen is not None
@@ -245,7 +242,6 @@ def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None
 
 
 def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:
-    """The reason is the program's own error."""
     _, result = hold(make_files(program), tmp_path, "--no-such-flag")
 
     assert result.status is ContestStatus.FAILED

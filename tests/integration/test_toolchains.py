@@ -17,7 +17,6 @@ BUDGET = {"artifact": "load_and_run", "toolchains": ["arm64"]}
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A team with one model, which ships for two architectures."""
     made = Project.of_sample(tmp_path / "project", models=("tiny-mobile",))
     config = made.read()
     del config["toolchain"]
@@ -28,7 +27,6 @@ def project(tmp_path: Path) -> Project:
 
 
 def verdict(project: Project, name: str) -> dict[str, object]:
-    """Return the verdict that a trim left for a toolchain."""
     path = project.out / name / "final" / "verdict.json"
     data: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
     return data
@@ -68,7 +66,6 @@ def test_one_command_trims_for_both(project: Project) -> None:
 
 
 def test_a_choice_is_asked_for_where_one_is_needed(project: Project) -> None:
-    """With what to type."""
     ended = project.run("explain", "--json", "conv")
 
     assert ended.rc == 2

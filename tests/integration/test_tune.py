@@ -86,7 +86,6 @@ def test_the_fastest_of_known_times_wins(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a project of one model that is built for this machine."""
     made = Project.of_sample(tmp_path_factory.mktemp("team"), models=("tiny-vgg",))
     perf = {"other_load": "any"}  # other tests run at the same time
     made.write(made.read() | {"toolchain": {"kind": "host"}, "budgets": [], "perf": perf})

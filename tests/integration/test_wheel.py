@@ -15,7 +15,6 @@ SCRIPT = ROOT / "scripts" / "kit_release.py"
 
 
 def run(*argv: str, cwd: Path) -> str:
-    """Run the script, and return what it and megtrim print."""
     whole = (sys.executable, str(SCRIPT), *argv)
     command = Command(argv=whole, timeout_s=900, cwd=cwd, merge_stderr=True)
     done = ProcessRunner(os.environ).run(command)

@@ -60,7 +60,6 @@ def list_places(program: TrimmedProgram, sites: Mapping[str, int], kept: int) ->
 
 
 def fill_layouts(places: list[FieldPlace]) -> Iterator[FieldReport]:
-    """Yield each layout of each reporter with each place."""
     for path in sorted(LAYOUTS.glob("*.txt")):
         for part in path.read_text(encoding="utf-8").split("%% ")[1:]:
             title, _, layout = part.partition("\n")

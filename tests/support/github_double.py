@@ -82,7 +82,6 @@ class GithubDouble(HTTPServerBase):
 
     @property
     def url(self) -> str:
-        """Return what GITHUB_API_URL is to be."""
         return f"http://{self.host}:{self.port}"
 
     def repository(self, name: str = "acme/phone", **fields: Any) -> Repository:
@@ -123,7 +122,6 @@ class GithubDouble(HTTPServerBase):
         )
 
     def recover(self) -> None:
-        """Let nothing fail any more."""
         self._faults.clear()
 
     def calls(self, method: str, path: str = "") -> list[Call]:
@@ -141,7 +139,6 @@ class GithubDouble(HTTPServerBase):
         self.server.serve_forever(poll_interval=0.01)
 
     def dispatch(self, request: Request) -> Response:
-        """Answer one request."""
         with self._lock:
             fault = self._fault(request)
         if fault is not None and fault.delay_s:
@@ -200,7 +197,6 @@ class GithubDouble(HTTPServerBase):
 
 
 def main(argv: list[str] | None = None, *, wait: Callable[[], Any] | None = None) -> None:
-    """Serve until interrupted."""
     parser = argparse.ArgumentParser(description="Serve a double of GitHub's REST API.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("repository", metavar="OWNER/REPO")

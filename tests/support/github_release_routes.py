@@ -13,14 +13,12 @@ from support.github_state import Refused
 
 
 def get_tag(asked: Asked, tag: str) -> Response:
-    """Say what a tag points to."""
     if tag not in asked.repository.tags:
         raise Refused(404, "Not Found")
     return as_json({"ref": f"refs/tags/{tag}", "object": asked.repository.tags[tag]})
 
 
 def get_annotated(asked: Asked, sha: str) -> Response:
-    """Say which commit an annotated tag is for."""
     if sha not in asked.repository.notes:
         raise Refused(404, "Not Found")
     return as_json({"sha": sha, "object": {"type": "commit", "sha": asked.repository.notes[sha]}})
@@ -70,7 +68,6 @@ def edit_release(asked: Asked, number: int) -> Response:
 
 
 def delete_release(asked: Asked, number: int) -> Response:
-    """Remove a release with its files."""
     for asset in _find(asked, number)["assets"]:
         del asked.repository.assets[asset["id"]]
     del asked.repository.releases[number]

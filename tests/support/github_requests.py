@@ -31,12 +31,10 @@ class Asked:
 
 
 def as_json(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a response with a JSON body."""
     return Response(json.dumps(body), status, headers, mimetype="application/json")
 
 
 def paged(asked: Asked, items: Sequence[Any], key: str | None = None) -> Response:
-    """Return one page of a list, with the addresses of the others."""
     size = min(100, max(1, int(asked.query.get("per_page", 30))))
     page = max(1, int(asked.query.get("page", 1)))
     last = max(1, -(-len(items) // size))

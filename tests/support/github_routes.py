@@ -22,7 +22,6 @@ _LARGEST_INLINE = 1024 * 1024
 def answer(
     request: Request, found: tuple[Repository, str] | None, permissions: Mapping[str, str]
 ) -> Response:
-    """Find the route, hold it against the permissions, answer."""
     if found is None:
         raise Refused(404, "Not Found")
     try:
@@ -39,18 +38,15 @@ def answer(
 
 
 def about(asked: Asked) -> Response:
-    """Describe the repository."""
     return as_json(asked.repository.brief())
 
 
 def list_comments(asked: Asked, number: int) -> Response:
-    """List the comments of one issue, oldest first."""
     every = sorted(asked.repository.comments.values(), key=lambda each: each["id"])
     return paged(asked, [each for each in every if each["number"] == number])
 
 
 def create_comment(asked: Asked, number: int) -> Response:
-    """Add a comment."""
     (body,) = asked.need("body")
     return as_json(asked.repository.comment(number, body, login=asked.login), 201)
 
@@ -62,7 +58,6 @@ def _comment(asked: Asked, comment_id: int) -> dict[str, Any]:
 
 
 def get_comment(asked: Asked, comment_id: int) -> Response:
-    """Return a comment."""
     return as_json(_comment(asked, comment_id))
 
 
@@ -77,7 +72,6 @@ def edit_comment(asked: Asked, comment_id: int) -> Response:
 
 
 def delete_comment(asked: Asked, comment_id: int) -> Response:
-    """Remove a comment."""
     _comment(asked, comment_id)
     del asked.repository.comments[comment_id]
     return Response(status=204)
@@ -97,7 +91,6 @@ def list_issues(asked: Asked) -> Response:
 
 
 def create_issue(asked: Asked) -> Response:
-    """Open an issue."""
     (title,) = asked.need("title")
     body, labels = _text(asked.body.get("body", "")), asked.body.get("labels", [])
     if len(title) > 256:
@@ -117,28 +110,24 @@ def edit_issue(asked: Asked, number: int) -> Response:
 
 
 def compare(asked: Asked, span: str) -> Response:
-    """Tell what two commits have in common."""
     base, _, head = span.partition("...")
     merge_base = asked.repository.merge_base(base, head)
     return as_json({"merge_base_commit": {"sha": merge_base}, "commits": [], "files": []})
 
 
 def list_activity(asked: Asked) -> Response:
-    """List what was done to a branch, by the kind that is asked for."""
     asked_for = (asked.query["ref"], asked.query["activity_type"])
     every = asked.repository.activity
     return paged(asked, [e for e in every if (e["ref"], e["activity_type"]) == asked_for])
 
 
 def list_artifacts(asked: Asked) -> Response:
-    """List artifacts, newest first."""
     every = reversed(asked.repository.artifacts.values())
     name = asked.query.get("name")
     return paged(asked, [a for a in every if name in (None, a["name"])], "artifacts")
 
 
 def download(asked: Asked, artifact_id: int) -> Response:
-    """Send to the storage."""
     artifact = asked.repository.artifacts.get(artifact_id)
     if artifact is None:
         raise Refused(404, "Not Found")
@@ -151,12 +140,10 @@ def download(asked: Asked, artifact_id: int) -> Response:
 
 
 def storage(asked: Asked, artifact_id: int) -> Response:
-    """Give the bytes."""
     return Response(asked.repository.archives[artifact_id], mimetype="application/zip")
 
 
 def list_runs(asked: Asked, fits: Callable[[dict[str, Any]], bool] = bool) -> Response:
-    """List runs, newest first."""
     runs = filter(fits, asked.repository.runs.values())
     every = sorted(runs, key=lambda each: -each["id"])
     for parameter, key in (("head_sha",) * 2, ("event",) * 2, ("branch", "head_branch")):
@@ -173,14 +160,12 @@ def list_workflow_runs(asked: Asked, file: str) -> Response:
 
 
 def get_run(asked: Asked, run_id: int) -> Response:
-    """Return a run."""
     if run_id not in asked.repository.runs:
         raise Refused(404, "Not Found")
     return as_json(asked.repository.runs[run_id])
 
 
 def list_jobs(asked: Asked, run_id: int, attempt: int = 1) -> Response:
-    """List the jobs of a run's attempt, as they are this time."""
     rounds = asked.repository.jobs.get((run_id, attempt))
     if not rounds:
         raise Refused(404, "Not Found")
@@ -212,7 +197,6 @@ def _label(end: dict[str, Any]) -> str:
 
 
 def create_pull(asked: Asked) -> Response:
-    """Open a pull request."""
     if not asked.repository.may_open_pulls:
         said = "GitHub Actions is not permitted to create or approve pull requests."
         raise Refused(403, said)
@@ -235,7 +219,6 @@ def _pull(asked: Asked, number: int) -> dict[str, Any]:
 
 
 def get_pull(asked: Asked, number: int) -> Response:
-    """Return a pull request."""
     return as_json(_pull(asked, number))
 
 
@@ -259,7 +242,6 @@ def _ref(branch: str, sha: str) -> dict[str, Any]:
 
 
 def create_ref(asked: Asked) -> Response:
-    """Make a branch."""
     ref, sha = asked.need("ref", "sha")
     branch = ref.removeprefix("refs/heads/")
     if branch in asked.repository.heads:
@@ -286,13 +268,11 @@ def move_ref(asked: Asked, branch: str) -> Response:
 
 
 def delete_ref(asked: Asked, branch: str) -> Response:
-    """Remove a branch."""
     asked.repository.heads.pop(branch, NO_COMMIT)
     return Response(status=204)
 
 
 def get_commit(asked: Asked, sha: str) -> Response:
-    """Return a commit as git has it."""
     commit = asked.repository.resolve(sha)
     parents = [{"sha": parent} for parent in commit.parents]
     tree = {"sha": commit.tree}
@@ -302,7 +282,6 @@ def get_commit(asked: Asked, sha: str) -> Response:
 
 
 def create_commit(asked: Asked) -> Response:
-    """Make a commit of a tree."""
     message, tree, parents = asked.need("message", "tree", "parents")
     files = asked.repository.trees.get(tree)
     if files is None or any(parent not in asked.repository.commits for parent in parents):
@@ -312,7 +291,6 @@ def create_commit(asked: Asked) -> Response:
 
 
 def create_tree(asked: Asked) -> Response:
-    """Make a tree of another one and some files."""
     (entries,) = asked.need("tree")
     files = dict(asked.repository.trees[asked.body["base_tree"]])
     for entry in entries:
@@ -352,7 +330,6 @@ def get_tree(asked: Asked, sha: str) -> Response:
 
 
 def get_blob(asked: Asked, sha: str) -> Response:
-    """Return a blob's bytes, whatever its size."""
     data = asked.repository.blobs.get(sha)
     if data is None:
         raise Refused(404, "Not Found")
@@ -398,7 +375,6 @@ def put_contents(asked: Asked, path: str) -> Response:
 
 
 def dispatch(asked: Asked, file: str) -> Response:
-    """Start a workflow."""
     (ref,) = asked.need("ref")
     inputs = asked.body.get("inputs", {})
     known = asked.repository.workflows.get(file)

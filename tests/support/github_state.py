@@ -45,18 +45,15 @@ class Commit:
 
 
 def blob_sha(data: bytes) -> str:
-    """Return what git calls these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def tree_sha(files: Mapping[str, bytes]) -> str:
-    """Return one name for one content."""
     text = json.dumps(sorted((path, blob_sha(data)) for path, data in files.items()))
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def zipped(files: Mapping[str, bytes | str]) -> bytes:
-    """Return a zip as an upload makes it."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
@@ -103,7 +100,6 @@ class Repository:
     ids: Iterator[int] = field(default_factory=lambda: iter(range(1001, 10**9)))
 
     def stamp(self, *, days_ago: float = 0) -> str:
-        """Return a time as GitHub writes it."""
         return (self.now - timedelta(days=days_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def commit(
@@ -139,7 +135,6 @@ class Repository:
         *,
         sha: str | None = None,
     ) -> str:
-        """Remember a commit of a whole tree."""
         text = json.dumps([len(self.commits), tree_sha(files), parents, message])
         sha = sha or hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         self.commits[sha] = Commit(
@@ -153,7 +148,6 @@ class Repository:
         return sha
 
     def add_tree(self, files: Mapping[str, bytes]) -> str:
-        """Remember a tree and its blobs."""
         sha = tree_sha(files)
         self.trees[sha] = dict(files)
         self.blobs |= {blob_sha(data): data for data in files.values()}
@@ -224,7 +218,6 @@ class Repository:
     def issue(
         self, title: str, body: str = "", *, labels: Sequence[str] = (), login: str = BOT
     ) -> dict[str, Any]:
-        """Open an issue."""
         number = self._next_number()
         self.issues[number] = {
             "number": number,
@@ -244,7 +237,6 @@ class Repository:
         return self.name.partition("/")[0]
 
     def brief(self) -> dict[str, Any]:
-        """Return what other objects say of this repository."""
         return {"id": self.id, "full_name": self.name, "default_branch": self.default_branch}
 
     def run(

@@ -25,7 +25,6 @@ class KeepFolder:
         write_committed(self.path, keep)
 
     def file(self, scenario: str) -> Path:
-        """Return the file of a scenario, by its id."""
         return self.path / f"{scenario}.json"
 
     def texts(self) -> dict[str, str]:
@@ -47,7 +46,6 @@ class KeepFolder:
         return sorted(filter(drop, lines))
 
     def restore(self, texts: dict[str, str]) -> None:
-        """Give files the text that they had."""
         for name, text in texts.items():
             (self.path / name).write_text(text, encoding="utf-8")
 

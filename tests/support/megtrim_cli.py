@@ -58,12 +58,10 @@ class Project:
         return self.folder / "megtrim.yaml"
 
     def read(self) -> dict[str, Any]:
-        """Return the configuration as plain data."""
         data: dict[str, Any] = yaml.safe_load(self.config.read_text(encoding="utf-8"))
         return data
 
     def write(self, config: dict[str, Any]) -> None:
-        """Write the configuration."""
         self.config.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
 
     def argv(self, verb: str, *arguments: str) -> tuple[str, ...]:
@@ -72,12 +70,10 @@ class Project:
         return (*ARGV, *verb.split(), *where, *arguments)
 
     def run(self, verb: str, *arguments: str, timeout_s: float = 600) -> CompletedCommand:
-        """Run a verb to its end."""
         words = self.argv(verb, *arguments)[len(ARGV) :]
         return run_megtrim(*words, cwd=self.folder, env=self.env, timeout_s=timeout_s)
 
     def verdict(self) -> dict[str, Any]:
-        """Return the verdict on this project."""
         path = self.file("verdict/verdict", "verdict.json")
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return data

@@ -57,7 +57,6 @@ class Block:
 
     @property
     def status(self) -> int:
-        """Return the exit status that the reader sees."""
         found = _RUN.fullmatch(self.what) if self.mark == "run" else None
         return int(found["status"] or 0) if found else 0
 
@@ -68,7 +67,6 @@ class Block:
 
 
 def blocks_of(page: str, text: str) -> Iterator[Block]:
-    """Yield every block of commands of a page's text."""
     for found in _BLOCK.finditer(text):
         script = found["inline"] or _script(found["language"] or "", found["text"] or "")
         if script:

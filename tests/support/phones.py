@@ -35,16 +35,13 @@ class ConnectedPhone:
     folder: Path
 
     def adb(self, *words: str, timeout_s: float = 30.0) -> CompletedCommand:
-        """Call adb with this phone's serial."""
         argv = (self.server.adb, "-s", self.serial, *words)
         return self.processes.run(Command(argv=argv, timeout_s=timeout_s))
 
     def shell(self, script: str, timeout_s: float = 30.0) -> CompletedCommand:
-        """Let the phone's shell run a script."""
         return self.adb("shell", script, timeout_s=timeout_s)
 
     def connect(self) -> None:
-        """Connect again, after a fault that cut the link for long."""
         adb_server.connect(self.processes, self.server, self.serial)
 
 
@@ -54,7 +51,6 @@ StartPhone = Callable[..., ConnectedPhone]
 
 @contextmanager
 def phone_starter(root: Path, env: dict[str, str], adb: AdbServer) -> Iterator[StartPhone]:
-    """Give a starter of phones, all of which end with the block."""
     processes = ProcessRunner({**env, **adb.env})
     with ExitStack() as stack:
 

@@ -38,12 +38,10 @@ class PlantedCrash:
 
 
 def find_program(trim: FinishedTrim, name: str) -> TrimmedProgram:
-    """Return a program of a trim by its name."""
     return next(each for each in trim.programs if each.name == name)
 
 
 def report_of(crash: PlantedCrash, program: TrimmedProgram) -> bytes:
-    """Return the tombstone of a crash."""
     return tombstone(
         [(crash.site, f"/data/app/base.apk!lib/{program.name}")],
         build_id=program.build_id,
@@ -51,13 +49,11 @@ def report_of(crash: PlantedCrash, program: TrimmedProgram) -> bytes:
 
 
 def look_up_in(crash: PlantedCrash, program: TrimmedProgram, trim: FinishedTrim) -> CrashFinding:
-    """Look a planted crash up."""
     report = parse_report(report_of(crash, program), source="tombstone")
     return look_up(report, trim.programs, trim.nameless)
 
 
 def holds_truth(crash: PlantedCrash, finding: CrashFinding) -> bool:
-    """Tell whether what was left out is among the candidates."""
     return any(
         crash.truth == (each.name if each.kind is CandidateKind.REGION else each.linkage_name)
         for each in finding.candidates
@@ -65,7 +61,6 @@ def holds_truth(crash: PlantedCrash, finding: CrashFinding) -> bool:
 
 
 def find_kept(program: TrimmedProgram) -> int:
-    """Return an address of code that was kept."""
     return next(
         each.address
         for each in program.table.functions
@@ -74,7 +69,6 @@ def find_kept(program: TrimmedProgram) -> int:
 
 
 def plant_in_numbered(program: TrimmedProgram) -> Iterator[PlantedCrash]:
-    """Yield a crash for each trap of a program with crash ids."""
     found: dict[int, str] = {}
     for each in program.table.functions:
         if is_stub(each.name):
@@ -192,7 +186,6 @@ def _truth_at(address: int, program: TrimmedProgram) -> str:
 
 
 def _region_of(name: str) -> str | None:
-    """Return the region whose trap a function is, as text."""
     if LEFT_OUT not in name:
         return None
     found = _REGION_TRAP.fullmatch(readable(name))

@@ -25,7 +25,6 @@ def make_sizes(
     run: int = 0,
     **components: int,
 ) -> CommitSizes:
-    """Return the sizes of the commit of a day, which is its number."""
     files = {
         "plain": make_file(9 * size_bytes),
         "reduced": make_file(size_bytes, **components),

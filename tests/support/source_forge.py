@@ -72,7 +72,6 @@ class SourceForge:
         return self.git("-C", str(work), "rev-parse", "HEAD")
 
     def bare(self, name: str) -> Path:
-        """Return the repository that is served."""
         return self.root / "served" / OWNER / f"{name}.git"
 
     def url(self, name: str) -> str:
@@ -88,7 +87,6 @@ class SourceForge:
         return folder
 
     def git(self, *argv: str) -> str:
-        """Return what git prints."""
         return ProcessRunner(_ENV).capture("git", *argv).strip()
 
     @contextmanager

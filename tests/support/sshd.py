@@ -39,7 +39,6 @@ class Sshd:
 
     @property
     def settings(self) -> DeviceSettings:
-        """Return what a configuration would say of it."""
         return DeviceSettings(
             host="127.0.0.1",
             port=self.port,
@@ -48,16 +47,13 @@ class Sshd:
         )
 
     def run_directories(self) -> list[str]:
-        """Return what is left of jobs in the home."""
         runs = self.home / ".cache" / "megtrim-device" / "runs"
         return sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
 
     def sessions(self) -> list[int]:
-        """Return the processes of sshd that serve connections."""
         return [pid for pid in _below(self.listener.pid) if _name(pid).startswith("sshd")]
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to every connection's process."""
         for pid in self.sessions():
             os.kill(pid, number)
 
@@ -66,7 +62,6 @@ class Sshd:
         return new_key(self.processes, self.folder / name)
 
     def knows(self, key: Path) -> Path:
-        """Return a file of known hosts in which this board has that key."""
         words = key.with_suffix(".pub").read_text(encoding="utf-8").split()[:2]
         path = key.with_suffix(".known")
         path.write_text(f"[127.0.0.1]:{self.port} {' '.join(words)}\n", encoding="utf-8")
@@ -142,7 +137,6 @@ def _await(port: int, listener: Background, log: Path) -> None:
 
 
 def _below(pid: int) -> list[int]:
-    """Return a process's descendants."""
     parents: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -37,23 +37,19 @@ def begin_counting(config: pytest.Config) -> None:
 
 
 def count_for(lane: str) -> None:
-    """Count what is started from now on for this lane."""
     os.environ[VARIABLE] = str(Path(os.environ[_ROOT], lane))
 
 
 def counting() -> dict[str, str]:
-    """Return the variables by which a job's steps count, too."""
     return {"BASH_ENV": str(TALLY / "steps.sh"), VARIABLE: os.environ[VARIABLE]}
 
 
 def read_starts() -> dict[str, Counter[str]]:
-    """Return what each lane started so far."""
     tallies = sorted(Path(os.environ[_ROOT]).iterdir())
     return {path.name: Counter(path.read_text(encoding="utf-8").split()) for path in tallies}
 
 
 def describe(counted: Mapping[str, int]) -> str:
-    """Return the starts of a lane in a line of a table."""
     return "".join(f"{counted[what]:>6} {what}" for what in STARTS if what in counted)
 
 
@@ -67,7 +63,6 @@ def read_held() -> Mapping[str, Mapping[str, int]]:
 def find_excess(
     starts: Mapping[str, Counter[str]], held: Mapping[str, Mapping[str, int]]
 ) -> list[str]:
-    """Say which lane starts more than is held."""
     return [
         f"{lane} starts {what} {number} times, {number - limits[what]} more than "
         "tests/walls/weight.toml holds: share what another test has made, or raise the number "

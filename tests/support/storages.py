@@ -36,7 +36,6 @@ class Redis:
     server: Background
 
     def url(self, user: str = "") -> str:
-        """Return the variables that ccache gets."""
         return f"redis://{user}{'@' if user else ''}127.0.0.1:{self.port}"
 
     def ask(self, *words: bytes | str) -> bytes | list[bytes]:
@@ -49,7 +48,6 @@ class Redis:
                 return _answer(stream)
 
     def entries(self) -> dict[bytes, bytes]:
-        """Return all that is in it."""
         names = self.ask("KEYS", "*")
         assert isinstance(names, list)
         found = {name: self.ask("GET", name) for name in sorted(names)}
@@ -60,7 +58,6 @@ class Redis:
         os.kill(self.server.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
         os.kill(self.server.pid, signal.SIGCONT)
 
     def kill(self) -> None:
@@ -167,7 +164,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _answer(stream: BufferedReader) -> bytes | list[bytes]:
-    """Read one answer of Redis's protocol."""
     head = stream.readline()
     kind, rest = head[:1], head[1:].rstrip()
     match kind:

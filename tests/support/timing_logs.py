@@ -44,18 +44,15 @@ class MadeLog:
     """Lines without times; the last one ends the log."""
 
     def text(self) -> str:
-        """Return the whole log."""
         return "\n".join([*self.opening(), *self.times(), *self.noise]) + "\n"
 
     def opening(self) -> list[str]:
-        """Return the lines before all times."""
         named = f"using MegBrain {self.version}(0) and MegDNN 9.3.0"
         if self.form.old:
             return [f"mgb load-and-run: {named}"]
         return [f"{self._prefix(140)}megbrain/lite/load_and_run:", named, ""]
 
     def times(self) -> list[str]:
-        """Return the lines with times, and the empty ones between them."""
         load = f"{self._prefix(51)}load model: {self.load_ms:.3f}ms"
         return [load, *(self._old_times() if self.form.old else self._new_times())]
 

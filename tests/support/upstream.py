@@ -42,7 +42,6 @@ class Generator:
     processes: ProcessRunner
 
     def header(self, names: Iterable[str], folder: Path) -> str:
-        """Return the header that it makes of recorded files."""
         out = folder / "upstream.h"
         inputs = tuple(str(DATA / name) for name in names)
         self._python(str(self.script), *inputs, "-o", str(out), cwd=folder)
@@ -64,7 +63,6 @@ class Generator:
 
 
 def newer(checkout: Path, processes: ProcessRunner) -> Generator:
-    """Return the generator that stands in the checkout."""
     return Generator(
         generation=20220507,
         commit=processes.capture("git", "-C", str(checkout), "rev-parse", "HEAD").strip(),

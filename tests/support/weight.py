@@ -27,7 +27,6 @@ _SUPPRESSIONS = {
 
 
 def read_held() -> dict[str, int]:
-    """Return the greatest number that each count may have."""
     held: dict[str, int] = tomllib.loads(HELD.read_text(encoding="utf-8"))["tree"]
     return held
 
@@ -51,8 +50,6 @@ def _is_text(data: bytes) -> bool:
 
 
 def count(texts: Mapping[str, str]) -> dict[str, int]:
-    """Return every count by its name."""
-
     def lines(*folders: str, endings: tuple[str, ...] = ("",)) -> int:
         found = (name for name in texts if name.startswith(folders) and name.endswith(endings))
         return sum(len(texts[name].splitlines()) for name in found)

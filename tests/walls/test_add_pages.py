@@ -37,7 +37,6 @@ class Tree:
     root: Path
 
     def add(self, page: Path) -> None:
-        """Do what the page says."""
         for what, name, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
             path = self.root / name
             if what == "new":
@@ -47,7 +46,6 @@ class Tree:
                 path.write_text(edit(path.read_text(encoding="utf-8"), text), encoding="utf-8")
 
     def run(self, *argv: str) -> CompletedCommand:
-        """Run one of Python's programs on the tree."""
         path = os.pathsep.join(str(self.root / each) for each in ("ci", "tests"))
         command = Command(
             argv=(sys.executable, "-P", "-m", *argv),
@@ -60,7 +58,6 @@ class Tree:
 
 
 def edit(text: str, diff: str) -> str:
-    """Apply changes, each of which must fit at one place."""
     for change in diff.split("@@\n"):
         lines = change.splitlines(keepends=True)
         old, new = ("".join(line[1:] for line in lines if line[0] in f" {sign}") for sign in "-+")
@@ -76,7 +73,6 @@ def new_files(page: Path, folder: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """A tree to which all the pages were applied."""
     root = tmp_path_factory.mktemp("tree")
     for name in _COPIED:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -89,7 +85,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 
 def test_each_kind_has_a_page() -> None:
-    """Those that a newcomer adds."""
     kinds = ("a-device", "an-engine", "a-toolchain", "a-stage", "a-report")
 
     assert {page.stem for page in PAGES} == {f"add-{kind}" for kind in kinds}
@@ -115,7 +110,6 @@ def test_what_a_page_adds_works(page: Path, tree: Tree) -> None:
 
 @pytest.mark.parametrize("checker", ["ruff check", "ruff format --check", "mypy"])
 def test_what_the_pages_add_is_clean(checker: str, tree: Tree) -> None:
-    """In style and in types."""
     added = [name for page in PAGES for name in new_files(page, "ci/")]
     outcome = tree.run(*checker.split(), *added)
 
@@ -151,7 +145,6 @@ def test_megtrim_yaml_names_every_kind() -> None:
     ],
 )
 def test_changes_are_applied(text: str, diff: str, result: str) -> None:
-    """Context stays."""
     assert edit(text, diff) == result
 
 

@@ -102,7 +102,6 @@ def test_only_the_command_line_reads_the_environment() -> None:
 
 
 def _shared(paths: Iterable[Path]) -> set[str]:
-    """Return the modules of megtrim that these modules import."""
     names = (name.split(".") for path in paths for name in _imports(path))
     return {".".join(name[:2]) for name in names if name[0] == "megtrim" and len(name) > 1}
 
@@ -116,7 +115,6 @@ def test_the_virtual_phone_shares_two_modules_with_megtrim() -> None:
     "planted", ["import megtrim.store", "from megtrim import store", "from megtrim.store import x"]
 )
 def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
-    """This wall can fall."""
     (tmp_path / "module.py").write_text(planted, encoding="utf-8")
 
     assert _shared([tmp_path / "module.py"]) == {"megtrim.store"}
@@ -192,7 +190,6 @@ def test_few_small_modules_have_one_user() -> None:
 
 
 def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
-    """This wall can fall, and another user counts."""
     (tmp_path / "one.py").write_text("from megtrim.toolchains import host\n", encoding="utf-8")
     (tmp_path / "verb.py").write_text('X = "megtrim.cli.perf.append:append"\n', encoding="utf-8")
 
@@ -202,7 +199,6 @@ def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_class_has_its_name_alone() -> None:
-    """Whoever searches for a name finds one thing."""
     names = Counter(
         node.name
         for path in MODULES
@@ -214,7 +210,6 @@ def test_a_class_has_its_name_alone() -> None:
 
 
 def test_files_that_the_architecture_names_are_there() -> None:
-    """The page would else lead nowhere."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z_/]+\.py)`", text))
 

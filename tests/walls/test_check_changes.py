@@ -29,7 +29,6 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
     ],
 )
 def test_a_file_calls_for_the_tests_at_its_mirrored_path(changed: str, selected: set[str]) -> None:
-    """And for the walls, whatever it is."""
     assert set(check_changes.select_tests([changed], ROOT)) == WALLS | selected
 
 

@@ -24,7 +24,6 @@ BIN = Path(sys.executable).parent
     ids=" ".join,
 )
 def test_checker_is_clean(argv: tuple[str, ...], processes: ProcessRunner) -> None:
-    """What the lint and types sessions run."""
     command = Command(argv=(str(BIN / argv[0]), *argv[1:]), cwd=ROOT, timeout_s=600)
     outcome = processes.run(command)
 

@@ -37,7 +37,6 @@ def test_reference_is_what_the_code_says(name: str) -> None:
 
 
 def test_reference_is_the_same_every_time() -> None:
-    """Equal code gives equal pages."""
     assert _generator().pages() == REFERENCE
 
 

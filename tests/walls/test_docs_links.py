@@ -26,7 +26,6 @@ def _links(text: str) -> Iterator[str]:
 
 
 def _anchors(page: Path) -> set[str]:
-    """Return what a site makes of a page's headings."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -45,12 +44,10 @@ def _broken(page: Path, text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page: Path) -> None:
-    """A reader who follows a link arrives."""
     assert _broken(page, page.read_text(encoding="utf-8")) == []
 
 
 def test_every_page_of_the_docs_can_be_reached() -> None:
-    """Whoever begins at the index finds every page."""
     found = {ROOT / "docs" / "index.md"}
     ahead = list(found)
     while ahead:

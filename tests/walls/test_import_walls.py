@@ -15,7 +15,6 @@ SOURCES = ROOT / "ci"
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both packages, with the contracts that they keep."""
     folder = tmp_path_factory.mktemp("tree")
     shutil.copytree(SOURCES, folder / "ci", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
@@ -48,7 +47,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_planted_import_is_seen(copy: Path, module: str, planted: str, contract: str) -> None:
-    """The linter names the contract that is broken."""
     path = copy / "ci" / module
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\n{planted}\n", encoding="utf-8")

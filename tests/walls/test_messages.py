@@ -19,7 +19,6 @@ GAP = "…"
 
 
 def list_kinds() -> set[str]:
-    """Return the names of all errors of megtrim's."""
     kinds = {kind.__name__ for kind in errors.MegtrimError.__subclasses__()}
     classes = [
         node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
@@ -48,7 +47,6 @@ def read_text(node: ast.expr) -> str:
 
 
 def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
-    """Yield the text of each error that is made in a module."""
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -65,7 +63,6 @@ def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
 
 
 def list_entries(page: str) -> list[str]:
-    """Return the words by which a page's entries are found."""
     rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     return [words for row in rows for words in re.findall(r"`([^`]+)`", row)]
 
@@ -94,7 +91,6 @@ def test_there_are_many() -> None:
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_message_has_an_entry(message: str) -> None:
-    """With what it means and what to do."""
     assert any(entry.search(message) for entry in ENTRIES.values())
 
 
@@ -105,5 +101,4 @@ def test_an_entry_is_of_a_message(words: str) -> None:
 
 
 def test_a_message_without_an_entry_is_seen() -> None:
-    """This wall can fall."""
     assert not any(entry.search("the moon is full") for entry in ENTRIES.values())

@@ -28,7 +28,6 @@ def problem(block: Block) -> str:
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_every_block_is_marked(block: Block) -> None:
-    """The comment before it is true."""
     assert problem(block) == ""
 
 
@@ -46,7 +45,6 @@ def test_every_block_is_marked(block: Block) -> None:
     ],
 )
 def test_a_mark_that_is_missing_or_wrong_is_seen(page: str, said: str) -> None:
-    """This wall can fall."""
     (block,) = blocks_of("page.md", page)
 
     assert problem(block).startswith(said)

@@ -33,7 +33,6 @@ UNPRINTED = {Stage.REFERENCES}
 
 
 def find_printed(text: str) -> Iterator[str]:
-    """Yield the commands in a text."""
     for line in text.splitlines():
         if not line.startswith("  "):
             yield from (found[0].removeprefix("`") for found in _PRINTED.finditer(line))
@@ -81,7 +80,6 @@ def find_repeated(tree: ast.Module) -> Iterator[str]:
 
 
 def complete(words: tuple[str, ...]) -> str:
-    """Return the command of a hint as it is shown."""
     error = InputError("", command=words)
     error.complete(EVERYTHING.place)
     return error.hint.removeprefix(": ")

@@ -23,7 +23,6 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 def without_blocks(page: str) -> str:
-    """Return the prose of a page."""
     return _BLOCK.sub("", page)
 
 
@@ -68,7 +67,6 @@ def test_figures_are_the_same() -> None:
 
 
 def test_each_leads_to_the_other() -> None:
-    """On top, by its own name."""
     assert "[简体中文](README.zh-CN.md)" in ENGLISH.split("##")[0]
     assert "[English](README.md)" in CHINESE.split("##")[0]
 
@@ -92,6 +90,5 @@ def test_it_is_chinese() -> None:
     ],
 )
 def test_another_structure_is_seen(old: str, new: str) -> None:
-    """This wall can fall."""
     assert old in CHINESE
     assert list_parts(CHINESE.replace(old, new)) != list_parts(CHINESE)

@@ -11,7 +11,6 @@ HELD = read_held()
 
 @pytest.fixture(scope="module")
 def weights() -> dict[str, int]:
-    """What the checkout weighs now."""
     texts = read_texts()
     if texts is None:
         pytest.skip("this is no git checkout: which files count is not known")

@@ -27,7 +27,6 @@ _IRREGULAR = {
 
 
 def unwanted_words() -> frozenset[str]:
-    """Return the last column of both tables of the glossary."""
     words: set[str] = set()
     inside = False
     for line in _GLOSSARY.splitlines():
@@ -112,7 +111,6 @@ def test_a_public_function_that_raises_expects() -> None:
 
 
 def test_names_use_the_words_of_the_glossary() -> None:
-    """Of functions, classes and modules."""
     names = {(file, name) for file, name, _ in definitions()}
     names |= {(file, Path(file).stem) for file, _ in names}
     split = re.compile(r"[A-Z]?[a-z]+")
@@ -122,7 +120,6 @@ def test_names_use_the_words_of_the_glossary() -> None:
 
 @pytest.mark.parametrize("text", ["It told.", "| a | the Ladder |", "nobody\n", "*without a word*"])
 def test_an_unwanted_word_is_seen(text: str) -> None:
-    """In any case, in tables and with emphasis."""
     assert len(find_unwanted(text)) == 1
 
 
@@ -139,7 +136,6 @@ def test_an_unwanted_word_is_seen(text: str) -> None:
     ],
 )
 def test_an_unwanted_word_of_a_source_is_seen(source: str) -> None:
-    """Wherever it is, and also over two lines."""
     assert len(find_unwanted_in_source(source)) == 1
 
 

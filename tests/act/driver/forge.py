@@ -57,7 +57,6 @@ class Forge:
         return sha
 
     def know(self, sha: str) -> None:
-        """Tell the API of a commit and of all before it."""
         for each in self.code.git("rev-list", "--reverse", sha).split():
             if each not in self.api.commits:
                 files = self.code.files(each)
@@ -67,7 +66,6 @@ class Forge:
                 )
 
     def open_pull(self, branch: str, title: str = HOSTILE_TITLE) -> int:
-        """Open a pull request into main."""
         return self.api.pull(branch, title=title)
 
     def mirror(self, branch: str) -> str:
@@ -120,21 +118,18 @@ class Forge:
         )
 
     def run_push(self, **more: Any) -> Run:
-        """Run the size check for the newest commit of main."""
         sha = self.api.heads["main"]
         before = self.code.parents(sha)[:1] or ("0" * 40,)
         event = {"ref": "refs/heads/main", "before": before[0], "after": sha}
         return self._run("push", event, sha, "main", sha, "refs/heads/main", **more)
 
     def run_tag(self, tag: str, sha: str, **more: Any) -> Run:
-        """Run the workflow that makes releases for a tag."""
         ref = f"refs/tags/{tag}"
         event = {"ref": ref, "before": "0" * 40, "after": sha}
         workflow = "megtrim-release.yml"
         return self._run("push", event, sha, tag, sha, ref, workflow=workflow, **more)
 
     def run_dispatch(self, workflow: str, branch: str = "main", **more: Any) -> Run:
-        """Run a workflow that is started by hand."""
         sha, ref = self.api.heads[branch], f"refs/heads/{branch}"
         event = {"ref": ref, "inputs": more.pop("inputs", {}), "workflow": workflow}
         return self._run(

@@ -37,7 +37,6 @@ class Remote:
         self.git("remote", "add", "origin", str(self.bare))
 
     def git(self, *argv: str, cwd: Path | None = None) -> str:
-        """Run git and return what it prints."""
         command = Command(argv=("git", *argv), cwd=cwd or self.work, timeout_s=60)
         done = self._processes.run(command)
         assert done.ok, f"{command}: {done.stderr}"
@@ -59,7 +58,6 @@ class Remote:
         return self.save(message=message, branch=branch)
 
     def save(self, *, message: str, branch: str) -> str:
-        """Commit the work tree as it is, and push it."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         self.git("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
@@ -74,11 +72,9 @@ class Remote:
         return sha
 
     def parents(self, sha: str) -> tuple[str, ...]:
-        """Return the parents of a commit."""
         return tuple(self.git("rev-list", "--parents", "-n", "1", sha).split()[1:])
 
     def files(self, sha: str) -> dict[str, bytes]:
-        """Return the tree of a commit."""
         with self._archive(sha) as archive:
             return {
                 member.name: stream.read()
@@ -87,7 +83,6 @@ class Remote:
             }
 
     def export(self, sha: str, folder: Path) -> Path:
-        """Write the tree of a commit into a folder."""
         with self._archive(sha) as archive:
             # Python 3.11.2, which Debian 12 has, knows no filters.
             archive.extraction_filter = getattr(tarfile, "data_filter", None)
@@ -101,7 +96,6 @@ class Remote:
 
 
 def copy_tree(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Copy files of a tree, with their modes."""
     for name in names:
         file = source / name
         if file.is_file():

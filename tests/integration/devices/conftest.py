@@ -31,7 +31,6 @@ def phone_environment() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def adb_server(phone_environment: dict[str, str]) -> Iterator[AdbServer]:
-    """A server of these tests' own."""
     with server.private_server(ProcessRunner(phone_environment)) as running:
         yield running
 
@@ -40,7 +39,6 @@ def adb_server(phone_environment: dict[str, str]) -> Iterator[AdbServer]:
 def start_phone(
     phone_root: Path, phone_environment: dict[str, str], adb_server: AdbServer
 ) -> Iterator[StartPhone]:
-    """Return a starter of phones that are connected to."""
     with phone_starter(phone_root, phone_environment, adb_server) as start:
         yield start
 

@@ -40,7 +40,6 @@ class Rig:
 
     @property
     def remote(self) -> bool:
-        """Tell whether the machine keeps what is brought."""
         return self.kind not in {"local", "qemu"}
 
     @contextmanager
@@ -67,7 +66,6 @@ int main() { std::cout << std::string("dynamic") << std::endl; return 5; }
 
 
 def build(processes: ProcessRunner, folder: Path, prefix: str) -> Programs:
-    """Compile the programs with the compiler of that prefix."""
     source = Path(__file__).parents[2] / "support" / "signal_probe.c"
     made = Programs(deed=folder / f"{prefix}deed", dynamic=folder / f"{prefix}dynamic")
     (folder / "dynamic.cpp").write_text(_DYNAMIC, encoding="utf-8")
@@ -93,7 +91,6 @@ class Maker:
         self._stack = stack
 
     def make(self, kind: str) -> Rig:
-        """Return a rig whose state is its own."""
         # A socket's path must be short: pytest's folders are not.
         state = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="mt"))
         env = {**os.environ, "MEGTRIM_STATE": state}

@@ -109,7 +109,6 @@ def test_a_phone_reports_its_facts_in_one_call(start_phone: StartPhone) -> None:
 
 
 def test_a_cool_phone_gives_valid_times(phone: ConnectedPhone, program: Path) -> None:
-    """With all that a phone says of itself."""
     ran, _ = run(phone, program)
 
     assert ran.rc == 0
@@ -149,7 +148,6 @@ def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program
 
 
 def test_a_low_battery_is_marked(phone: ConnectedPhone, program: Path) -> None:
-    """So is a phone that saves power."""
     phone.control.fault("battery", 5)
     ran, _ = run(phone, program)
 
@@ -171,7 +169,6 @@ def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None
 
 
 def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, program: Path) -> None:
-    """A verification goes on."""
     phone.control.fault("hot", 58.0)
     settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=1.5))
     ran, _ = run(phone, program, settings=settings)
@@ -186,7 +183,6 @@ TUNED = DeviceSettings(governor="performance", cpus="0")
 
 
 def test_a_rooted_phone_is_tuned_and_put_back(start_phone: StartPhone, program: Path) -> None:
-    """The program itself sees the governor."""
     phone = start_phone(rooted=True)
     ran, said = run(phone, program, settings=TUNED)
 
@@ -201,7 +197,6 @@ def test_a_rooted_phone_is_tuned_and_put_back(start_phone: StartPhone, program: 
 def test_what_a_killed_holder_left_is_mended_at_the_next_entry(
     start_phone: StartPhone, program: Path
 ) -> None:
-    """Also by a job that asks for nothing."""
     phone = start_phone(rooted=True)
     phone.shell(f"mkdir -p {ROOT}")
     call(link_to(phone), tuning.TUNE_SCRIPT, ROOT, "powersave", "", timeout_s=20)
@@ -215,7 +210,6 @@ def test_what_a_killed_holder_left_is_mended_at_the_next_entry(
 
 
 def test_a_phone_without_root_says_what_it_cannot_do(phone: ConnectedPhone, program: Path) -> None:
-    """And runs the program all the same."""
     ran, said = run(phone, program, settings=TUNED)
 
     assert ran.stdout == "governor schedutil\n"
@@ -238,7 +232,6 @@ def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Pat
 
 
 def test_a_crash_that_no_one_saw_leaves_the_command(phone: ConnectedPhone, program: Path) -> None:
-    """Which shows the place."""
     ran, _ = run(phone, program, "die")
 
     assert ran.crash.splitlines()[:2] == [

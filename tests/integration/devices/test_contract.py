@@ -65,7 +65,6 @@ def device(
     programs: Callable[[str], Programs],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Rig]:
-    """A device of each kind, for all tests of this file."""
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp(request.param)
         yield Maker(request, programs, folder, stack).make(request.param)
@@ -84,7 +83,6 @@ def do(
     timeout_s: float = LONG_S,
     env: Mapping[str, str] | None = None,
 ) -> ProgramRun:
-    """Have the program do something."""
     return directory.run(("deed", *words), timeout_s=timeout_s, env=env)
 
 
@@ -406,13 +404,11 @@ def test_a_job_is_not_spoilt_by_the_one_before(rig: Rig, tmp_path: Path) -> None
 
 
 def test_a_program_reads_nothing(rig: Rig) -> None:
-    """Its standard input is at its end."""
     with rig.open() as directory:
         assert do(directory, "read").stdout == "1\n"
 
 
 def test_the_program_is_of_the_machine(rig: Rig) -> None:
-    """It says itself what it runs on."""
     machine = os.uname().machine if rig.kind in {"local", "ssh"} else "aarch64"
     with rig.open() as directory:
         assert do(directory, "machine").stdout == f"{machine} 8\n"

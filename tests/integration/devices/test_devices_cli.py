@@ -37,7 +37,6 @@ class Desk:
         return self.processes.run(self._command(*words, timeout_s=timeout_s))
 
     def companion(self, *words: str, log: str) -> AbstractContextManager[Background]:
-        """Run it in the background."""
         return self.processes.background(self._command(*words, log=self.folder / log))
 
     def json(self, *words: str) -> Any:
@@ -63,7 +62,6 @@ class Desk:
 
 
 def configured(folder: Path, *devices: str) -> None:
-    """Write a configuration with these entries."""
     shutil.copy(MODELS / "resnet18-s.mge", folder)
     entries = "".join(f"  - {{class: any, {entry}}}\n" for entry in devices)
     text = (
@@ -76,7 +74,6 @@ def configured(folder: Path, *devices: str) -> None:
 
 @pytest.fixture
 def desk(phone: ConnectedPhone, tmp_path: Path) -> Desk:
-    """A phone that the configuration calls pixel."""
     configured(tmp_path, f"name: pixel, kind: adb, serial: '{phone.serial}'")
     return Desk(tmp_path, phone.processes)
 
@@ -183,7 +180,6 @@ def test_a_frozen_phone_is_put_aside_and_a_check_restores_it(
 
 
 def test_a_killed_phone_comes_back_by_recovery(desk: Desk, phone: ConnectedPhone) -> None:
-    """Its daemon was restarted, and adb reconnects."""
     phone.control.fault("kill")
     until(lambda: desk.state("pixel") in ("offline", "not found"), "the phone is away")
     phone.control.fault("revive")

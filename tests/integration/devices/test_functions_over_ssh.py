@@ -25,7 +25,6 @@ HERE = {"name": "here", "kind": "local", "class": "any"}
 
 @pytest.fixture
 def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
-    """A board that is there."""
     folder = tmp_path / "board"
     folder.mkdir()
     with sshd.running(processes, folder) as running:
@@ -48,7 +47,6 @@ def team(make_project: MakeProject) -> Iterator[Team]:
 
 
 def rock(board: Sshd, **more: object) -> dict[str, object]:
-    """Return what a configuration says of the board."""
     there = board.settings
     files = {"key": str(there.key), "known_hosts": str(there.known_hosts)}
     place = {"host": there.host, "port": there.port, **files}

@@ -30,7 +30,6 @@ OWN_NAME = "devices/test_pages.py::test_a_phone_in_another_terminal"
 
 
 def page(name: str) -> tuple[Block, ...]:
-    """Return the blocks of a page that this lane runs."""
     found = tuple(block for block in blocks_in("devices") if block.page == f"docs/how-to/{name}")
     assert found
     return found
@@ -41,8 +40,6 @@ MakeTeam = Callable[..., Place]
 
 @pytest.fixture
 def make_team(tmp_path: Path, shared_out: Path) -> MakeTeam:
-    """Return a maker of a team's folder with these devices."""
-
     def make(*devices: Mapping[str, object], toolchain: str = "zig") -> Place:
         place, project = configured_folder(tmp_path, shared_out, toolchain=toolchain)
         named = {"devices": list(devices)} if devices else {}
@@ -54,7 +51,6 @@ def make_team(tmp_path: Path, shared_out: Path) -> MakeTeam:
 
 
 def type_all(team: Place, blocks: tuple[Block, ...]) -> None:
-    """Type the blocks of a page one after the other."""
     for block in blocks:
         reported = team.type(block)
         assert reported.rc == block.status, f"{block}: {reported.stdout}{reported.stderr}"
@@ -74,7 +70,6 @@ def test_with_a_phone(make_team: MakeTeam, start_phone: StartPhone) -> None:
 
 
 def test_with_a_board(make_team: MakeTeam, processes: ProcessRunner, tmp_path: Path) -> None:
-    """That answers behind a real sshd."""
     folder = tmp_path / "board"
     folder.mkdir()
     with sshd.running(processes, folder) as board:

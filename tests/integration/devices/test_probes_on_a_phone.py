@@ -32,7 +32,6 @@ int main(int count, char**) {
 
 @pytest.fixture
 def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
-    """Return a static twin, and its functions."""
     processes = ProcessRunner(os.environ)
     ((name, text),) = probes.SOURCES
     for file, content in ((name, text), ("program.cpp", PROGRAM)):

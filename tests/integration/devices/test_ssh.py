@@ -32,7 +32,6 @@ MakeSpec = Callable[..., DeviceSpec]
 
 @pytest.fixture
 def board(processes: ProcessRunner, tmp_path: Path) -> Iterator[Sshd]:
-    """A board that is there."""
     with sshd.running(processes, tmp_path) as running:
         yield running
 
@@ -92,7 +91,6 @@ def test_a_board_says_what_it_is(make_spec: MakeSpec) -> None:
 
 
 def test_calls_share_one_connection(make_spec: MakeSpec, board: Sshd) -> None:
-    """And close it when asked to."""
     one = only(make_spec())
     assert one.alive()
     first = set(board.sessions())

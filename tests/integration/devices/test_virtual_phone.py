@@ -32,7 +32,6 @@ def arm64_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def payload(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight MiB that cannot be compressed."""
     path = tmp_path_factory.mktemp("payload") / "payload"
     path.write_bytes(os.urandom(8 * MIB))
     return path
@@ -124,7 +123,6 @@ def test_kill_and_revive(phone: ConnectedPhone) -> None:
 
 
 def test_a_frozen_phone_hangs_and_goes_on(phone: ConnectedPhone) -> None:
-    """Also programs that run on it stand still."""
     ticking = f"while :; do echo x >> {TMP}/ticks; sleep 0.05; done"
     phone.shell(f"setsid sh -c '{ticking}' < /dev/null > /dev/null 2>&1 &")
 

@@ -52,7 +52,6 @@ def _runs(pid: int) -> bool:
 
 @pytest.fixture
 def places(tmp_path: Path, phone_environment: dict[str, str]) -> dict[str, str]:
-    """An environment with a short folder of its own for phones."""
     folder = Path(phone_environment["XDG_RUNTIME_DIR"]) / tmp_path.name[-12:]
     folder.mkdir()
     return {**phone_environment, "XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": _SOURCES}
@@ -135,7 +134,6 @@ def test_commands_of_a_person(places: dict[str, str], own_root: Path) -> None:
 
 
 def test_two_of_one_name(start_phone: StartPhone) -> None:
-    """The second is refused, and the first goes on."""
     first = start_phone(name="twin")
     with pytest.raises(InputError, match="a virtual phone named 'twin' runs already"):
         start_phone(name="twin")
@@ -143,7 +141,6 @@ def test_two_of_one_name(start_phone: StartPhone) -> None:
 
 
 def test_two_phones_share_nothing(start_phone: StartPhone) -> None:
-    """Neither files nor processes nor faults."""
     first, second = start_phone(), start_phone()
     first.shell("echo mine > /data/local/tmp/file")
     assert second.shell("ls /data/local/tmp").stdout == ""
@@ -164,7 +161,6 @@ def test_a_root_that_is_none(places: dict[str, str], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "../up", "a b", "-x", "x" * 61])
 def test_names(places: dict[str, str], tmp_path: Path, name: str) -> None:
-    """A name is a folder's name and nothing else."""
     with (
         pytest.raises(InputError),
         manager.run_phone(ProcessRunner(places), tmp_path, PhoneRequest(name=name)),

@@ -21,7 +21,6 @@ VARIABLE = "TALLY_OF_STARTS"
 
 
 def note(what: str) -> None:
-    """Count one start."""
     if path := os.environ.get(VARIABLE):
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(descriptor, f"{what}\n".encode())

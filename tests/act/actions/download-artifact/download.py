@@ -22,7 +22,6 @@ SERVICE = "twirp/github.actions.results.api.v1.ArtifactService"
 
 
 def main(env: Mapping[str, str]) -> int:
-    """Download and unpack."""
     target = Path(env["IN_PATH"]).absolute()
     stored = _call(env, "ListArtifacts").get("artifacts", [])
     wanted = chosen({each["name"]: str(each["databaseId"]) for each in stored}, env)

@@ -25,7 +25,6 @@ FORBIDDEN = frozenset('":<>|*?\r\n\\/')
 
 
 def main(env: Mapping[str, str]) -> int:
-    """Upload, and write the outputs."""
     name = env["IN_NAME"]
     if not name or FORBIDDEN & set(name):
         return _fail(f"{name!r} cannot be the name of an artifact")
@@ -87,7 +86,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def packed(files: Mapping[str, Path]) -> bytes:
-    """Return the zip. Modes and times are lost, as with the action."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in files.items():
@@ -109,7 +107,6 @@ class Server:
         _, self._run, self._job = claims["scp"].split(":")
 
     def call(self, method: str, **more: str) -> dict[str, Any]:
-        """Make one call and return its answer."""
         body = {"workflowRunBackendId": self._run, "workflowJobRunBackendId": self._job, **more}
         request = urllib.request.Request(
             f"{self._url}/{SERVICE}/{method}",
@@ -124,7 +121,6 @@ class Server:
         return reported
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the run's artifacts."""
         listed = self.call("ListArtifacts").get("artifacts", [])
         return tuple(each["name"] for each in listed)
 

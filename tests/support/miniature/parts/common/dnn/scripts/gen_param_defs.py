@@ -25,7 +25,6 @@ class Parameters:
 
 
 def header() -> str:
-    """Return the enumerations as C++."""
     lines = ["#pragma once", "namespace megdnn::param {"]
     for name, parameters in Parameters.every.items():
         for enum, items in parameters.enums.items():
@@ -34,7 +33,6 @@ def header() -> str:
 
 
 def main() -> None:
-    """Read the command line and write the file."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write-enum-items", metavar="CLASS:ENUM")
     parser.add_argument("input")
