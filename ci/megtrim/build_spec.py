@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -293,6 +293,8 @@ class BuildSpec:
     targets: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
     """CMake cache entries, name and value."""
+    places: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    """Entries that a person asks for, and where, ``FILE:LINE: KEY``: CMake must use them."""
     link_flags: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
     """Flags that follow the engine's own."""
@@ -323,10 +325,16 @@ class BuildSpec:
             raise InputError(msg, hint="name a folder of results without blanks: --out PATH")
         return ((self.header_option, path),)
 
-    def with_options(self, more: Mapping[str, str | bool | int]) -> BuildSpec:
+    def with_options(
+        self, more: Mapping[str, str | bool | int], places: Mapping[str, str] | None = None
+    ) -> BuildSpec:
         """Return this spec with further CMake options, which override its own."""
         added = {name: cmake_value(value) for name, value in more.items()}
-        return replace(self, options=tuple((dict(self.options) | added).items()))
+        return replace(
+            self,
+            options=tuple((dict(self.options) | added).items()),
+            places=(*self.places, *(places or {}).items()),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

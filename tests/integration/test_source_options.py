@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from megtrim.build_spec import SourceOptions
-from megtrim.engines.cmake import source_options
+from megtrim.engines.cmake import driver, source_options
+from megtrim.engines.cmake.driver import Job
+from megtrim.errors import InputError
 from megtrim.process import Command, ProcessRunner
 from unit.engines.support import write
 
@@ -54,6 +56,40 @@ def test_cmake_gives_them_to_all_but_the_kernels(
         ("second", "made.c"): least,
         ("program", "main.c"): least,
     }
+
+
+def test_cmake_names_an_option_that_no_file_reads(tmp_path: Path) -> None:
+    """In a new folder and in one that was configured with it before."""
+    source = write(
+        tmp_path / "src",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.20)\nproject(tree LANGUAGES NONE)\n"
+            "option(READ x OFF)\ninclude(more.cmake)\nadd_custom_target(all_of_it)\n",
+            "more.cmake": "if(ALSO_READ)\nendif()\n",
+        },
+    )
+    processes = ProcessRunner(os.environ)
+
+    def build(*names: str) -> None:
+        job = Job(
+            source=source,
+            build=tmp_path / "build",
+            options=tuple((name, "ON") for name in names),
+            targets=("all_of_it",),
+            log=tmp_path / "log",
+            jobs=1,
+            env={},
+            places={name: f"a:1: {name}" for name in names},
+        )
+        driver.run(job, processes, lambda *_: None)
+
+    for _ in range(2):
+        build("READ", "ALSO_READ", "CMAKE_MADE_UP")
+        with pytest.raises(InputError, match=r"^a:1: RAED: the engine does not use this CMake opt"):
+            build("READ", "RAED")
+    write(source, {"more.cmake": ""})
+    with pytest.raises(InputError, match=r"^a:1: ALSO_READ: the engine does not use"):
+        build("READ", "ALSO_READ")
 
 
 def _configured(folder: Path, name: str, hook: Path) -> dict[tuple[str, str], list[str]]:

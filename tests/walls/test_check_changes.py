@@ -19,7 +19,7 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
     ("changed", "selected"),
     [
         ("ci/megtrim/verdict/model.py", {"tests/unit/verdict"}),
-        ("ci/megtrim/engines/cmake/parser.py", {"tests/unit/engines"}),
+        ("ci/megtrim/engines/cmake/driver.py", {"tests/unit/engines"}),
         ("ci/virtual_phone/faults/relay.py", {"tests/unit/virtual_phone"}),
         ("ci/megtrim/process.py", {"tests/unit/test_process.py"}),
         ("tests/unit/test_store.py", {"tests/unit/test_store.py"}),

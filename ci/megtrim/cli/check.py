@@ -15,7 +15,6 @@ from megtrim.cli.session.environment import open_processes
 from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
-    expect_known_application_options,
     expect_known_folders,
     expect_known_options,
     expect_usable_files,
@@ -93,7 +92,6 @@ def _find_mistakes(
         lambda: expect_usable_files(loaded),
         lambda: committed_keepset.expect_readable(loaded, accept=False),
         lambda: expect_known_options(loaded, engine),
-        lambda: expect_known_application_options(loaded, applications),
         lambda: expect_known_folders(loaded, (engine.checkout, *applications.values())),
     )
     found = [error for each in checks if (error := _try(each))]

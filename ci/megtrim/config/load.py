@@ -99,6 +99,10 @@ class LoadedConfig:
         place = self.place(*path)
         return f"{posixpath.normpath(self.path.parent / place.file)}:{place.line}"
 
+    def describe(self, *path: str | int) -> str:
+        """Return ``FILE:LINE: KEY``, with which a message about a key begins."""
+        return f"{self.where(*path)}: {self.show_key(*path)}"
+
 
 def load_config(
     path: Path, *, engine_source: Path | None = None, quick: bool = False

@@ -15,12 +15,12 @@ from megtrim.build_spec import (
     EngineIdentity,
     EngineLibrary,
     Linkage,
+    Switch,
     Toolchain,
     Variant,
 )
 from megtrim.engines import sample
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake.options import TreeOptions
 from megtrim.engines.megengine import engine, generations
 from megtrim.load_and_run.dialects import Dialect
 from megtrim.midout.scoped_headers import Scopes
@@ -35,6 +35,8 @@ class Engine(Protocol):
     """Patterns of functions that always stay, as in ``trim.keep``."""
     kernels: tuple[str, ...]
     """Folders of its tree that are always compiled for speed, even if the rest is for size."""
+    switches: tuple[Switch, ...]
+    """Switches that its releases have options for."""
 
     def identity(self) -> EngineIdentity:
         """Return its kind, the generation of its header, digest, commit and dirty files."""
@@ -67,9 +69,6 @@ class Engine(Protocol):
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield relative path and text of the sources that may mark regions."""
-
-    def options(self) -> TreeOptions:
-        """Return the CMake options that this tree has."""
 
     def formats(self) -> tuple[str, ...]:
         """Return the formats of models that its program reads: those of ``ModelFacts``.

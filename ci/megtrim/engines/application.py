@@ -37,6 +37,8 @@ class ApplicationSpec:
     """Compile it for link-time optimisation."""
     options: tuple[tuple[str, str], ...] = ()
     """CMake options of its own."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Where each of these is, ``FILE:LINE: KEY``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,7 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
         jobs=build_env.jobs,
         env=build_env.env,
         what=f"the application {spec.name}",
+        places=dict(spec.places),
     )
     driver.run(job, build_env.processes, build_env.progress)
     program = find(tree.build, spec.name)

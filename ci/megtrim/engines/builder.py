@@ -195,6 +195,7 @@ class Builder:
             log=log,
             jobs=self._jobs,
             env=build_env.env,
+            places=self._places(spec),
         )
         with _guard_tree(tree):
             if spec.script is None:
@@ -217,7 +218,7 @@ class Builder:
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
-        variables = android_script.environment(self._toolchain.ndk, job.options)
+        variables = android_script.environment(self._toolchain.ndk, job.set_entries())
         # The script builds flatc with this machine's compiler, from sources for an older CMake.
         host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
         env = {**job.env, **host, **variables, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
@@ -238,6 +239,11 @@ class Builder:
             name = source_options.option_name(lists, root=str(self._checkout.root))
             own.append((name, str(tree.root / source_options.FILE)))
         return (*spec.options, *spec.header_entry(tree.source), *own)
+
+    def _places(self, spec: BuildSpec) -> Mapping[str, str]:
+        """Return the options that have no use if CMake ignores them, each with its place."""
+        on = (name for name, value in spec.options if value == "ON")
+        return {name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places)
 
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         """Return all that a tree is configured by: if any of it changes, it is rebuilt."""

@@ -11,15 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import (
+    MINIMUM_SIZE,
     BuildSpec,
     EngineIdentity,
     EngineLibrary,
     Linkage,
+    Switch,
     Toolchain,
     Variant,
 )
 from megtrim.engines import checkout as checkouts
-from megtrim.engines.cmake.options import TreeOptions
 from megtrim.engines.scoped_sources import SourceTexts
 from megtrim.errors import InputError
 from megtrim.load_and_run import dialects
@@ -51,6 +52,7 @@ class SampleEngine:
 
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)
+    switches: tuple[Switch, ...] = MINIMUM_SIZE
 
     def __init__(self, source: Path, processes: ProcessRunner) -> None:
         tree = checkouts.take(source, processes)
@@ -118,9 +120,6 @@ class SampleEngine:
         for name in sorted(self.checkout.files):
             if name.endswith((".h", ".cpp", ".inl")):
                 yield name, self.checkout.text(name)
-
-    def options(self) -> TreeOptions:
-        return TreeOptions(self.checkout)
 
     def formats(self) -> tuple[str, ...]:
         return ("sample v1",)

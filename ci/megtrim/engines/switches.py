@@ -7,19 +7,20 @@ alone. From 1.5 on, a Release build without tests sets RTTI OFF by itself, excep
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain
 from megtrim.config.switches import OPTIONS
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake.options import TreeOptions
-from megtrim.engines.cmake.parser import calls
-from megtrim.errors import InputError
 
 _KEEPS_RTTI = "x86_64"
 _LARGEST_BYTES = 2**20
 _TRUE = ("1", "ON", "TRUE", "YES", "Y")
+_DROPS_RTTI = re.compile(
+    r"^\s{0,99}if\s{0,9}\(([^()]{1,500})\)\s{0,99}set\s{0,9}\(\s{0,9}MGE_ENABLE_RTTI\s{1,9}OFF\b",
+    re.MULTILINE,
+)
 
 
 def is_minimum_size(off: Iterable[Switch]) -> bool:
@@ -32,19 +33,6 @@ def options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]
     minimum = is_minimum_size(off)
     without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
     return {OPTIONS[each]: True for each in on} | without
-
-
-def expect_known(requested: Mapping[Switch, str], checkout: Checkout) -> None:
-    """Raise InputError for a switch that the tree has no option for; CMake would ignore it.
-
-    ``requested`` maps switches to where each is requested, ``FILE:LINE: KEY``.
-    """
-    declared = TreeOptions(checkout).declared if requested else {}
-    for switch, where in requested.items():
-        if OPTIONS[switch] not in declared:
-            known = ", ".join(each for each in Switch if OPTIONS[each] in declared) or "none"
-            msg = f"{where}: the engine at {checkout.root} has no option {OPTIONS[switch]}"
-            raise InputError(msg, hint=f"switches that it has: {known}")
 
 
 def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
@@ -61,9 +49,5 @@ def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: B
 def _drops_rtti(checkout: Checkout) -> bool:
     """Return whether the tree has the condition under which it sets RTTI OFF by itself."""
     text = checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES)
-    return any(
-        condition.name == "if"
-        and {"Release", _KEEPS_RTTI} <= set(condition.arguments)
-        and (then.name, then.arguments[:2]) == ("set", (OPTIONS[Switch.RTTI], "OFF"))
-        for condition, then in itertools.pairwise(calls(text))
-    )
+    conditions = _DROPS_RTTI.findall(text)
+    return any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions)

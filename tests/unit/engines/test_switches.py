@@ -10,7 +10,6 @@ import pytest
 from megtrim.build_spec import BuildSpec, Switch, Variant
 from megtrim.engines import switches
 from megtrim.engines.checkout import take
-from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from unit.engines.support import TOOLCHAIN, write
 
@@ -37,32 +36,6 @@ def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool
     """What the engine's own option for the minimum size says is not said again."""
     assert switches.is_minimum_size(off) is minimum
     assert switches.options(off) == options
-
-
-def test_a_switch_that_the_tree_misses_is_refused(tmp_path: Path, processes: ProcessRunner) -> None:
-    """CMake would take the option and do nothing. A text that only names it declares nothing."""
-    write(
-        tmp_path,
-        {
-            "CMakeLists.txt": 'option(MGE_ENABLE_RTTI "x" ON)\n'
-            '  OPTION ( MGE_ENABLE_LOGGING "y" ON)\n'
-            '# option(MGE_ENABLE_EXCEPTIONS "z" ON)\nmessage(MGB_WITH_FLATBUFFERS)\n'
-        },
-    )
-    checkout = take(tmp_path, processes)
-
-    switches.expect_known({RTTI: "a:1", LOGGING: "a:2"}, checkout)
-    switches.expect_known({}, checkout)
-    for switch, option in (
-        (EXCEPTIONS, "MGE_ENABLE_EXCEPTIONS"),
-        (FLATBUFFERS, "MGB_WITH_FLATBUFFERS"),
-    ):
-        with pytest.raises(InputError) as caught:
-            switches.expect_known({RTTI: "a:1", switch: "megtrim.yaml:7: trim.x"}, checkout)
-        assert caught.value.message == (
-            f"megtrim.yaml:7: trim.x: the engine at {tmp_path} has no option {option}"
-        )
-        assert caught.value.hint == "switches that it has: rtti, logging"
 
 
 DROPS_RTTI = """\

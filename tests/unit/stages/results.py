@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any
 
-from megtrim.build_spec import EngineIdentity
+from megtrim.build_spec import EngineIdentity, RebuiltSources
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.perf.contest import ContestResult, ContestStatus
 from megtrim.perf.samples import Sample
@@ -23,7 +23,6 @@ from megtrim.pipeline.results import (
     NeighbourRunResult,
     NeighboursResult,
     PerfResult,
-    RebuiltSources,
     RecordResult,
     ReduceResult,
     ReferencesResult,

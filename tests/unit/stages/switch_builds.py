@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from megtrim.build_spec import (
+    MINIMUM_SIZE,
     BuildRecord,
     BuildSpec,
     EngineIdentity,
     RebuiltSources,
+    Switch,
     Toolchain,
     Variant,
 )
@@ -31,17 +33,16 @@ SIZES = {
     "MGE_ENABLE_EXCEPTIONS=OFF": 300,
 }
 """Bytes that an option takes off a program of 1,000."""
-OPTIONS = ("MGE_ENABLE_RTTI", "MGE_ENABLE_LOGGING", "MGE_ENABLE_EXCEPTIONS")
 
 
 class Engine:
     """Says what to build as the real ones do; MegEngine's own tree drops RTTI for Arm."""
 
-    def __init__(
-        self, root: Path, kind: str = "sample", options: tuple[str, ...] = OPTIONS
-    ) -> None:
-        text = "".join(f'option({name} "x" ON)\n' for name in options)
+    def __init__(self, root: Path, kind: str = "sample") -> None:
+        text = ""
+        self.switches: tuple[Switch, ...] = MINIMUM_SIZE
         if kind == "megengine":
+            self.switches = tuple(Switch)
             text += 'if(T STREQUAL "Release" AND NOT A STREQUAL "x86_64")\n'
             text += "set(MGE_ENABLE_RTTI OFF)\nendif()\n"
         (root / "CMakeLists.txt").write_text(text, encoding="utf-8")

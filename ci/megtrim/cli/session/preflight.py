@@ -11,7 +11,6 @@ from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest
 from megtrim.engines import Engine
 from megtrim.engines.checkout import Checkout
-from megtrim.engines.cmake.options import SET_BY_MEGTRIM, TreeOptions
 from megtrim.errors import InputError
 from megtrim.input_files import open_plain_file
 from megtrim.load_and_run.arguments import check_arguments
@@ -19,65 +18,39 @@ from megtrim.models.needs import load_operator_json
 from megtrim.models.reader import read_whole
 from megtrim.strict_json import show_path
 
+_FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
+_SET_BY_MEGTRIM: Mapping[str, str] = {
+    "CMAKE_PROJECT_MegEngine_INCLUDE": _FREE,
+    "CMAKE_PROJECT_sample_engine_INCLUDE": _FREE,
+    "CMAKE_TOOLCHAIN_FILE": "the section toolchain in its place",
+    "MGE_BIN_REDUCE": "no such key: megtrim passes the header that it makes",
+    "MGE_WITH_MIDOUT_PROFILE": "no such key: megtrim switches it on in the profile build",
+    "MGE_WITH_MINIMUM_SIZE": "the key trim.minimum_size in its place",
+}
+"""Options that distinguish the variants, and what to write in their place."""
 _Read = Callable[[Path, str], None]
 
 
 def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
-    """Refuse options and flags that this engine would ignore, or end on after the build."""
-    problems = tuple(_option_problems(loaded, engine))
+    """Refuse options that are megtrim's own, and flags that this engine would end on."""
+    problems = tuple(
+        Problem(
+            file=str(loaded.path),
+            line=loaded.line("engine", "cmake", name),
+            key=show_path(("engine", "cmake", name)),
+            found="an option that megtrim sets",
+            expected=_SET_BY_MEGTRIM[name],
+        )
+        for name in loaded.config.engine.cmake
+        if name in _SET_BY_MEGTRIM
+    )
     if problems:
-        hint = f"the CMake files of {engine.checkout.root} list its options"
-        raise ConfigError(problems, hint=hint)
+        raise ConfigError(problems, hint="take it out of engine.cmake")
     dialect = engine.dialect()
     for each in all_scenarios(loaded.config):
         if each.settings.application is None:
             source = f"{loaded.where(*each.path)}: {each.id}"
             check_arguments(each.settings.args, dialect=dialect, source=source)
-
-
-def _option_problems(loaded: LoadedConfig, engine: Engine) -> Iterator[Problem]:
-    for name in loaded.config.engine.cmake:
-        keys = ("engine", "cmake", name)
-        if expected := SET_BY_MEGTRIM.get(name):
-            yield _option_problem(loaded, keys, "an option that megtrim sets", expected, "")
-        elif not engine.options().knows(name):
-            yield _unknown_option(loaded, keys, engine.options(), "this engine")
-
-
-def _unknown_option(
-    loaded: LoadedConfig, keys: KeyPath, options: TreeOptions, whose: str
-) -> Problem:
-    found = f"an option that no CMake file of {whose} asks for"
-    suggestion = options.closest(str(keys[-1]))
-    return _option_problem(loaded, keys, found, "one of its options", suggestion)
-
-
-def _option_problem(
-    loaded: LoadedConfig, keys: KeyPath, found: str, expected: str, suggestion: str
-) -> Problem:
-    return Problem(
-        file=str(loaded.path),
-        line=loaded.line(*keys),
-        key=show_path(keys),
-        found=found,
-        expected=expected,
-        suggestion=suggestion,
-    )
-
-
-def expect_known_application_options(loaded: LoadedConfig, trees: Mapping[str, Checkout]) -> None:
-    """Refuse CMake options that an application's own files do not ask for; ``trees``: by name."""
-    problems = []
-    for at, each in enumerate(loaded.config.applications):
-        if each.cmake and each.name in trees:
-            options = TreeOptions(trees[each.name])
-            unknown = (name for name in each.cmake if not options.knows(name))
-            problems += [
-                _unknown_option(loaded, ("applications", at, "cmake", name), options, each.name)
-                for name in unknown
-            ]
-    if problems:
-        raise ConfigError(problems, hint="its CMakeLists.txt declares its options")
 
 
 def expect_usable_files(loaded: LoadedConfig) -> None:

@@ -32,7 +32,6 @@ from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.origin import read_origin
 from megtrim.cli.session.preflight import (
-    expect_known_application_options,
     expect_known_folders,
     expect_known_options,
     expect_repeatable,
@@ -290,7 +289,6 @@ def open_session(
         request = replace(request, base=options.base_name or str(options.base))
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
-    expect_known_application_options(loaded, session.services.applications)
     programs.expect_buildable(session)
     programs.expect_trimmable(session.request)
     for warning in (*warnings, *programs.warn_unweighed(session)):

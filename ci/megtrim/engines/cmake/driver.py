@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.build_spec import BuildScript, Toolchain
-from megtrim.errors import InfrastructureFailure, ProductFailure
+from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 from megtrim.process_output import CAPTURE_LIMIT_BYTES
 from megtrim.report.text import clean
@@ -27,6 +28,11 @@ _DEFAULT_PATH = "/usr/bin:/bin"
 
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 _ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
+_UNUSED = "Manually-specified variables were not used by the project:"
+_CMAKES_OWN = re.compile(
+    r"(?:CMAKE|ANDROID|CPACK|CTEST|FETCHCONTENT)_\w+|BUILD_SHARED_LIBS|BUILD_TESTING", re.ASCII
+)
+"""Some of these CMake reads in the first run in a folder only."""
 _INFRASTRUCTURE = {
     "No space left on device": "the disk is full",
     "Killed signal terminated program": "the machine ran out of memory",
@@ -77,6 +83,57 @@ class Job:
     env: Mapping[str, str]
     what: str = "the engine"
     """What is built, for messages."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Options that CMake must use, and what a message about each begins with."""
+
+    def set_entries(self) -> tuple[str, ...]:
+        """Return CMake's arguments that set the options.
+
+        CMake speaks of an unused option only where it is new: those that must be used are unset
+        first.
+        """
+        unset = (f"-U{name}" for name in self.watched)
+        return (*unset, *(f"-D{name}={value}" for name, value in self.options))
+
+    @property
+    def watched(self) -> Mapping[str, str]:
+        """The places without those of CMake's own variables."""
+        return {name: at for name, at in self.places.items() if not _CMAKES_OWN.fullmatch(name)}
+
+
+class _Output:
+    """Reads a build's lines as they come: Ninja's steps, and the options that CMake did not use."""
+
+    def __init__(self, job: Job, progress: Callable[[int, int, str], None]) -> None:
+        self._job = job
+        self._progress = progress
+        self._listing = False
+        self._unused: list[str] = []
+        self.refused = threading.Event()
+        """Set once CMake has listed an option that it must use."""
+
+    def read(self, line: str) -> None:
+        step = _NINJA_STEP.match(line)
+        if step:
+            self._progress(int(step[1]), int(step[2]), step[3])
+        elif _UNUSED in line:
+            self._listing = True
+        elif self._listing and line.startswith("    "):
+            self._unused.append(line.strip())
+        elif line.strip() and self._listing:
+            self._listing = False
+            if not self._job.watched.keys().isdisjoint(self._unused):
+                self.refused.set()
+
+    def expect_used(self) -> None:
+        """Raise InputError for the options that CMake had to use and did not."""
+        unused = [at for name, at in self._job.watched.items() if name in self._unused]
+        if unused:
+            msg = "\n".join(
+                f"{at}: {self._job.what} does not use this CMake option" for at in unused
+            )
+            hint = f"`cmake -N -LA {self._job.build}` lists its options"
+            raise InputError(msg, hint=hint)
 
 
 def drop_stale_tree(
@@ -129,13 +186,14 @@ def run_script(
     program = str(job.source / script.path)
     argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
     progress(0, 0, f"configuring {job.what} by {script.path}")
-    outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, _steps(progress))
+    output = _Output(job, progress)
+    outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, output)
+    output.expect_used()
     _expect(outcome, job, "does not build")
 
 
 def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
     """Configure and build. Raises ProductFailure if the engine does not compile."""
-    settings = [f"-D{name}={value}" for name, value in job.options]
     configure = (
         *(
             processes.build_tool("cmake"),
@@ -148,15 +206,16 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
         ),
         f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-        *settings,
+        *job.set_entries(),
     )
     progress(0, 0, f"configuring {job.what}")
-    _expect(
-        _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, None), job, "does not configure"
-    )
+    output = _Output(job, progress)
+    outcome = _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, output)
+    output.expect_used()
+    _expect(outcome, job, "does not configure")
     progress(0, 0, f"compiling {job.what}")
     build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
-    outcome = _run_logged(build, job, processes, BUILD_TIMEOUT_S, _steps(progress))
+    outcome = _run_logged(build, job, processes, BUILD_TIMEOUT_S, output)
     _expect(outcome, job, "does not compile")
 
 
@@ -165,7 +224,7 @@ def _run_logged(
     job: Job,
     processes: ProcessRunner,
     timeout_s: float,
-    on_line: Callable[[str], None] | None,
+    output: _Output,
 ) -> CompletedCommand:
     command = Command(
         argv=argv,
@@ -173,20 +232,12 @@ def _run_logged(
         env=job.env,
         merge_stderr=True,
         log=job.log,
-        on_line=on_line,
+        on_line=output.read,
+        abort=output.refused,
     )
     with job.log.open("a", encoding="utf-8") as log:
         log.write(f"$ {command}\n")
     return processes.for_builds().run(command)
-
-
-def _steps(progress: Callable[[int, int, str], None]) -> Callable[[str], None]:
-    def on_line(line: str) -> None:
-        step = _NINJA_STEP.match(line)
-        if step:
-            progress(int(step[1]), int(step[2]), step[3])
-
-    return on_line
 
 
 def _expect(outcome: CompletedCommand, job: Job, what: str) -> None:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable
 
 from megtrim.build_spec import SourceOptions
-from megtrim.engines.cmake.parser import calls
 from megtrim.errors import InputError
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]{0,99}")
+_PROJECT = re.compile(
+    r"^[ \t]{0,99}project\s{0,9}\(\s{0,99}([A-Za-z_][A-Za-z0-9_.+-]{0,99})[\s)]", re.MULTILINE
+)
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,500}")
 
 FILE = "sources.cmake"
@@ -75,12 +76,11 @@ def option_name(cmake_lists: str, *, root: str) -> str:
 
     Raises InputError if the tree's project has no plain name.
     """
-    named = (call.arguments for call in calls(cmake_lists) if call.name == "project")
-    name = "".join(next(named, ())[:1])
-    if not _NAME.fullmatch(name):
+    project = _PROJECT.search(cmake_lists)
+    if project is None:
         msg = f"{root}/{LISTS} has no project() with a plain name, which source options need"
         raise InputError(msg, hint="is it the engine's own top folder?")
-    return f"CMAKE_PROJECT_{name}_INCLUDE"
+    return f"CMAKE_PROJECT_{project[1]}_INCLUDE"
 
 
 def render(options: SourceOptions) -> str:

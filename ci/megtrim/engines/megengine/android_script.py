@@ -47,8 +47,7 @@ def expect_abi(text: str, abi: str, *, root: str) -> None:
         raise InputError(msg, hint="the engine's script has them from release 1.6 on")
 
 
-def environment(ndk: str, options: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the variables that the script reads; ``options`` override its own."""
-    pairs = (*options, ("CMAKE_EXPORT_COMPILE_COMMANDS", "ON"))
-    arguments = (shlex.quote(f"-D{name}={value}") for name, value in pairs)
-    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": " ".join(arguments)}
+def environment(ndk: str, entries: Sequence[str]) -> Mapping[str, str]:
+    """Return the variables that the script reads; ``entries`` (CMake's) override its own."""
+    arguments = (*entries, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": shlex.join(arguments)}

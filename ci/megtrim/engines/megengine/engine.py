@@ -18,11 +18,11 @@ from megtrim.build_spec import (
     EngineIdentity,
     EngineLibrary,
     Linkage,
+    Switch,
     Toolchain,
     Variant,
 )
 from megtrim.engines import checkout as checkouts
-from megtrim.engines.cmake.options import TreeOptions
 from megtrim.engines.megengine import android_script, libraries, ndk_limits, quirks, runner_flags
 from megtrim.engines.megengine.generations import MODES_FILE, MODES_TAG, Generation, generation_of
 from megtrim.engines.scoped_sources import SourceTexts
@@ -79,13 +79,13 @@ class MegEngine:
 
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS
+    switches: tuple[Switch, ...] = tuple(Switch)
 
     def __init__(self, source: Path, processes: ProcessRunner) -> None:
         self._processes = processes
         self.checkout = checkouts.take(source, processes)
         self.generation = self._generation()
         self._refuse_missing_submodules()
-        self._options = TreeOptions(self.checkout)
         self._sources = SourceTexts(self.checkout)
         self._refuse_what_cannot_be_trimmed()
 
@@ -115,7 +115,7 @@ class MegEngine:
         return BuildSpec(
             variant=variant,
             targets=targets,
-            options=self._options.filter_known(options),
+            options=options,
             link_flags=_FOLD.get(toolchain.kind, ()),
             compile_flags=_QUICK if variant is Variant.PROFILE else (),
             script=self._script(toolchain, targets),
@@ -146,9 +146,6 @@ class MegEngine:
         for name in self.checkout.files:
             if name.startswith(self.generation.sources) and name.endswith((".h", ".cpp", ".inl")):
                 yield name, self.checkout.text(name)
-
-    def options(self) -> TreeOptions:
-        return self._options
 
     def formats(self) -> tuple[str, ...]:
         texts = (self.checkout.text(each) for each in _SCHEMAS if each in self.checkout.files)
@@ -193,9 +190,12 @@ class MegEngine:
             raise InputError(msg, hint=shlex.join(command))
 
     def _refuse_what_cannot_be_trimmed(self) -> None:
-        """Raise InputError, before anything is built, for a tree that has no such switches."""
-        needed = ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option)
-        self._options.filter_known((name, "ON") for name in needed if name)
+        """Raise InputError, before anything is built, for a tree that has no such options."""
+        text = self.checkout.text("CMakeLists.txt")
+        for name in ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option):
+            if name not in text:
+                msg = f"{self.checkout.root} has no CMake option {name}, which megtrim needs"
+                raise InputError(msg, hint="is it a complete checkout of a release from 1.0 on?")
 
 
 def _mode(line: str) -> tuple[str, int]:

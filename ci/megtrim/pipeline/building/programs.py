@@ -83,6 +83,7 @@ def linked_again(request: TrimRequest) -> tuple[str, ...]:
 
 def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...]:
     """Return the applications to be built in a variant, behind the engine."""
+    loaded = session.request.loaded
     return tuple(
         ApplicationSpec(
             name=each.name,
@@ -90,8 +91,12 @@ def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...
             library=session.services.engine.library(each.library, session.services.toolchain),
             lto=bool(lto_flags(session.request, variant)) and each.lto == "full",
             options=tuple((name, cmake_value(value)) for name, value in each.cmake.items()),
+            places=tuple(
+                (name, loaded.describe("applications", at, "cmake", name)) for name in each.cmake
+            ),
         )
-        for each in _with_source(session.request)
+        for at, each in enumerate(session.request.config.applications)
+        if each.source is not None
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megtrim.build_spec import Switch, Variant
+from megtrim.config.switches import OPTIONS
 from megtrim.engines import switches
 from megtrim.errors import InputError
 from megtrim.models.reader import read_is_flatbuffers
@@ -15,7 +16,11 @@ from megtrim.pipeline.session import Session, TrimRequest
 def expect_switchable(session: Session) -> None:
     """Refuse a switch that the tree does not have or cannot turn on, or a model needs."""
     said = dict(_locate_switches(session.request, (True, False)))
-    switches.expect_known(said, session.services.engine.checkout)
+    engine = session.services.engine
+    for switch, where in said.items():
+        if switch not in engine.switches:
+            msg = f"{where}: the engine at {engine.checkout.root} has no option {OPTIONS[switch]}"
+            raise InputError(msg, hint=f"switches that it has: {', '.join(engine.switches)}")
     if session.request.config.trim.switches.rtti:
         _refuse_forced(Switch.RTTI, said[Switch.RTTI], session)
     without = dict(_locate_switches(session.request, (False,))).get(Switch.FLATBUFFERS)
@@ -31,8 +36,7 @@ def _locate_switches(
     trim = loaded.config.trim
     for switch in Switch:
         if getattr(trim.switches, switch) in values:
-            line = loaded.line("trim", "switches", switch)
-            yield switch, f"{loaded.path}:{line}: trim.switches.{switch}"
+            yield switch, loaded.describe("trim", "switches", switch)
 
 
 def _refuse_forced(switch: Switch, where: str, session: Session) -> None:

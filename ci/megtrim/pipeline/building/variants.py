@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildSpec, LinkSpec, Variant
-from megtrim.config.switches import switched_off, switched_on
+from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
+from megtrim.config.switches import OPTIONS, switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.engines import switches
 from megtrim.pipeline.building import programs, size_options
@@ -24,7 +24,8 @@ _INCLUDE = "include/"
 
 def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
     """Return what is to be built, by the configuration."""
-    config = session.request.config
+    loaded = session.request.loaded
+    config = loaded.config
     without = switched_off(config.trim)
     made = session.services.engine.make_spec(
         variant,
@@ -42,8 +43,13 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
     if variant is Variant.REDUCED:
         made = replace(made, link_flags=(*made.link_flags, WITH_BUILD_ID))
         options = switches.options(without, switched_on(config.trim))
-        made = size_options.apply_flags(session, made.with_options(options))
-    return made.with_options(config.engine.cmake)
+        asked = {OPTIONS[each]: ("trim", "switches", each) for each in Switch}
+        places = {name: loaded.describe(*asked[name]) for name in options}
+        made = size_options.apply_flags(session, made.with_options(options, places))
+    cmake = config.engine.cmake
+    return made.with_options(
+        cmake, {name: loaded.describe("engine", "cmake", name) for name in cmake}
+    )
 
 
 def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from megtrim.engines.cmake import driver
 from megtrim.engines.cmake.driver import Job, WorkTree, first_error
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.process import Command, CompletedCommand, ProcessRunner
+from unit.engines.support import write
 
 COMPILER = """\
 [1/4] Building CXX object src/CMakeFiles/e.dir/a.cpp.o
@@ -136,7 +139,10 @@ def test_an_error_among_many_lines_is_shown_in_few() -> None:
 TOOL = """\
 #!/bin/sh
 echo "$0 $*" >> {calls}
-case "$0" in *cmake) exit {configures};; esac
+case "$0" in *cmake) cat <<'END'
+{says}
+END
+exit {configures};; esac
 echo '[1/2] first'
 echo 'no step'
 echo '[2/2] second'
@@ -158,14 +164,20 @@ def job(tmp_path: Path) -> Job:
 
 
 def fake_tools(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, script: str = "", configures: int = 0
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    script: str = "",
+    configures: int = 0,
+    says: str = "",
 ) -> Path:
     """Put programs called cmake and ninja where megtrim's own are looked for."""
     calls = tmp_path / "calls"
     for name in ("cmake", "ninja"):
         tool = tmp_path / "tools" / name
         tool.parent.mkdir(exist_ok=True)
-        tool.write_text(TOOL.format(calls=calls, script=script, configures=configures), "utf-8")
+        text = TOOL.format(calls=calls, script=script, configures=configures, says=says)
+        tool.write_text(text, encoding="utf-8")
         tool.chmod(0o755)
     monkeypatch.setattr(
         ProcessRunner, "build_tool", lambda _self, name: str(tmp_path / "tools" / name)
@@ -241,6 +253,57 @@ def test_an_engine_that_does_not_configure_is_not_built(
 
     assert caught.value.hint == f"the whole log is {job.log}"
     assert len(calls.read_text(encoding="utf-8").splitlines()) == 1
+
+
+UNUSED = """\
+CMake Warning (unused-cli):
+  Manually-specified variables were not used by the project:
+
+    {name}
+    OTHER
+
+
+-- Build files have been written to: /out/build
+"""
+PLACES = {"MGE_X": "megtrim.yaml:7: engine.cmake.MGE_X", "CMAKE_Y": "megtrim.yaml:8: CMAKE_Y"}
+
+
+@pytest.mark.parametrize(("name", "passes"), [("MGE_X", False), ("CMAKE_Y", True), ("Z", True)])
+def test_an_option_that_cmake_does_not_use(
+    processes: ProcessRunner,
+    job: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    passes: bool,
+) -> None:
+    """One that a person asks for is refused before anything compiles; CMake has it anew."""
+    calls = fake_tools(tmp_path, monkeypatch, says=UNUSED.format(name=name))
+    asked = replace(job, options=(("MGE_X", "1"), ("CMAKE_Y", "2")), places=PLACES)
+    with nullcontext() if passes else pytest.raises(InputError) as caught:
+        driver.run(asked, processes, lambda *_: None)
+
+    configured, *built = calls.read_text(encoding="utf-8").splitlines()
+    assert configured.endswith(" -UMGE_X -DMGE_X=1 -DCMAKE_Y=2")
+    assert len(built) == passes
+    if caught is not None:
+        problem = "the engine does not use this CMake option"
+        assert caught.value.message == f"{PLACES[name]}: {problem}"
+        assert caught.value.hint == f"`cmake -N -LA {job.build}` lists its options"
+
+
+def test_a_script_ends_at_an_option_that_cmake_does_not_use(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It configures and compiles in one process, which would take an hour."""
+    fake_tools(tmp_path, monkeypatch)
+    text = f"cat <<'END'\n{UNUSED.format(name='MGE_X')}\nEND\nsleep 60; touch {tmp_path}/built\n"
+    write(job.source, {"build.sh": text})
+    script = BuildScript(path="build.sh", arguments=(), build="b", why="it is its own")
+
+    with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the engine does not use"):
+        driver.run_script(script, replace(job, places=PLACES), processes, lambda *_: None)
+    assert not (tmp_path / "built").exists()
 
 
 def test_an_engine_that_does_not_compile_is_a_product_failure(

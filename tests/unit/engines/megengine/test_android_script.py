@@ -36,7 +36,7 @@ def test_the_script_is_shown_abi_and_targets() -> None:
 def test_options_win_over_its_own_and_come_as_words() -> None:
     """It pastes them into a shell: a value with spaces stays one word, and runs nothing."""
     hostile = "a b; touch x $(id) 'q'"
-    reported = android_script.environment("/ndk", (("MGE_WITH_JIT", "OFF"), ("X", hostile)))
+    reported = android_script.environment("/ndk", ("-DMGE_WITH_JIT=OFF", f"-DX={hostile}"))
 
     assert reported["NDK_ROOT"] == "/ndk"
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
@@ -47,7 +47,7 @@ def test_options_win_over_its_own_and_come_as_words() -> None:
 @given(st.text(min_size=1))
 def test_no_value_leaves_its_word(value: str) -> None:
     """Whatever it is."""
-    reported = android_script.environment("/ndk", (("X", value),))
+    reported = android_script.environment("/ndk", (f"-DX={value}",))
 
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"])[0] == f"-DX={value}"
 

@@ -184,20 +184,6 @@ def test_build_types(
     assert types == ["Release", profile, "Release"]
 
 
-def test_options_that_a_tree_misses_are_left_out(processes: ProcessRunner, tmp_path: Path) -> None:
-    """CMake would take them in silence; that they are off there is true anyway."""
-    texts = {name: dict(OLDEST)[name] for name in ("CMakeLists.txt",)}
-    less = texts["CMakeLists.txt"].replace("MGE_WITH_JIT", "MGE_OTHER")
-    whole = MegEngine(write(tmp_path / "whole", OLDEST), processes)
-    lacking = MegEngine(write(tmp_path / "less", {**OLDEST, "CMakeLists.txt": less}), processes)
-
-    options = [set(make_spec(each, Variant.PLAIN, "clang-linux-arm64").options) for each in
-               (whole, lacking)]  # fmt: skip
-    assert options[0] - options[1] == {("MGE_WITH_JIT", "OFF")}
-    assert ("CXX_SUPPORT_GOLD", "OFF") in options[0]
-    assert not any(name.startswith("LINKER_SUPPORT") for name, _ in options[0])
-
-
 @pytest.mark.parametrize("option", ["MGE_WITH_MIDOUT_PROFILE", "MGE_BIN_REDUCE"])
 def test_a_tree_that_cannot_be_trimmed(
     processes: ProcessRunner, tmp_path: Path, option: str
@@ -207,17 +193,6 @@ def test_a_tree_that_cannot_be_trimmed(
     error = refused(processes, tmp_path, {**OLDEST, "CMakeLists.txt": text})
 
     assert error.message == (f"{tmp_path} has no CMake option {option}, which megtrim needs")
-
-
-def test_an_option_that_is_asked_for_must_be_there(
-    processes: ProcessRunner, tmp_path: Path
-) -> None:
-    """The minimum size is what the user counts on."""
-    text = NEWEST["CMakeLists.txt"].replace("MGE_WITH_MINIMUM_SIZE", "MGE_OTHER")
-    engine = MegEngine(write(tmp_path, {**NEWEST, "CMakeLists.txt": text}), processes)
-
-    with pytest.raises(InputError, match="has no CMake option MGE_WITH_MINIMUM_SIZE"):
-        make_spec(engine, Variant.REDUCED)
 
 
 def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.pipeline.building import switch_checks
 from unit.stages.support import changed
-from unit.stages.switch_builds import OPTIONS, Engine, made
+from unit.stages.switch_builds import made
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,7 @@ def test_what_cannot_be_had_is_refused(tmp_path: Path, trim: str, kind: str, rep
 @pytest.mark.parametrize("name", ["resnet18-s.mge", "resnet18-s.v2.mge"])
 def test_a_model_in_flatbuffers_keeps_them(tmp_path: Path, name: str) -> None:
     """Both formats of the engine are; the file itself says so."""
-    ready = made(tmp_path, "{switches: {flatbuffers: false}}", model=name)
-    Engine(tmp_path / "engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
+    ready = made(tmp_path, "{switches: {flatbuffers: false}}", kind="megengine", model=name)
 
     with pytest.raises(InputError) as caught:
         switch_checks.expect_switchable(ready)
@@ -62,8 +61,7 @@ def test_a_model_in_flatbuffers_keeps_them(tmp_path: Path, name: str) -> None:
 
 def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
     """An encrypted one may be anything; its scenarios will tell. True is no question at all."""
-    ready = made(tmp_path, "{switches: {flatbuffers: false}}")
-    Engine(tmp_path / "engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
+    ready = made(tmp_path, "{switches: {flatbuffers: false}}", kind="megengine")
     warned: list[str] = []
     spoken = changed(ready, console=cast(Any, SimpleNamespace(warn=warned.append)))
 
@@ -71,6 +69,10 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
 
     assert len(warned) == 1
     assert "m.mge is in a format that megtrim cannot read" in warned[0]
-    on = made(tmp_path / "on", "{switches: {flatbuffers: true}}", model="resnet18-s.mge")
-    Engine(tmp_path / "on/engine", options=(*OPTIONS, "MGB_WITH_FLATBUFFERS"))
+    on = made(
+        tmp_path / "on",
+        "{switches: {flatbuffers: true}}",
+        kind="megengine",
+        model="resnet18-s.mge",
+    )
     switch_checks.expect_switchable(on)
