@@ -21,7 +21,7 @@ from act.world import DEVICE_JOB, WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_growth
 from megtrim.history.branch import DataBranch
 from megtrim.process import ProcessRunner
-from megtrim.size.commit_sizes import SIZE_FILES
+from megtrim.size.history import SIZE_FILES
 
 PROPOSAL = "megtrim/keepset-columns"
 HISTORY = True

@@ -34,9 +34,9 @@ from megtrim.size.attribution import NameSources
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.breakdown import break_down
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.commit_sizes import parse_commit_sizes
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.references.dominators import find_dominators
+from megtrim.size.history import parse_commit_sizes
+from megtrim.size.references.graph import find_dominators
 from megtrim.size.references.linked_file import read_graph
 from megtrim.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json

@@ -31,7 +31,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "megtrim/verdict/model.py",
-            "from megtrim.report import text",
+            "from megtrim.report import markup",
             "the command line over the stages over the doers over the ground over the pure rooms",
         ),
         (

@@ -29,8 +29,7 @@ from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not
 from megtrim.pipeline.session import Services, Session, binary
 from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
 from megtrim.stages import runner
-from megtrim.verdict import next_step
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.invocation import Invocation, suggest_for_probe
 
 _TIMEOUT_S = 600.0
 
@@ -230,5 +229,5 @@ def _render_outcome(
         *(f"  region     {region}" for region in missing),
     ]
     if status == "trap":
-        lines.append(f"  what to do: {next_step.for_probe(invocation)}")
+        lines.append(f"  what to do: {suggest_for_probe(invocation)}")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ from megtrim.evidence.early_exit import EarlyExit
 from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
-from megtrim.report.joint import table as joint_table
+from megtrim.report.joint.comment import render_table
 from megtrim.store import Store, write_atomically
 from megtrim.verdict.model import Verdict, parse_verdict
 
@@ -55,7 +55,7 @@ _HINT = "trim it again"
 
 def _summarize(folders: Mapping[str, Path | None]) -> str:
     """Return one table of all toolchains, by their folders of results."""
-    return joint_table.render({name: _read_final(out) for name, out in folders.items()})
+    return render_table({name: _read_final(out) for name, out in folders.items()})
 
 
 def _read_final(out: Path | None) -> Verdict | None:

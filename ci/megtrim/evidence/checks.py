@@ -16,10 +16,19 @@ from enum import StrEnum
 from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
-from megtrim.verdict import next_step
-from megtrim.verdict.checks import detail, with_note
-from megtrim.verdict.content import Contradiction
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.conclusion import Contradiction
+from megtrim.verdict.invocation import (
+    APPROVE_JOB,
+    BRING_DEVICE_BACK,
+    CHECK_CLOCK,
+    PUSH_BRANCH,
+    START_RUNNER,
+    WAIT_FOR_DEVICE,
+    Invocation,
+    ScenarioKind,
+    suggest_for_scenario,
+)
+from megtrim.verdict.join import detail, with_note
 from megtrim.verdict.model import ScenarioResult
 from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.wording import count
@@ -42,10 +51,10 @@ PENDING = {
     PendingReason.LATE: "the device job had not ended in time",
 }
 _HINTS = {
-    PendingReason.FORK: next_step.PUSH_BRANCH,
-    PendingReason.NO_RUNNER: next_step.START_RUNNER,
-    PendingReason.APPROVAL: next_step.APPROVE_JOB,
-    PendingReason.LATE: next_step.WAIT_FOR_DEVICE,
+    PendingReason.FORK: PUSH_BRANCH,
+    PendingReason.NO_RUNNER: START_RUNNER,
+    PendingReason.APPROVAL: APPROVE_JOB,
+    PendingReason.LATE: WAIT_FOR_DEVICE,
 }
 _NO_RESULT = "the device job brought no result of it"
 _NO_PROGRAM = "there was no program to run"
@@ -55,7 +64,7 @@ _OTHER_DEVICE = "it was left out for a proof by a device that is not configured"
 _OLD_PROOF = "it was left out for a proof"
 _STALE = "what {device} brought is no proof by its age"
 
-_FAILED_AT: Mapping[ScenarioStatus, next_step.ScenarioKind] = {
+_FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
     ScenarioStatus.TRAP: CheckKind.TRAP,
     ScenarioStatus.PARITY: CheckKind.PARITY,
     ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
@@ -115,7 +124,7 @@ class Devices:
             return self._by_evidence(scenario, worst, proof, same=same)
         if stale := self._stale(scenario.id):
             why = _STALE.format(device=stale.evidence.device.name)
-            return replace(self._silent(why, stale, same=True), hint=next_step.CHECK_CLOCK)
+            return replace(self._silent(why, stale, same=True), hint=CHECK_CLOCK)
         if self._found[scenario.id]:
             why = _OTHER_PROGRAM
         elif self._pending is None:
@@ -222,7 +231,7 @@ class Devices:
         return ScenarioCheck(
             status=CheckStatus.FAIL,
             text=text,
-            hint=next_step.for_scenario(_FAILED_AT[result.status], self._invocation),
+            hint=suggest_for_scenario(_FAILED_AT[result.status], self._invocation),
             detail=detail(shown),
             time_s=result.time_s,
             device=self._find_entry_name(evidence),
@@ -243,11 +252,11 @@ class Devices:
         # A missing device blocks no one until its last proof is too old: otherwise, code that
         # changes every day would never be verified on a device again.
         if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
-            hint = _HINTS[self._pending] if self._pending else next_step.WAIT_FOR_DEVICE
+            hint = _HINTS[self._pending] if self._pending else WAIT_FOR_DEVICE
             return ScenarioCheck(status=CheckStatus.UNVERIFIED, text=text, hint=hint)
         allowed = _days(int(self._bundle.max_age_s // DAY_S))
         text += f", allowed are {allowed}"
-        return ScenarioCheck(status=CheckStatus.FAIL, text=text, hint=next_step.BRING_DEVICE_BACK)
+        return ScenarioCheck(status=CheckStatus.FAIL, text=text, hint=BRING_DEVICE_BACK)
 
 
 def _by_scenario(

@@ -21,7 +21,7 @@ from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.perf.samples import Mark, Sample
 from megtrim.strict_json import dump, load
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.model import DeviceIdentity
 from megtrim.verdict.statuses import ScenarioStatus
 from megtrim.wording import count

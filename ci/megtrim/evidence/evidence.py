@@ -21,7 +21,7 @@ from megtrim.evidence.bundle import JobPurpose
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.midout.region import Region
 from megtrim.strict_json import dump, load
-from megtrim.verdict.content import Contradiction, expect_consistent
+from megtrim.verdict.conclusion import Contradiction, expect_consistent
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
 VERSION = 4

@@ -31,7 +31,7 @@ from megtrim.pipeline.running.scenario_runs import bind
 from megtrim.pipeline.session import Session, TrimRequest
 from megtrim.plan.graph import keep_task, trims_functions, trims_plain_build, verb_of
 from megtrim.store import StageFolder, cannot_write, sha256_file, write_atomically
-from megtrim.verdict import next_step
+from megtrim.verdict.invocation import suggest_for_keep_set, suggest_for_other_link
 from megtrim.verdict.model import Check, CheckKind, CheckStatus
 from megtrim.wording import count
 
@@ -218,7 +218,7 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     if lines:
         status, text = CheckStatus.FAIL, f"the committed keep set is stale: {lines[0]}"
     inconclusive = status is CheckStatus.INCONCLUSIVE
-    hint = next_step.for_list_of_elsewhere if inconclusive else next_step.for_keep_set
+    hint = suggest_for_other_link if inconclusive else suggest_for_keep_set
     bad = status is not CheckStatus.PASS
     return Check(
         id=f"{CheckKind.KEEP_SET}:{config.keep_set}",

@@ -30,15 +30,14 @@ from megtrim.plan.graph import (
     SHIPPED_REFERENCES,
     trims_functions,
 )
-from megtrim.size.prices.attributed import PricedProgram
+from megtrim.size.prices.attributed import PricedProgram, RegionExtents, find_extents
 from megtrim.size.prices.price_list import (
     Price,
     PriceKind,
     PriceList,
     sort_prices,
 )
-from megtrim.size.prices.region_extents import RegionExtents, find_extents
-from megtrim.size.references.dominators import find_dominators
+from megtrim.size.references.graph import find_dominators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,9 @@ from megtrim.errors import EXIT_PASS, ProductFailure
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.perf.contest import Contest, ContestResult, ContestStatus
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.size.byte_change import ByteChange
+from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
-from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.notes import CauseNote
+from megtrim.size.growth.inputs import Cause, CauseNote
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.stage_result import StageResult

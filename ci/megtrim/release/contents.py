@@ -15,7 +15,7 @@ from megtrim.build_spec import EngineIdentity, Variant
 from megtrim.config_id import NAME_PATTERN
 from megtrim.printable import make_printable
 from megtrim.strict_json import dump, encode, load
-from megtrim.verdict.content import Contradiction, expect_consistent
+from megtrim.verdict.conclusion import Contradiction, expect_consistent
 from megtrim.verdict.model import (
     MACHINE_FACTS,
     CheckStatus,

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from megtrim.config_id import split
 from megtrim.report.formatting import group_digits, list_urgent
-from megtrim.report.text import command, one_line, path_in_project, path_in_repository
+from megtrim.report.markup import command, one_line, path_in_project, path_in_repository
 from megtrim.verdict.model import Check, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from megtrim.config.units import format_bytes
 from megtrim.report.formatting import BUDGET_SIGNS, align_columns, percent, width_of
-from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.text import one_line, path_in_repository
+from megtrim.report.markup import bounded_table, code, fold, one_line, path_in_repository, prose
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.verdict.model import Verdict
 

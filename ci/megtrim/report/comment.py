@@ -14,22 +14,48 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from megtrim.config_id import id_of
-from megtrim.report import budgets, comment_details, neighbours, next_step, sizes
+from megtrim.errors import EXIT_PASS
+from megtrim.report import budgets, neighbours, sizes
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     MEANINGS,
+    SCENARIO_STATUSES,
     VERDICT_SIGNS,
     describe_origin,
+    describe_rebuild,
     group_digits,
+    kept_of_held,
+    list_trimmed,
     list_urgent,
+    seconds,
 )
-from megtrim.report.growth import arrivals
-from megtrim.report.growth import lines as growth
-from megtrim.report.markup import block, bounded_table, code, fold, link, prose
+from megtrim.report.growth import arrivals as growth
+from megtrim.report.markup import (
+    MOST_ROWS,
+    block,
+    bounded_table,
+    code,
+    command,
+    fold,
+    link,
+    one_line,
+    path_in_repository,
+    prose,
+)
 from megtrim.report.performance import tables as performance_tables
-from megtrim.report.text import command, one_line
-from megtrim.verdict.model import Check, Origin, ScenarioResult, Verdict
-from megtrim.verdict.statuses import CheckKind, CheckStatus, VerdictKind
+from megtrim.size.budget_row import name_subject
+from megtrim.verdict.join import with_note
+from megtrim.verdict.model import (
+    Check,
+    DeviceIdentity,
+    OperatorUse,
+    Origin,
+    RegionsUse,
+    ScenarioResult,
+    TagUse,
+    Verdict,
+)
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, exit_code
 
 T = TypeVar("T")
 
@@ -123,10 +149,10 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
-        yield "scenarios", comment_details.scenarios(verdict)
+        yield "scenarios", scenarios(verdict)
     yield from _list_measurements(verdict, everything=measured)
-    yield "what was kept", comment_details.render_keep_set(verdict)
-    yield "engine, toolchain and devices", comment_details.identity(verdict)
+    yield "what was kept", render_keep_set(verdict)
+    yield "engine, toolchain and devices", identity(verdict)
 
 
 def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -134,7 +160,7 @@ def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield "table of sizes", sizes.table(verdict)
     if advice := growth.advise(verdict):
         yield "why sizes changed", advice
-    for part in arrivals.list_prices(verdict):
+    for part in growth.list_prices(verdict):
         yield "price of what came in", part
     for part in sizes.changes(verdict):
         yield "what changed", part
@@ -160,9 +186,9 @@ def _opening(verdict: Verdict) -> str:
     glance = sizes.glance(verdict)
     urgent = list_urgent(verdict)
     # A size within its budget would be a green line above a failure.
-    sizes_first = not urgent or next_step.is_of_sizes(urgent[0])
+    sizes_first = not urgent or is_of_sizes(urgent[0])
     parts = (glance, seen) if sizes_first else (seen, glance)
-    return "\n\n".join(part for part in (title, next_step.describe(verdict), *parts) if part)
+    return "\n\n".join(part for part in (title, describe_next_step(verdict), *parts) if part)
 
 
 def _worst(verdict: Verdict) -> str:
@@ -245,3 +271,116 @@ def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
     note = [f"{group_digits(more)} more in the HTML report"] if more > 0 else []
     shown = (*map(line, items[:_MOST_LINES]), *note)
     return f"### {title}\n\n" + "\n".join(f"- {text}" for text in shown)
+
+
+def scenarios(verdict: Verdict) -> str:
+    """Return a row for each scenario."""
+    passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
+    title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
+    head = ("scenario", "result", "what was seen", "device", "regions>", "time>")
+    return fold(title, bounded_table(head, verdict.scenarios, _scenario))
+
+
+def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
+    return (
+        code(scenario.id),
+        CHECK_SIGNS[SCENARIO_STATUSES[scenario.status]],
+        prose(with_note(scenario.text, scenario.conditions)),
+        code(scenario.device),
+        group_digits(scenario.regions),
+        seconds(scenario.time_s),
+    )
+
+
+def render_keep_set(verdict: Verdict) -> str:
+    """Return the fold of what was kept: regions by tag, operators, data types, modes."""
+    regions, operators = verdict.regions, verdict.operators
+    parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
+    for name, uses in (
+        ("Operators", operators.kept),
+        ("Data types", operators.dtypes),
+        ("Elementwise modes", operators.elemwise_modes),
+    ):
+        parts.append(f"**{name}:** {_list_names(uses)}")
+    count = f": {kept_of_held(regions.kept, regions.held)} regions" if regions.kept else ""
+    return fold(f"What was kept{count}", "\n\n".join(parts))
+
+
+def _tags(regions: RegionsUse) -> str:
+    """Return kept regions by tag; the total per tag is known only from a profile build."""
+    columns = 3 if regions.held else 2
+
+    def row(use: TagUse) -> tuple[str, ...]:
+        return (code(use.tag), group_digits(use.kept), group_digits(use.held))[:columns]
+
+    tags = sorted(regions.by_tag, key=lambda use: (-use.kept, use.tag))
+    return bounded_table(("tag", "kept>", "held>")[:columns], tags, row)
+
+
+def _list_names(uses: tuple[OperatorUse, ...]) -> str:
+    shown = ", ".join(code(use.name) for use in uses[:MOST_ROWS])
+    more = len(uses) - MOST_ROWS
+    return (shown or "all") + (f" and {group_digits(more)} more" if more > 0 else "")
+
+
+def identity(verdict: Verdict) -> str:
+    """Return the fold of engine, toolchain, trim and devices."""
+    engine, toolchain, trim = verdict.engine, verdict.toolchain, verdict.trim
+    dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
+    rows = [
+        ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
+        ("header generation", str(engine.generation)),
+        ("toolchain", f"{code(toolchain.kind)} {code(toolchain.target)} {code(toolchain.version)}"),
+        *((("image", code(toolchain.image)),) if toolchain.image else ()),
+        ("trim", code(f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}")),
+        ("minimum size", "yes" if trim.minimum_size else "no"),
+        *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
+        *((("means", code(", ".join(trim.used))),) if trim.used else ()),
+        *(("not used", prose(each)) for each in trim.unused),
+        *((("compiled", describe_rebuild(verdict.rebuild)),) if verdict.rebuild else ()),
+        *(("device", _describe_device(device)) for device in verdict.devices),
+    ]
+    return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))
+
+
+def _describe_device(device: DeviceIdentity) -> str:
+    facts = ", ".join(code(f"{name}: {value}") for name, value in sorted(device.facts.items()))
+    return f"{code(device.name)} ({code(device.kind)}) {facts}"
+
+
+_OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
+
+
+def is_of_sizes(check: Check) -> bool:
+    """Tell whether a check is about a budget."""
+    return check.kind in _OF_BUDGETS
+
+
+def describe_next_step(verdict: Verdict) -> str:
+    """Return what to do about the worst that was seen; empty if nothing is to be done."""
+    urgent = list_urgent(verdict)
+    if not urgent or not urgent[0].hint:
+        return ""
+    worst = urgent[0]
+    parts = [f"**What to do:** {prose(worst.hint)}."]
+    if exit_code(verdict.verdict, verdict.unverified) == EXIT_PASS:
+        parts.append("Until then, this does not block the merge.")
+    if is_of_sizes(worst):
+        if causes := _name_causes(worst, verdict):
+            parts.insert(0, f"**Cause:** {causes}.")
+        file = path_in_repository(worst.file, verdict.invocation.config)
+        parts.append(f"The budget is at {code(f'{file}:{worst.line}')}.")
+    return " ".join(parts)
+
+
+def _name_causes(check: Check, verdict: Verdict) -> str:
+    """Return why the file of a budget grew; empty if it did not, or if the budget is of a part."""
+    found = (
+        size
+        for artifact, size in list_trimmed(verdict)
+        if name_subject(artifact, size.variant, "") == check.subject
+    )
+    size = next(found, None)
+    if size is None or (size.growth_bytes or 0) <= 0:
+        return ""
+    return growth.name_causes(size, verdict.causes)

@@ -30,11 +30,11 @@ from megtrim.report.formatting import (
     percent,
     seconds,
 )
+from megtrim.report.markup import clean, path_in_repository
 from megtrim.report.performance import experiments, history, size_speed, tables
 from megtrim.report.performance.numbers import milliseconds
 from megtrim.report.pictures.byte_map import draw_map
 from megtrim.report.pictures.trend import draw_trends
-from megtrim.report.text import clean, path_in_repository
 from megtrim.size.budget_row import LimitKind
 from megtrim.size.prices.price_list import PriceKind
 from megtrim.verdict.model import TagUse, Verdict

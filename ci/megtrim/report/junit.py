@@ -24,9 +24,9 @@ from megtrim.config_id import suffix_of
 from megtrim.errors import ProductFailure
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report.formatting import group_digits, list_urgent, origin_facts
+from megtrim.report.markup import clean, command, one_line, path_in_repository
 from megtrim.report.performance.properties import LIMIT as PROPERTIES_LIMIT
 from megtrim.report.performance.properties import properties
-from megtrim.report.text import clean, command, one_line, path_in_repository
 from megtrim.verdict.model import Check, Origin, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.report.formatting import align_columns
-from megtrim.report.markup import bounded_table, code, fold, prose
-from megtrim.report.text import one_line
+from megtrim.report.markup import bounded_table, code, fold, one_line, prose
 from megtrim.verdict.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,

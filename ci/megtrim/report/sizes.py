@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.report.formatting import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
-from megtrim.report.growth import lines as growth
-from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
-from megtrim.report.text import one_line
+from megtrim.report.growth import arrivals as growth
+from megtrim.report.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
-from megtrim.size.byte_change import ByteChange, list_largest
+from megtrim.size.byte_table import ByteChange, list_largest
 from megtrim.verdict.model import VariantSize, Verdict
 
 _MOST_ARTIFACTS = 10

@@ -19,8 +19,8 @@ from megtrim.report.formatting import (
     percent,
     regions_of,
 )
+from megtrim.report.markup import command, one_line
 from megtrim.report.performance import tables as performance_tables
-from megtrim.report.text import command, one_line
 from megtrim.verdict.model import ArtifactSizes, Check, Verdict
 
 _HINT_LIMIT = 2_000

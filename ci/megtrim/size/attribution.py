@@ -8,11 +8,12 @@ may come from an unstripped twin, sources from the linker's map. Pure: bytes in,
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from megtrim.elf.archives import (
     ARCHIVE_MAGIC,
@@ -33,7 +34,47 @@ from megtrim.elf.layout import (
 from megtrim.elf.sections import NAMED, STRIPPED, Purpose, find_purpose
 from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
-from megtrim.size.spans import Spans
+
+Label = TypeVar("Label")
+
+
+class Spans(Generic[Label]):
+    """Claims of bytes, by start, and none of a byte that an earlier one has."""
+
+    def __init__(self, claims: Iterable[tuple[int, int, Label]]) -> None:
+        """Take start, end and label of each claim, in ascending order of their starts."""
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._labels: list[Label] = []
+        taken = 0
+        for first, end, label in claims:
+            start = max(first, taken)
+            if end > start:
+                self._starts.append(start)
+                self._ends.append(end)
+                self._labels.append(label)
+                taken = end
+
+    def cut(self, start: int, end: int) -> Iterator[tuple[int, int, Label | None]]:
+        """Yield the pieces of a stretch, in order and without gaps; None: what no one claims."""
+        at = start
+        begin = max(bisect_right(self._starts, start) - 1, 0)
+        behind = bisect_left(self._starts, end)
+        for number in range(begin, behind):
+            first, last = max(self._starts[number], at), min(self._ends[number], end)
+            if first < last:
+                if at < first:
+                    yield at, first, None
+                yield first, last, self._labels[number]
+                at = last
+        if at < end:
+            yield at, end, None
+
+    def at(self, place: int) -> Label | None:
+        """Return the label of one byte; None: no one claims it."""
+        number = bisect_right(self._starts, place) - 1
+        return self._labels[number] if number >= 0 and place < self._ends[number] else None
+
 
 _HINT = "expected a program, shared library, object or static archive, for a little-endian machine"
 _WHAT = "ELF file or archive"

@@ -5,7 +5,7 @@ Format: ``{"version": 1, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, 
 ``artifacts`` may be empty; the source then says why there are none. ``quick`` marks the sizes of a
 quick trim, which are never compared with those of a full one. ``parts`` says of some files what
 their bytes are (:mod:`megtrim.size.byte_table`), so that a comparison can say what grew.
-``made_from`` has a digest of each cause (:mod:`megtrim.size.growth.causes`), and ``inputs`` prints
+``made_from`` has a digest of each cause (:mod:`megtrim.size.growth.inputs`), and ``inputs`` prints
 of what is behind them (:mod:`megtrim.size.growth.inputs`), so that it can say why.
 ``prices`` says what each model and scenario costs in bytes, at the margin and alone.
 ``measured`` has sizes of other kinds, which budgets may be about (:mod:`megtrim.size.measures`):

@@ -1,12 +1,13 @@
-"""A file's bytes by section, component, symbol and source, and its different sizes side by side.
+"""A file's bytes by section, component, symbol and source, its sizes, and what two files differ in.
 
-Each view adds up to the file. Pure.
+Each view adds up to the file, and the changes of a view to the growth of the file. Pure.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from megtrim.elf.components import find_component
 from megtrim.elf.sections import NAMED, STRIPPED
 from megtrim.elf.symbol_names import fold
 from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
+from megtrim.size.byte_table import ByteChange, ByteTable
 
 _CHUNK_BYTES = 1 << 20
 _RAW_DEFLATE = -zlib.MAX_WBITS
@@ -127,3 +129,76 @@ def _deflated_bytes(data: bytes, kept: tuple[tuple[int, int], ...]) -> int:
         for at in range(start, end, _CHUNK_BYTES):
             total_bytes += len(compressor.compress(data[at : min(at + _CHUNK_BYTES, end)]))
     return total_bytes + len(compressor.flush())
+
+
+_LEAST_RENAMED_BYTES = 64
+"""Smaller things of one size are many."""
+
+
+def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple[ByteChange, ...]:
+    """Return every label of a view whose bytes differ, the largest change first.
+
+    The changes add up to the growth of the file. A label that went and one of the same component
+    and size that came are one that was renamed, if there is only one such pair.
+    """
+    return _compare(*(_totals(each.by_component(view), view) for each in (before, after)))
+
+
+def compare_tables(before: ByteTable, after: ByteTable, view: View) -> tuple[ByteChange, ...]:
+    """Return every component or symbol whose bytes differ, as :func:`compare_breakdowns` does."""
+    least_bytes = max(before.least_bytes, after.least_bytes)
+    totals = (each.totals(least_bytes) for each in (before, after))
+    if view is View.COMPONENT:
+        totals = (_by_label((component, n) for (component, _), n in x.items()) for x in totals)
+    return _compare(*totals)
+
+
+def _totals(found: Counter[tuple[str, str]], view: View) -> Counter[tuple[str, str]]:
+    if view is View.SYMBOL:
+        return found
+    return _by_label((label, size_bytes) for (_, label), size_bytes in found.items())
+
+
+def _by_label(rows: Iterable[tuple[str, int]]) -> Counter[tuple[str, str]]:
+    totals: Counter[tuple[str, str]] = Counter()
+    for label, size_bytes in rows:
+        totals["", label] += size_bytes
+    return totals
+
+
+def _compare(
+    first: Counter[tuple[str, str]], second: Counter[tuple[str, str]]
+) -> tuple[ByteChange, ...]:
+    changes = (
+        ByteChange(component=key[0], label=key[1], before_bytes=first[key], after_bytes=second[key])
+        for key in first.keys() | second.keys()
+    )
+    found = _join_renamed(each for each in changes if each.growth_bytes)
+    return tuple(
+        sorted(found, key=lambda each: (-abs(each.growth_bytes), each.component, each.label))
+    )
+
+
+def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:
+    gone: dict[tuple[str, int], list[ByteChange]] = defaultdict(list)
+    came: dict[tuple[str, int], list[ByteChange]] = defaultdict(list)
+    for each in changes:
+        stayed = each.before_bytes and each.after_bytes
+        if stayed or abs(each.growth_bytes) < _LEAST_RENAMED_BYTES:
+            yield each
+        elif each.before_bytes:
+            gone[each.component, each.before_bytes].append(each)
+        else:
+            came[each.component, each.after_bytes].append(each)
+    for key in gone.keys() | came.keys():
+        old, new = gone[key], came[key]
+        if len(old) == len(new) == 1:
+            yield ByteChange(
+                component=key[0],
+                label=new[0].label,
+                before_bytes=key[1],
+                after_bytes=key[1],
+                former=old[0].label,
+            )
+        else:
+            yield from (*old, *new)

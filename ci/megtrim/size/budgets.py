@@ -16,9 +16,8 @@ from megtrim.config.units import GrowthLimit, format_bytes
 from megtrim.errors import InputError
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.existing_parts import ExistingParts, list_parts
 from megtrim.size.growth.inputs import InputPrint
-from megtrim.size.measures import Measures, find_measure
+from megtrim.size.measures import ExistingParts, Measures, find_measure, list_parts
 from megtrim.size.prices.price_list import StoredPrice
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a baseline keeps of a file's bytes: each component with its largest symbols.
+"""What a baseline keeps of a file's bytes, and how they change: by component and by symbol.
 
 A table is small enough to travel with sizes, and adds up to the file. Symbols that are too small
 for it are one row of their component. Pure.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SMALLER = "[smaller]"
@@ -79,3 +79,37 @@ def tidy(label: str) -> str:
     """Return one short line: names in files of others may hold anything."""
     text = label if label.isprintable() else "".join(c if c.isprintable() else "?" for c in label)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteChange:
+    """One label's bytes in both files."""
+
+    component: str
+    label: str
+    before_bytes: int
+    after_bytes: int
+    former: str = ""
+    """Its label in the first file, if it was renamed."""
+
+    @property
+    def growth_bytes(self) -> int:
+        """Return how many bytes it grew by."""
+        return self.after_bytes - self.before_bytes
+
+
+def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, ...]:
+    """Return the first changes, and one row for all others; what only has a new name is left out.
+
+    They still add up.
+    """
+    changed = [each for each in changes if each.growth_bytes]
+    if not (others := changed[most:]):
+        return tuple(changed)
+    rest = ByteChange(
+        component="",
+        label=f"[{len(others):,} others]",
+        before_bytes=sum(each.before_bytes for each in others),
+        after_bytes=sum(each.after_bytes for each in others),
+    )
+    return (*changed[:most], rest)

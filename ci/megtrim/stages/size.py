@@ -31,17 +31,13 @@ from megtrim.plan.graph import (
     trims_plain_build,
 )
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
-from megtrim.size.breakdown import View
+from megtrim.size.breakdown import View, compare_tables
 from megtrim.size.budgets import Baseline, Measured, check
-from megtrim.size.byte_change import ByteChange, list_largest
-from megtrim.size.byte_table import ByteTable, make_table
-from megtrim.size.comparison import compare_tables
-from megtrim.size.existing_parts import ExistingParts, list_parts
+from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_table
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
-from megtrim.size.growth.inputs import InputChanges, compare_inputs, make_print
-from megtrim.size.growth.notes import describe_causes
+from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
 from megtrim.size.maps.byte_map import ByteMap, make_map
-from megtrim.size.measures import Measures, find_measure, list_measures
+from megtrim.size.measures import ExistingParts, Measures, find_measure, list_measures, list_parts
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.store import StageFolder, sha256_file
 from megtrim.strict_json import dump

@@ -16,17 +16,14 @@ from pydantic import Field
 from megtrim.build_spec import EngineIdentity, Origin, Variant
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.size.byte_change import ByteChange
+from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
-from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.notes import CauseNote
+from megtrim.size.growth.inputs import Cause, CauseNote
 from megtrim.size.history import SizeTrend
 from megtrim.size.maps.byte_map import ByteMap
 from megtrim.size.prices.price_list import PriceChange, PriceList
 from megtrim.strict_json import AnyMagnitude, SignedInt, dump, load
-from megtrim.verdict import agreement
-from megtrim.verdict.conclusion import HINT, VERSION
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import HINT, VERSION, Contradiction, expect_agreement, expect_sound
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.verdict.performance import (
@@ -46,7 +43,63 @@ from megtrim.verdict.statuses import (
     UnverifiedPolicy,
     VerdictKind,
 )
-from megtrim.verdict.trim_summary import FunctionsUse, Rebuild, TrimChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeFlagResult:
+    """One size optimisation beyond the documented recipe."""
+
+    name: str
+    value: str
+    """As megtrim.yaml spells it."""
+    why_not: str
+    """Why it was not used; empty: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimChoice:
+    """How far it was trimmed."""
+
+    level: str
+    layout: str
+    minimum_size: bool
+    optimize: str
+    switched_off: tuple[str, ...] = ()
+    """Switches that are off individually, besides those of the minimum size."""
+    means: tuple[SizeFlagResult, ...] = ()
+    """Those that were requested, or that ``optimize: size`` implies."""
+    quick: bool = False
+    """By functions from the plain build, whatever level is configured."""
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The size optimisations that were used, such as ``small_code Oz``."""
+        return tuple(f"{each.name} {each.value}" for each in self.means if not each.why_not)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The others, each with the reason."""
+        return tuple(f"{each.name}: {each.why_not}" for each in self.means if each.why_not)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionsUse:
+    """The functions of one program, where they are trimmed beyond regions."""
+
+    artifact: str
+    held: int
+    """How many the build has that it was linked from."""
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuild:
+    """What the build by regions compiled; its tree may hold a previous build."""
+
+    compiled: int
+    units: int
+    """Source files that the program is made from."""
+
 
 __all__ = [
     "MACHINE_FACTS",
@@ -321,7 +374,7 @@ class Verdict:
 
     def __post_init__(self) -> None:
         """Refuse what reports would show wrongly: an id twice, no line, another verdict."""
-        agreement.expect_sound(self)
+        expect_sound(self)
 
 
 def to_json(verdict: Verdict) -> str:
@@ -342,7 +395,7 @@ def parse_verdict(text: str, *, source: str) -> Verdict:
 
 def _expect_agreement(verdict: Verdict) -> None:
     """Refuse scenarios, budgets and times that ended worse than their checks say."""
-    agreement.expect_agreement(verdict)
+    expect_agreement(verdict)
     if verdict.performance is not None:
         latency = {
             check.subject: check.status

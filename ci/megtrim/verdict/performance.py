@@ -19,7 +19,7 @@ from pydantic import Field
 
 from megtrim.perf.answer import Answer
 from megtrim.perf.time_stage import TimeStage
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.statuses import CheckStatus
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from megtrim.config.yaml.problems import Place
 from megtrim.perf.experiments.table import EXPERIMENTS
 from megtrim.perf.time_stage import TimeStage
+from megtrim.verdict.invocation import LOOK_AT_DEVICE
 from megtrim.verdict.model import (
     Check,
     CheckKind,
@@ -22,7 +23,6 @@ from megtrim.verdict.model import (
     StageTime,
     TrimmingRow,
 )
-from megtrim.verdict.next_step import LOOK_AT_DEVICE
 from megtrim.verdict.performance import STATUS_WORDS, Reference, check_status
 
 _HINTS: Mapping[PerformanceStatus, str] = {

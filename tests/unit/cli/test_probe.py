@@ -12,8 +12,7 @@ from megtrim.errors import InputError
 from megtrim.pipeline.running.trap_diagnosis import Diagnosis
 from megtrim.pipeline.session import Session
 from megtrim.process import ProcessRunner
-from megtrim.verdict import next_step
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.invocation import Invocation, suggest_for_probe
 from megtrim.verdict.statuses import ScenarioStatus
 from unit.cli.support import Shell
 from unit.stages.support import changed, open_session
@@ -78,7 +77,7 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
         probe.make_request("m", (), ()), found, asked, as_json=False
     ).splitlines()
 
-    assert line == (f"  what to do: {next_step.for_probe(asked)}" if keeps else "  arguments  ")
+    assert line == (f"  what to do: {suggest_for_probe(asked)}" if keeps else "  arguments  ")
     assert ("megtrim trim --config a.yaml --accept" in line) is keeps
 
 

@@ -11,9 +11,8 @@ from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.checks import Devices, PendingReason, ScenarioCheck
 from megtrim.evidence.evidence import Evidence
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.verdict import next_step
-from megtrim.verdict.content import Contradiction
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.conclusion import Contradiction
+from megtrim.verdict.invocation import Invocation, suggest_for_scenario
 from megtrim.verdict.model import DeviceIdentity
 from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus
 from unit.evidence.support import (
@@ -70,7 +69,7 @@ def test_a_failure_names_the_configured_device() -> None:
     assert check.device == ""
     assert tell(devices(TRAP)).device == "pixel-6"
     invocation = Invocation(committed=True)
-    assert check.hint == next_step.for_scenario(CheckKind.TRAP, invocation)
+    assert check.hint == suggest_for_scenario(CheckKind.TRAP, invocation)
 
 
 @pytest.mark.parametrize("found", [(PASS, TRAP), (TRAP, PASS), (TRAP, LOST)])

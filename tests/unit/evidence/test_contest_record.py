@@ -18,7 +18,7 @@ from megtrim.evidence.contest_record import (
 )
 from megtrim.perf.contest import FEWEST_ROUNDS, Contest, ContestResult, ContestStatus
 from megtrim.perf.samples import Mark, Sample
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.statuses import ScenarioStatus
 from unit.evidence.support import (
     BINDING,

@@ -23,7 +23,7 @@ from megtrim.evidence.evidence import (
     read_folders,
 )
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import (
     HOSTILE_DIGESTS,

@@ -17,8 +17,15 @@ from megtrim.evidence.join import DeviceFindings, join
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import junit
-from megtrim.verdict import next_step
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
+from megtrim.verdict.invocation import (
+    APPROVE_JOB,
+    BRING_DEVICE_BACK,
+    PUSH_BRANCH,
+    START_RUNNER,
+    WAIT_FOR_DEVICE,
+    suggest_for_scenario,
+)
 from megtrim.verdict.join import join as join_facts
 from megtrim.verdict.model import (
     Check,
@@ -45,8 +52,8 @@ from unit.evidence.support import (
 )
 from unit.verdict.examples import MOBILENET, RESNET, facts, failing, passing
 
-HINT = next_step.WAIT_FOR_DEVICE
-EXPIRED = next_step.BRING_DEVICE_BACK
+HINT = WAIT_FOR_DEVICE
+EXPIRED = BRING_DEVICE_BACK
 TRAP = result(
     status=ScenarioStatus.TRAP,
     text="it trapped: 1 region it needs are not in the keep set",
@@ -124,7 +131,7 @@ def test_a_trap_on_a_device_fails() -> None:
 
     assert check.status is CheckStatus.FAIL
     assert check.text == "pixel-6: it trapped: 1 region it needs are not in the keep set"
-    assert check.hint == next_step.for_scenario(CheckKind.TRAP, failing().invocation)
+    assert check.hint == suggest_for_scenario(CheckKind.TRAP, failing().invocation)
     assert check.detail.splitlines()[2:] == [
         "device: pixel-6",
         "regions that are needed and were not kept: 1",
@@ -260,7 +267,7 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
         (
             PendingReason.FORK,
             "a pull request from a fork runs no device job",
-            next_step.PUSH_BRANCH,
+            PUSH_BRANCH,
         ),
         (
             PendingReason.NO_RUNNER,
@@ -268,12 +275,12 @@ def test_any_machine_that_an_entry_fits_is_that_device(name: str, status: CheckS
                 "no runner with the labels self-hosted, megtrim, any took the job "
                 "within the time that was given"
             ),
-            next_step.START_RUNNER,
+            START_RUNNER,
         ),
         (
             PendingReason.APPROVAL,
             "the device job waits for a reviewer",
-            next_step.APPROVE_JOB,
+            APPROVE_JOB,
         ),
         (PendingReason.LATE, "the device job had not ended in time", HINT),
         (None, "the device job brought no result of it", HINT),

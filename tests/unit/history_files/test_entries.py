@@ -9,7 +9,7 @@ import pytest
 from megtrim.errors import InputError
 from megtrim.history_files.entries import parse_time
 from megtrim.perf.history import RUN_FILES
-from megtrim.size.commit_sizes import SIZE_FILES
+from megtrim.size.history import SIZE_FILES
 from support.perf_runs import make_run
 from support.size_history import make_sizes
 

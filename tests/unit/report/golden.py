@@ -12,10 +12,8 @@ from pathlib import Path
 
 from megtrim.report.comment import Links, render
 from megtrim.size.budget_row import BudgetStatus
-from megtrim.size.byte_change import ByteChange
-from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.inputs import InputChanges
-from megtrim.size.growth.notes import describe_causes
+from megtrim.size.byte_table import ByteChange
+from megtrim.size.growth.inputs import Cause, InputChanges, describe_causes
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import ArtifactSizes, Check, DeviceIdentity, RegionsUse, Verdict
 from megtrim.verdict.statuses import CheckKind, CheckStatus

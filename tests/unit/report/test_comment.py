@@ -13,18 +13,23 @@ from hypothesis import strategies as st
 
 from megtrim.build_spec import Origin
 from megtrim.report import comment
-from megtrim.report.comment import Links, render
+from megtrim.report.comment import Links, describe_next_step, render
+from megtrim.report.markup import MOST_ROWS
 from megtrim.size.budget_row import BudgetStatus
+from megtrim.size.growth.inputs import Cause
+from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import (
     Check,
     OperatorsUse,
     OperatorUse,
+    Rebuild,
     RegionsUse,
     ScenarioResult,
+    SizeFlagResult,
     Verdict,
 )
-from megtrim.verdict.statuses import CheckKind, CheckStatus, decide
+from megtrim.verdict.statuses import CheckKind, CheckStatus, UnverifiedPolicy, decide
 from unit.report.golden import (
     BASELINE,
     COMMENTS,
@@ -35,6 +40,8 @@ from unit.report.golden import (
     on_device,
     pull_request,
 )
+from unit.report.test_sizes import KIB
+from unit.report.test_sizes import artifact as artifact_that_grew
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,
@@ -49,6 +56,7 @@ from unit.verdict.examples import (
     hostile,
     passing,
     scenario,
+    tag,
     trapped,
     unverified,
 )
@@ -684,3 +692,201 @@ def test_the_first_line_names_a_configuration_that_is_not_alone() -> None:
 
     assert first.endswith("for `camera-app`")
     assert second == f"{first} (`android/megtrim.yaml`)"
+
+
+def rows(fold: str) -> list[str]:
+    """Return the rows of the tables in a fold, their heads aside."""
+    return [line for line in fold.splitlines() if line.startswith("| ")][2:]
+
+
+def identity_of(**changes: object) -> dict[str, str]:
+    """Return the rows of a passing verdict's identity, by what they are."""
+    verdict = replace(passing(), **changes)  # type: ignore[arg-type]
+    found = (row.strip("| ").split(" | ") for row in rows(comment.identity(verdict)))
+    return dict(found)
+
+
+def test_scenarios_are_counted_in_the_title() -> None:
+    """Each has a row with its result, device, regions and time."""
+    fold = comment.scenarios(failing())
+
+    assert "Scenarios: 1 of 3 passed" in fold
+    assert len(rows(fold)) == 3
+    [trapped] = [row for row in rows(fold) if TUNED in row]
+    assert "trapped: 2 regions that it needs were not kept" in trapped
+    assert trapped.rstrip("| ").endswith("`qemu-arm64` | 149 | 1.25 s")
+
+
+def test_a_time_that_does_not_count_is_noted() -> None:
+    """The phone was too hot."""
+    fold = comment.scenarios(replace(passing(), scenarios=(crashed(),)))
+
+    assert "time not valid" in fold
+
+
+def test_kept_regions_come_by_tag_the_largest_first() -> None:
+    """With how many the profile build holds, where that is known."""
+    known = RegionsUse(held=9, kept=3, by_tag=(tag("small", 1, 4), tag("large", 2, 5)))
+    unknown = RegionsUse(held=0, kept=3, by_tag=(tag("small", 1, 0), tag("large", 2, 0)))
+
+    fold = comment.render_keep_set(replace(passing(), regions=known))
+    assert rows(fold) == ["| `large` | 2 | 5 |", "| `small` | 1 | 4 |"]
+    assert "What was kept: 3 of 9 regions" in fold
+    fold = comment.render_keep_set(replace(passing(), regions=unknown))
+    assert rows(fold) == ["| `large` | 2 |", "| `small` | 1 |"]
+
+
+def test_without_regions_the_fold_says_so() -> None:
+    """Functions alone were trimmed."""
+    fold = comment.render_keep_set(
+        replace(passing(), regions=RegionsUse(held=0, kept=0, by_tag=()))
+    )
+
+    assert "No region was chosen by a trace." in fold
+    assert "regions</summary>" not in fold
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "all"), (1, "`op0`"), (MOST_ROWS + 2, f"`op{MOST_ROWS - 1}` and 2 more")],
+)
+def test_operators_are_listed_up_to_a_limit(count: int, shown: str) -> None:
+    """No list means that every operator stays."""
+    uses = tuple(OperatorUse(name=f"op{number}", models=("m",)) for number in range(count))
+    verdict: Verdict = replace(passing(), operators=replace(passing().operators, kept=uses))
+
+    [line] = [
+        line
+        for line in comment.render_keep_set(verdict).splitlines()
+        if line.startswith("**Operators:**")
+    ]
+    assert line.endswith(shown)
+
+
+def test_the_identity_names_what_the_program_was_built_with() -> None:
+    """What was not used or not done has no row."""
+    plain = identity_of()
+    assert list(plain) == [
+        *("engine", "header generation", "toolchain", "trim", "minimum size", "device"),
+    ]
+    assert plain["engine"] == "`megengine` `c2f1e0b6a3d94857`"
+    assert plain["device"] == "`qemu-arm64` (`qemu`) `cpu: max`, `version: 7.2.22`"
+
+    flags = (
+        SizeFlagResult(name="small_code", value="Oz", why_not=""),
+        SizeFlagResult(name="relocations", value="android", why_not="too old"),
+    )
+    good = facts()
+    full = identity_of(
+        engine=replace(good.engine, commit="", dirty=("a.cpp", "b.cpp")),
+        toolchain=replace(good.toolchain, image="team/ndk"),
+        trim=replace(good.trim, minimum_size=False, switched_off=("rtti",), means=flags),
+        rebuild=Rebuild(compiled=4, units=40),
+    )
+    assert full["engine"].endswith(", 2 changed files")
+    assert good.engine.digest in full["engine"]
+    assert full["image"] == "`team/ndk`"
+    assert (full["minimum size"], full["switched off"]) == ("no", "`rtti`")
+    assert (full["means"], full["not used"]) == ("`small_code Oz`", "relocations: too old")
+    assert "4" in full["compiled"]
+
+
+@pytest.mark.parametrize("name", ["scenarios", "render_keep_set", "identity"])
+def test_nothing_of_a_verdict_becomes_markup(name: str) -> None:
+    """Names and texts may come from anyone's pull request."""
+    fold = getattr(comment, name)(hostile())
+
+    assert "<script>" not in fold
+    assert "@admin" not in fold.replace("`@admin", "")
+
+
+def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
+    """Return a verdict on a file that grew too much."""
+    row = growth(
+        used_bytes=59 * KIB, status=BudgetStatus.FAIL, measure=measure, owner="runtime team"
+    )
+    check = Check(
+        id=f"growth:{row.subject}",
+        kind=CheckKind.GROWTH,
+        subject=row.subject,
+        status=CheckStatus.FAIL,
+        text="+59 KiB, 16 KiB allowed",
+        hint="make it smaller, or raise the budget; runtime team owns this budget",
+        file="megtrim.yaml",
+        line=16,
+    )
+    made = join(
+        facts(
+            artifacts=(artifact_that_grew(59 * KIB),),
+            budgets=(row,),
+            baseline=BASELINE,
+            causes=causes,
+        )
+    )
+    return replace(made, checks=(check,))
+
+
+def test_an_exceeded_budget_has_its_cause_its_ways_out_and_its_place() -> None:
+    """Directly below the title, above the size."""
+    text = describe_next_step(overgrown())
+
+    assert text == (
+        "**Cause:** source +59 KiB. **What to do:** make it smaller, or raise the budget; "
+        "runtime team owns this budget. The budget is at `megtrim.yaml:16`."
+    )
+    title, second, third, *_ = [line for line in comment.render(overgrown()).splitlines() if line]
+    assert "growth:load_and_run/reduced" in title
+    assert second == text
+    assert third.startswith("❌ **`load_and_run`")
+
+
+def test_a_budget_is_named_from_the_top_of_the_repository() -> None:
+    """There may be a file of the same name there."""
+    quick = replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml"))
+
+    assert describe_next_step(quick).endswith(" The budget is at `quick/megtrim.yaml:16`.")
+
+
+def test_a_cause_is_the_files_not_a_parts() -> None:
+    """What a section grew by has no cause of its own, and without a baseline nothing has one."""
+    assert describe_next_step(overgrown(measure="section .text")).startswith("**What to do:**")
+    assert describe_next_step(overgrown(causes=())).startswith("**What to do:**")
+
+
+def test_any_other_check_has_what_to_do_alone() -> None:
+    """It stands above sizes, which are not what matters then."""
+    lines = [line for line in comment.render(failing()).splitlines() if line]
+
+    assert lines[1] == describe_next_step(failing())
+    assert lines[1].startswith("**What to do:** if it is meant to run these, trace it again")
+    assert "megtrim.yaml:" not in lines[1]
+
+
+def test_it_says_if_the_check_is_green_all_the_same() -> None:
+    """As for a device that is away, unless the configuration makes that red."""
+    pending = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
+    green = replace(unverified(), checks=(pending,), unverified=UnverifiedPolicy.WARN)
+    red = replace(green, unverified=UnverifiedPolicy.FAIL)
+    said = "**What to do:** wait for it."
+
+    assert describe_next_step(green) == f"{said} Until then, this does not block the merge."
+    assert describe_next_step(red) == said
+
+
+def test_nothing_is_to_be_done_about_a_pass() -> None:
+    """Nor about a check that does not say what."""
+    silent = replace(
+        unverified(),
+        checks=tuple(replace(each, hint="") for each in unverified().checks),
+    )
+
+    assert describe_next_step(passing()) == ""
+    assert describe_next_step(silent) == ""
+
+
+def test_hints_are_untrusted() -> None:
+    """They have names of files in them."""
+    text = describe_next_step(hostile())
+
+    assert "<script" not in text
+    assert "@everyone" not in text

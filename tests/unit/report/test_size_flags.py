@@ -7,8 +7,7 @@ from dataclasses import replace
 from megtrim.report import html
 from megtrim.report.comment import render
 from megtrim.verdict.join import join
-from megtrim.verdict.model import TrimChoice, parse_verdict, to_json
-from megtrim.verdict.trim_summary import SizeFlagResult
+from megtrim.verdict.model import SizeFlagResult, TrimChoice, parse_verdict, to_json
 from unit.verdict.examples import HOSTILE, facts
 
 MEANS = (

@@ -8,8 +8,8 @@ import pytest
 
 from megtrim.report import sizes
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.size.byte_change import ByteChange
-from megtrim.size.growth.causes import Cause
+from megtrim.size.byte_table import ByteChange
+from megtrim.size.growth.inputs import Cause
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ArtifactSizes, Verdict
 from unit.verdict import examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.report import table
-from megtrim.verdict import next_step
+from megtrim.verdict.invocation import suggest_for_scenario
 from megtrim.verdict.join import join
 from megtrim.verdict.model import RegionsUse
 from megtrim.verdict.statuses import CheckKind
@@ -86,10 +86,10 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
     verify = "    to see it again: megtrim verify --config megtrim.yaml --committed --scenario"
     assert lines[15:25] == [
         f"  fail: {trap}",
-        f"    what to do: {next_step.for_scenario(CheckKind.TRAP, verdict.invocation)}",
+        f"    what to do: {suggest_for_scenario(CheckKind.TRAP, verdict.invocation)}",
         f"{verify} resnet18-s/tuned@armv82-dotprod --again",
         f"  fail: {parity}",
-        f"    what to do: {next_step.for_scenario(CheckKind.PARITY, verdict.invocation)}",
+        f"    what to do: {suggest_for_scenario(CheckKind.PARITY, verdict.invocation)}",
         f"{verify} mobilenet-s/default@any --again",
         "  fail: size:load_and_run/reduced: 2.9 MiB of 2.8 MiB, 112 KiB too many",
         "    what to do: make it smaller, raise the budget, or add a waiver with a reason",

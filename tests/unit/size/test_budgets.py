@@ -10,7 +10,7 @@ from megtrim.config.model import Budget, Waiver
 from megtrim.errors import InputError
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.budgets import Baseline, Measured, check, ending, warn_early
-from megtrim.size.existing_parts import ExistingParts
+from megtrim.size.measures import ExistingParts
 
 TODAY = date(2027, 1, 31)
 KIB, MIB = 1024, 1024 * 1024

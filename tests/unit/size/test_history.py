@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from megtrim.config.model import Budget
-from megtrim.size.history import make_trends
-from support.size_history import make_sizes
+from megtrim.errors import InputError
+from megtrim.size.budgets import Baseline
+from megtrim.size.byte_table import ByteTable
+from megtrim.size.history import (
+    MOST_COMPONENTS,
+    SIZE_FILES,
+    CommitSizes,
+    FileSize,
+    make_commit_sizes,
+    make_trends,
+    parse_commit_sizes,
+)
+from megtrim.strict_json import dump
+from support.size_history import make_file, make_sizes
 
 
 def test_points_are_in_the_order_of_commits() -> None:
@@ -110,3 +127,162 @@ def test_a_budget_is_shown_with_what_it_leaves() -> None:
     assert find({"max": "20%"}) == (1800, 800)
     assert find({"max": "900 B", "size": "deflated"}) == (None, None)
     assert find({"growth": "1 KiB"}) == (None, None)
+
+
+SIZES = make_sizes(3, 1000, kernels=400)
+STORED = Baseline(
+    source="",
+    sizes={("app", "reduced"): 100, ("app", "plain"): 900},
+    measured={("app", "reduced"): {"loaded": 120, "deflated": 50}},
+    parts={
+        ("app", "reduced"): ByteTable(
+            least_bytes=1,
+            components={
+                "kernels/arm/conv": {"a": 30, "b": 10},
+                "kernels/arm/pooling": {"c": 20},
+                "runtime": {"d": 40},
+            },
+        )
+    },
+    config="megtrim.yaml#arm64",
+    commit="c" * 40,
+    committed_at="2026-11-03T02:00:00Z",
+    megtrim="1.2.3",
+)
+
+
+def write(sizes: CommitSizes) -> tuple[str, bytes]:
+    """Return the path and the bytes of an entry's file."""
+    return sizes.path, dump(sizes).encode()
+
+
+def test_what_is_written_is_read_back() -> None:
+    """Under a name that says when, what and which content."""
+    path, data = write(SIZES)
+
+    assert path.startswith("sizes/2026/11/20261103T020000Z-000000000000-")
+    assert SIZE_FILES.parse_file(path, data) == SIZES
+    assert SIZE_FILES.select([path], date(2026, 11, 4)) == ()
+
+
+def test_the_history_keeps_what_is_small() -> None:
+    """Each file with its measures; components by the first two parts of their names."""
+    found = make_commit_sizes(STORED, shown="sizes.json", run=7)
+
+    assert (found.commit, found.config, found.run) == ("c" * 40, "megtrim.yaml#arm64", 7)
+    assert found.artifacts == {
+        "app": {
+            "plain": FileSize(size_bytes=900, measures={}, components={}),
+            "reduced": FileSize(
+                size_bytes=100,
+                measures={"deflated": 50, "loaded": 120},
+                components={"kernels/arm": 60, "runtime": 40},
+            ),
+        }
+    }
+
+
+def test_many_components_are_one_row() -> None:
+    """The smallest; together they still are the file."""
+    parts = {f"part {number}": {"x": number} for number in range(1, 101)}
+    table = ByteTable(least_bytes=1, components=parts)
+    many = replace(STORED, sizes={("app", "reduced"): 5050}, parts={("app", "reduced"): table})
+
+    file = make_commit_sizes(many, shown="x").artifacts["app"]["reduced"]
+
+    assert len(file.components) == MOST_COMPONENTS + 1
+    assert file.components["[smaller]"] == sum(range(1, 61))
+    assert file.find("component part 100") == 100
+    assert file.find("component part 1") is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (replace(STORED, commit=""), "sizes of no commit"),
+        (replace(STORED, committed_at=""), "sizes of no commit"),
+        (replace(STORED, config=""), "sizes of no commit"),
+        (replace(STORED, changed=True), "differ from cccccccccccc"),
+        (replace(STORED, sizes={}), "found 0 files"),
+        (replace(STORED, commit="main"), "expected a commit"),
+        (replace(STORED, committed_at="yesterday"), "expected a time"),
+    ],
+)
+def test_what_has_no_place_is_refused(stored: Baseline, expected: str) -> None:
+    """It would be a point at no commit, or at a wrong one."""
+    with pytest.raises(InputError, match=expected) as caught:
+        make_commit_sizes(stored, shown="runs/7/sizes.json")
+    assert caught.value.message.startswith("runs/7/sizes.json: ")
+
+
+def test_measures_are_found_by_name() -> None:
+    """Those of budgets; what the history does not say is not 0."""
+    file = make_file(100, kernels=40)
+    flat = make_file(100)
+
+    assert (file.find(""), file.find("deflated"), file.find("loaded")) == (100, 50, None)
+    assert file.find("section .text") == 0
+    assert (file.find("component kernels"), file.find("component kernels/arm/conv")) == (40, None)
+    assert flat.find("component kernels") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"commit": "0', '"commit": "../', "commit"),
+        ('"committed_at": "2026-11-03', '"committed_at": "2026-02-30', "committed_at"),
+        ('"bytes": 1000', '"bytes": 1001', "found 1,000 bytes in all, expected the 1,001"),
+        ('"bytes": 1000', '"bytes": -1', "bytes"),
+        ('"kernels": 400', '"kernels": "many"', "whole number"),
+        ('"kernels": 400', '"kernels": 400, "kernels": 400', "twice"),
+        ('"kernels": 400', '"kern\\u001b[2Jels": 400', "one line"),
+        ('"quick": false', '"quick": 0', "true or false"),
+        ('"app"', '"\\n"', "one line"),
+        ('"run": 0', '"run": 0, "extra": 1', "extra"),
+        ('"version": 1', '"version": 2', "version: found 2, expected 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None:
+    """Each is one error that names the file, the line and the key."""
+    text = dump(SIZES)
+    assert old in text
+
+    with pytest.raises(InputError, match=expected) as caught:
+        parse_commit_sizes(text.replace(old, new), source="x.json")
+    assert caught.value.message.startswith("x.json:")
+
+
+@given(st.binary(max_size=300) | st.from_regex(r"\{.*\}", fullmatch=True).map(str.encode))
+def test_any_bytes_are_sizes_or_one_error(data: bytes) -> None:
+    """A file of the history is hostile until it is parsed."""
+    try:
+        SIZE_FILES.parse_file(SIZES.path, data)
+    except InputError as error:
+        assert error.message.startswith(SIZES.path)
+
+
+@given(st.integers(0, 5_000), st.binary(max_size=4))
+def test_a_damaged_file_is_one_error(place: int, junk: bytes) -> None:
+    """Wherever it is damaged: either nothing changed, or its name gives it away."""
+    path, data = write(SIZES)
+    damaged = data[: place % len(data)] + junk + data[place % len(data) + len(junk) :]
+    try:
+        assert SIZE_FILES.parse_file(path, damaged) == SIZES
+    except InputError as error:
+        assert error.message.startswith(f"{path}:")
+
+
+@given(
+    sizes=st.dictionaries(
+        st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=20),
+        st.integers(0, 2**50),
+        max_size=5,
+    )
+)
+def test_any_sizes_survive_a_file(sizes: dict[str, int]) -> None:
+    """And equal ones are equal bytes, whatever their order."""
+    components = dict(sorted(sizes.items()))
+    file = FileSize(size_bytes=sum(sizes.values()), measures=components, components=components)
+    entry = replace(SIZES, artifacts={"app": {"reduced": file}})
+
+    assert SIZE_FILES.parse_file(*write(entry)) == entry

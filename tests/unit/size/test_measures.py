@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
+from megtrim.errors import InputError
 from megtrim.size.breakdown import Breakdown, ByteRow, FileSizes
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.measures import find_measure, list_measures
+from megtrim.size.measures import ExistingParts, find_measure, list_measures, list_parts
 
 SIZES = FileSizes(
     file_bytes=100, stripped_bytes=90, memory_bytes=80, text_bytes=40, deflated_bytes=30
@@ -66,3 +67,65 @@ def test_what_was_not_measured_is_not_0_bytes() -> None:
     assert find_measure("component kernels", 90, {}, None) is None
     assert find_measure("component kernels", 90, {}, UNNAMED) is None
     assert find_measure("component code", 90, {}, UNNAMED) == 9
+
+
+KNOWN = ExistingParts(
+    sections=frozenset({".text"}), components=frozenset({"kernels/x86/conv_bias", "runtime"})
+)
+
+
+MORE = ExistingParts(sections=frozenset({".relr.dyn"}), components=frozenset({"operators"}))
+
+
+def expect(measure: str, known: ExistingParts = KNOWN) -> None:
+    """Expect a measure of an artifact."""
+    known.expect(measure, MORE, budget=f"lar {measure}", artifact="lar")
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        *("section .text", "section .relr.dyn", "component kernels", "component kernels/x86"),
+        *("component runtime", "component operators", "deflated"),
+    ],
+)
+def test_what_some_build_has_may_be_gone(measure: str) -> None:
+    """A component is there if one below it is; other measures are of the whole file."""
+    expect(measure)
+
+
+@pytest.mark.parametrize(
+    ("measure", "near"),
+    [
+        ("section .txt", " (did you mean .text?)"),
+        ("section mgb", ""),
+        ("component kernels/x86/conv_bais", " (did you mean kernels/x86/conv_bias?)"),
+        ("component kernel", " (did you mean kernels?)"),
+    ],
+)
+def test_what_no_build_has_is_refused(measure: str, near: str) -> None:
+    """With what was probably meant."""
+    with pytest.raises(InputError) as caught:
+        expect(measure)
+
+    assert caught.value.message.endswith(f"no build of lar has a {measure}{near}")
+
+
+def test_without_symbols_no_component_is_refused() -> None:
+    """What a stripped program had cannot be seen, whatever what ships still has."""
+    stripped = list_parts(
+        {"section .text": 4, "loaded": 9}, ByteTable(least_bytes=64, components={})
+    )
+
+    assert stripped == ExistingParts(sections=frozenset({".text"}))
+    expect("component kernels/x86", stripped)
+
+
+def test_the_parts_of_two_builds_are_one_list() -> None:
+    """A build that is not measured adds nothing."""
+    table = ByteTable(least_bytes=64, components={"operators": {"f": 1}, "padding": {"p": 1}})
+
+    found = list_parts(None, table) | list_parts({"section .data": 1}, None)
+
+    assert found.sections == {".data"}
+    assert found.components == {"operators", "padding"}

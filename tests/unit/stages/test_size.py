@@ -30,7 +30,7 @@ from megtrim.plan.graph import PLAIN, REDUCED, SIZE, Task, tasks
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import make_table
-from megtrim.size.growth.causes import ORDERS, Cause
+from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.stage_result import StageResult
 from megtrim.stages import size
 from megtrim.store import StageFolder, Store

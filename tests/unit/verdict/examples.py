@@ -11,7 +11,7 @@ from megtrim.build_spec import Origin
 from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
-from megtrim.size.byte_change import ByteChange
+from megtrim.size.byte_table import ByteChange
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.errors import InputError
-from megtrim.verdict.conclusion import conclude, read_conclusion
-from megtrim.verdict.model import Verdict, parse_verdict, to_json
-from unit.verdict.examples import failing, hostile, passing, unverified
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.verdict.conclusion import (
+    Contradiction,
+    conclude,
+    expect_budget_check,
+    expect_consistent,
+    expect_scenario_checks,
+    read_conclusion,
+)
+from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
+from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
+from unit.verdict.examples import budget, failing, hostile, passing, unverified
 from unit.verdict.test_model import changed
 
 SOURCE = "v.json"
@@ -71,3 +80,157 @@ def test_what_the_whole_reader_takes_it_takes_alike(key: str, value: object) -> 
         return
 
     assert read_conclusion(text, source=SOURCE) == conclude(verdict)
+
+
+PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
+BOTH = {CheckKind.TRAP: PASS, CheckKind.PARITY: PASS}
+TRAPPED = {CheckKind.TRAP: FAIL, CheckKind.PARITY: SKIPPED}
+UNKNOWN = {CheckKind.TRAP: SKIPPED, CheckKind.PARITY: SKIPPED}
+
+
+@pytest.mark.parametrize(
+    ("status", "checks"),
+    [
+        (ScenarioStatus.PASS, BOTH),
+        (ScenarioStatus.TRAP, TRAPPED),
+        (ScenarioStatus.ENGINE_ERROR, {**UNKNOWN, CheckKind.ENGINE: FAIL}),
+        (ScenarioStatus.INFRASTRUCTURE, {**UNKNOWN, CheckKind.DEVICE: PASS}),
+        (ScenarioStatus.UNVERIFIED, {**UNKNOWN, CheckKind.COVERAGE: FAIL}),
+    ],
+)
+def test_what_agrees_is_taken(status: ScenarioStatus, checks: dict[CheckKind, CheckStatus]) -> None:
+    """A device may know what the build's stand-in for it does not."""
+    expect_scenario_checks("m/s@c", status, checks)
+
+
+@pytest.mark.parametrize(
+    ("status", "checks", "said"),
+    [
+        (ScenarioStatus.TRAP, BOTH, "its status is trap, and none of its checks failed"),
+        (ScenarioStatus.PARITY, UNKNOWN, "its status is parity, and none of its checks failed"),
+        (ScenarioStatus.UNVERIFIED, BOTH, "its status is unverified, and its trap check passed"),
+        (ScenarioStatus.TRAP, {CheckKind.TRAP: FAIL}, "it has no check of kind parity"),
+        (ScenarioStatus.PASS, {}, "it has no check of kind trap"),
+    ],
+)
+def test_a_scenario_that_ended_worse_is_refused(
+    status: ScenarioStatus, checks: dict[CheckKind, CheckStatus], said: str
+) -> None:
+    """It is named, with what it says of itself."""
+    with pytest.raises(Contradiction) as caught:
+        expect_scenario_checks("m/s@c", status, checks)
+
+    assert caught.value.message == f"scenario m/s@c: {said}"
+
+
+OVER = 2_883_585
+"""One byte more than the budget allows."""
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (budget(), PASS),
+        (budget(status=BudgetStatus.SKIPPED), SKIPPED),
+        (budget(used_bytes=OVER, status=BudgetStatus.FAIL), FAIL),
+        (budget(used_bytes=OVER, waiver="new model"), PASS),
+    ],
+)
+def test_a_budget_that_agrees_is_taken(row: BudgetRow, found: CheckStatus) -> None:
+    """With its check, and with its numbers."""
+    expect_budget_check(row, found)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (budget(status=BudgetStatus.FAIL), PASS),
+        (budget(used_bytes=OVER), PASS),
+        (budget(used_bytes=OVER), FAIL),
+        (budget(), None),
+    ],
+)
+def test_a_budget_that_ended_worse_is_refused(row: BudgetRow, found: CheckStatus | None) -> None:
+    """By its status, or by its numbers."""
+    with pytest.raises(Contradiction, match="budget size:load_and_run/reduced: its status is "):
+        expect_budget_check(row, found)
+
+
+PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
+UNVERIFIED, INCONCLUSIVE = CheckStatus.UNVERIFIED, CheckStatus.INCONCLUSIVE
+INFRASTRUCTURE = CheckStatus.INFRASTRUCTURE
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([PASS], VerdictKind.PASS),
+        ([PASS, SKIPPED], VerdictKind.PASS),
+        ([], VerdictKind.INCONCLUSIVE),
+        ([SKIPPED], VerdictKind.INCONCLUSIVE),
+        ([PASS, INCONCLUSIVE], VerdictKind.INCONCLUSIVE),
+        ([PASS, INCONCLUSIVE, UNVERIFIED], VerdictKind.UNVERIFIED),
+        ([PASS, INFRASTRUCTURE], VerdictKind.UNVERIFIED),
+        ([UNVERIFIED], VerdictKind.UNVERIFIED),
+        ([PASS, FAIL], VerdictKind.FAIL),
+        ([FAIL, UNVERIFIED, INFRASTRUCTURE, INCONCLUSIVE, SKIPPED], VerdictKind.FAIL),
+    ],
+)
+def test_the_worst_status_decides(statuses: list[CheckStatus], expected: VerdictKind) -> None:
+    """A failure outweighs the unverified, that the inconclusive; skipped alone proves nothing."""
+    assert expected is decide(statuses)
+    assert expected is decide(reversed(statuses))
+
+
+GOOD = OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.0)
+BAD = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0.5)
+EMPTY = OutputResult(name="o", size_bytes=0, equal=True, largest_difference=0.0)
+ODD = OutputResult(name="o", size_bytes=4, equal=True, largest_difference=None)
+OPEN_STATUSES = {ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED}
+
+
+def expect(
+    status: ScenarioStatus,
+    *outputs: OutputResult,
+    missing: tuple[str, ...] = (),
+    crash: str = "",
+    compared: bool = True,
+) -> None:
+    expect_consistent(
+        "m/s@any",
+        status,
+        outputs=outputs,
+        missing_regions=missing,
+        crash=crash,
+        compared=compared,
+    )
+
+
+def test_a_pass_holds_equal_outputs_alone() -> None:
+    """At least one, unless nothing was to be compared."""
+    expect(ScenarioStatus.PASS, GOOD)
+    expect(ScenarioStatus.PASS, compared=False)
+    for outputs in ((), (BAD,), (EMPTY,), (ODD,), (GOOD, GOOD), (GOOD, BAD)):
+        with pytest.raises(Contradiction, match=r"^m/s@any: its status is pass, and "):
+            expect(ScenarioStatus.PASS, *outputs)
+
+
+@pytest.mark.parametrize("status", [ScenarioStatus.PASS, *sorted(OPEN_STATUSES)])
+def test_only_a_failure_holds_signs_of_one(status: ScenarioStatus) -> None:
+    """A trap shown as silence would be dropped."""
+    for compared in (True, False):
+        with pytest.raises(Contradiction, match="output o differs"):
+            expect(status, BAD, compared=compared)
+        with pytest.raises(Contradiction, match="it misses 1 region"):
+            expect(status, GOOD, missing=("kern<1>",), compared=compared)
+        with pytest.raises(Contradiction, match="its program crashed"):
+            expect(status, GOOD, crash="ended by signal 5", compared=compared)
+
+
+@pytest.mark.parametrize(
+    "status", sorted(set(ScenarioStatus) - OPEN_STATUSES - {ScenarioStatus.PASS})
+)
+def test_a_failure_stays_one(status: ScenarioStatus) -> None:
+    """Whatever stands next to it."""
+    expect(status)
+    expect(status, BAD, GOOD, missing=("kern<1>",), crash="ended by signal 5")

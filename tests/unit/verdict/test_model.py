@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from megtrim import json_text
 from megtrim.errors import InputError
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
-from megtrim.verdict.checks import scenario_checks
 from megtrim.verdict.conclusion import read_conclusion
+from megtrim.verdict.join import scenario_checks
 from megtrim.verdict.model import (
     OutputResult,
     ScenarioResult,
     ScenarioStatus,
+    SizeFlagResult,
+    TrimChoice,
     Verdict,
     parse_verdict,
     to_json,
@@ -301,3 +303,21 @@ def test_any_wrong_part_is_refused_or_reads_as_text(key: str, value: object) -> 
         return
 
     assert getattr(verdict, key) == value
+
+
+FLAGS = (
+    SizeFlagResult(name="small_code", value="Oz", why_not=""),
+    SizeFlagResult(name="relocations", value="android", why_not="the phone is too old"),
+    SizeFlagResult(name="unwind_tables", value="false", why_not=""),
+)
+
+
+def test_size_flags_are_used_or_have_a_reason() -> None:
+    """Each in the order of the configuration."""
+    choice = TrimChoice(
+        level="region", layout="scoped", minimum_size=True, optimize="size", means=FLAGS
+    )
+
+    assert choice.used == ("small_code Oz", "unwind_tables false")
+    assert choice.unused == ("relocations: the phone is too old",)
+    assert (replace(choice, means=()).used, replace(choice, means=()).unused) == ((), ())

@@ -12,7 +12,8 @@ from megtrim.cli.echo import show
 from megtrim.cli.stage import results_json
 from megtrim.config.checks.json_schema import DIALECT, make_item_schema, make_json_schema
 from megtrim.errors import EXIT_PASS
-from megtrim.size import baseline, history, left_out_document
+from megtrim.size import baseline, history
+from megtrim.size.references import left_out
 from megtrim.strict_json import make_schemas
 from megtrim.verdict import conclusion, model
 
@@ -32,8 +33,8 @@ _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
     "sizes.json": (baseline.VERSION, lambda: _of_document(baseline.SizesDocument)),
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
     "left-out": (
-        left_out_document.VERSION,
-        lambda: _of_document(left_out_document.LeftOutDocument),
+        left_out.VERSION,
+        lambda: _of_document(left_out.LeftOutDocument),
     ),
     "results": (results_json.VERSION, results_json.make_schema),
 }

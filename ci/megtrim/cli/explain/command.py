@@ -28,8 +28,7 @@ from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.results import VerdictResult
 from megtrim.plan.graph import Stage
 from megtrim.store import Store, made_by_another
-from megtrim.verdict import next_step
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.invocation import Invocation, suggest_for_keep_set
 from megtrim.verdict.model import Check, ScenarioStatus, Verdict, parse_verdict
 
 _LISTED = 50
@@ -222,7 +221,7 @@ def _stranger(
     facts: dict[str, Any] = {"kept": "no: no scenario of the committed keep set runs it"}
     if trapped:
         facts = {"kept": f"no, and it is needed: {', '.join(trapped)} trapped without it"}
-        facts["what to do"] = next_step.for_keep_set(invocation)
+        facts["what to do"] = suggest_for_keep_set(invocation)
     if region and places:
         facts["meaning"] = names.meaning(region)
         facts["source"] = [f"{file}:{line}" for file, line in places]

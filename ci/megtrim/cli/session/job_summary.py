@@ -22,8 +22,7 @@ from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.report.annotations import Annotation, Level, annotate
 from megtrim.report.comment import Links, close, render
 from megtrim.report.formatting import VERDICT_SIGNS
-from megtrim.report.markup import block, code, prose
-from megtrim.report.text import one_line
+from megtrim.report.markup import block, code, one_line, prose
 from megtrim.verdict.model import Verdict, parse_verdict
 from megtrim.verdict.statuses import VerdictKind
 

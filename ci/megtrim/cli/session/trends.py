@@ -12,8 +12,7 @@ from megtrim.cli.session.environment import read_now
 from megtrim.console import Console
 from megtrim.history.folder import read_folder
 from megtrim.pipeline.session import TrimRequest
-from megtrim.size.commit_sizes import SIZE_FILES
-from megtrim.size.history import SizeTrend, make_trends
+from megtrim.size.history import SIZE_FILES, SizeTrend, make_trends
 
 _SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
 MOST_POINTS = 200

@@ -16,7 +16,7 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "Show what each byte of a program, library or archive is.",
         ),
         "diff": Member(
-            "megtrim.cli.size.diff:diff",
+            "megtrim.cli.size.show:diff",
             "Show what grew and what shrank from file A to file B.",
         ),
         "history": Member(
@@ -32,7 +32,7 @@ from megtrim.cli.lazy_group import LazyGroup, Member
             "Show what the trim left out of a program, with its bytes.",
         ),
         "prices": Member(
-            "megtrim.cli.size.prices:prices",
+            "megtrim.cli.size.left_out:prices",
             "Show what each model, scenario, operator and function costs.",
         ),
     },

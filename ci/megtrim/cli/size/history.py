@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -19,16 +19,24 @@ from megtrim.cli.history_options import (
 )
 from megtrim.cli.session.console import open_console
 from megtrim.cli.session.environment import read_now
-from megtrim.cli.size.stored_files import load_commit_sizes
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.config_id import is_inside, split
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.history_files.entries import History
+from megtrim.pipeline.filenames import SIZES_FILE
 from megtrim.report.formatting import align_columns, group_digits
-from megtrim.size.commit_sizes import SIZE_FILES, CommitSizes
-from megtrim.size.history import SizeHistory, SizePoint, SizeTrend, make_trends
+from megtrim.size.baseline import load_sizes
+from megtrim.size.history import (
+    SIZE_FILES,
+    CommitSizes,
+    SizeHistory,
+    SizePoint,
+    SizeTrend,
+    make_commit_sizes,
+    make_trends,
+)
 from megtrim.strict_json import encode
 from megtrim.wording import count
 
@@ -179,3 +187,29 @@ def _draw_bars(sizes: Sequence[int]) -> str:
     low, high = min(shown), max(shown)
     highest, span = len(_BARS) - 1, high - low or 1
     return "".join(_BARS[(each - low) * highest // span] for each in shown)
+
+
+def load_commit_sizes(paths: Iterable[Path]) -> tuple[CommitSizes, ...]:
+    """Read files, and folders that have some at any depth.
+
+    What has no place in a history, such as the sizes of no commit, is left out with a warning.
+    Raises InputError for a file that cannot be read, and for a folder without any.
+    """
+    console = open_console(quiet=False)
+    found: list[CommitSizes] = []
+    for path in _list_files(paths):
+        stored = load_sizes(path, shown=str(path))
+        try:
+            found.append(make_commit_sizes(stored, shown=str(path)))
+        except InputError as error:
+            console.warn(f"left out: {error.message}")
+    return tuple(found)
+
+
+def _list_files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        found = sorted(path.rglob(SIZES_FILE)) if path.is_dir() else [path]
+        if not found:
+            msg = f"{path}: found no {SIZES_FILE} in this folder, expected at least one"
+            raise InputError(msg, hint="download the artifacts that runs stored into it")
+        yield from found

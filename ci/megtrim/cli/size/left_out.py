@@ -4,28 +4,110 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, committed_option, common, quick_option
-from megtrim.cli.size.tables import draw_table, top_option
-from megtrim.cli.size.trim_results import TrimResults, open_trim
-from megtrim.elf.symbol_names import shorten
-from megtrim.errors import EXIT_PASS
+from megtrim.cli.session.setup import Options, committed_option, common, open_session, quick_option
+from megtrim.cli.size.show import draw_table, top_option
+from megtrim.elf.symbol_names import fold, shorten
+from megtrim.errors import EXIT_PASS, InputError
 from megtrim.pipeline import references
-from megtrim.plan.graph import BASE_REFERENCES, SHIPPED_REFERENCES, trims_functions
-from megtrim.report.formatting import group_digits
-from megtrim.size.left_out_document import LeftOutDocument, LeftOutEntry
+from megtrim.pipeline.pricing import PricedArtifact, make_price_list, open_artifacts
+from megtrim.pipeline.results import ReferencesResult
+from megtrim.pipeline.session import Session
+from megtrim.plan.graph import (
+    BASE_REFERENCES,
+    PROFILE,
+    PROFILE_REFERENCES,
+    REDUCED,
+    SHIPPED_REFERENCES,
+    tasks,
+    trims_functions,
+    with_dependencies,
+)
+from megtrim.plan.staleness import TaskState
+from megtrim.report.formatting import align_columns, group_digits
+from megtrim.report.markup import one_line
+from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.size.references.left_out import (
+    LeftOutDocument,
+    LeftOutEntry,
     LeftOutRow,
     TrimmedGraph,
     compare_graphs,
     list_left_out,
 )
+from megtrim.size.references.linked_file import LinkedFile
+from megtrim.stages import runner
+from megtrim.store import made_by_another
 from megtrim.strict_json import encode
+
+_HINT = "trim first: its results are what is asked about"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimResults:
+    """A trim whose results are up to date."""
+
+    session: Session
+
+    def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
+        """Return a program's name and its graph, of the links of a task.
+
+        They are made now if they are not there yet. ``program``: None for the first. Raises
+        InputError for a program that is not one of them.
+        """
+        made = self.session.results.expect(task_id)
+        chosen = choose_program(program, made.result_as(ReferencesResult).programs)
+        self.session.services.console.note(f"reading what refers to what in {chosen}")
+        return chosen, references.read_program(chosen, made)
+
+    def open_priced(self, program: str | None) -> PricedArtifact:
+        """Return the program that is priced, with the links that show what refers to what.
+
+        Raises InputError for a program that is not one of them.
+        """
+        results = self.session.results
+        results.expect(SHIPPED_REFERENCES)
+        if PROFILE in results.done:
+            results.obtain(PROFILE_REFERENCES)
+        names: list[str] = []
+        for each in open_artifacts(self.session):  # each is a graph of its own
+            if not program or each.name == program:
+                return each
+            names.append(each.name)
+        raise _explain_unknown(program or "", names)
+
+
+def choose_program(program: str | None, names: Collection[str]) -> str:
+    """Return the program that ``--program`` names, the first without it. Raises InputError."""
+    chosen = program or next(iter(names), "")
+    if chosen not in names:
+        raise _explain_unknown(chosen, names)
+    return chosen
+
+
+def _explain_unknown(program: str, names: Collection[str]) -> InputError:
+    return InputError(f"--program: found {program!r}, expected one of {', '.join(names)}")
+
+
+def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
+    """Open the results of a trim. Raises InputError where they are not up to date."""
+    session = open_session(options)
+    every = tasks(session.request.config, committed=session.request.committed)
+    for step in runner.plan(with_dependencies(needs, every), session):
+        if step.foreign:
+            raise made_by_another(options.out)
+        if step.state is not TaskState.DONE:
+            msg = f"{options.out}: {step.task} is not up to date: {step.why}"
+            again = session.request.invocation.again("trim")
+            raise InputError(msg, hint=f"{_HINT}: {again}")
+    return TrimResults(session=runner.able(session))
+
 
 _COMPONENT, _SYMBOL = _VIEWS = ("component", "symbol")
 
@@ -126,3 +208,83 @@ def _draw(document: LeftOutDocument, view: str, top: int) -> str:
         whole="[all that was left out]",
         totals=cells,
     )
+
+
+_BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
+
+
+@click.command(
+    "prices",
+    epilog="""\b
+Examples:
+  megtrim size prices
+  megtrim size prices --by scenario
+  megtrim size prices --by function --top 40
+""",
+)
+@common
+@committed_option
+@quick_option
+@top_option
+@click.option(
+    "--by",
+    type=click.Choice([kind.value for kind in PriceKind]),
+    multiple=True,
+    help="A table of these; repeatable. By default: model, operator and function.",
+)
+@click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
+@click.option("--json", "as_json", is_flag=True, help="Print all prices as JSON.")
+def prices(
+    top: int, by: tuple[str, ...], program: str | None, as_json: bool, **options: Any
+) -> int:
+    """Show what each model, scenario, operator and function costs.
+
+    A price is what would go from the trimmed program if the thing left and all others stayed. What
+    several share is in the price of none. A model also has a size alone: of a program trimmed for
+    it only. Prices are attributed, by what refers to what, in seconds.
+
+    The trimmed program is linked once more for it, and so is the profile build, which shows where
+    regions are; without a profile build, the code of regions is in no price. A function is shown
+    with its own bytes, and with all that would go with it.
+    """
+    found = make_price_list(open_trim(Options(**options)).open_priced(program))
+    kinds = tuple(map(PriceKind, by)) or _BRIEFLY
+    show(_dump_prices(found) if as_json else "\n\n".join(_draw_price_lists(found, kinds, top)))
+    return EXIT_PASS
+
+
+def _dump_prices(found: PriceList) -> str:
+    data = {
+        "version": 2,
+        "program": found.artifact,
+        "size_bytes": found.size_bytes,
+        "prices": {kind.value: encode(found.of_kind(kind)) for kind in PriceKind},
+    }
+    return json.dumps(data, indent=1)
+
+
+def _draw_price_lists(found: PriceList, kinds: Sequence[PriceKind], top: int) -> list[str]:
+    tables = ((kind, found.of_kind(kind)) for kind in kinds)
+    size = f"{found.artifact}: {group_digits(found.size_bytes)} bytes"
+    return [size, *(_draw_prices(kind, rows, top) for kind, rows in tables if rows)]
+
+
+def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
+    columns: dict[str, list[int | None]] = {
+        "own": [price.own_bytes for price in rows],
+        "bytes": [price.margin_bytes for price in rows],
+        "alone": [price.alone_bytes for price in rows],
+    }
+    shown = [name for name, sizes in columns.items() if any(size is not None for size in sizes)]
+    lines = [
+        (_label(price), *(group_digits(columns[name][at] or 0) for name in shown))
+        for at, price in enumerate(rows[:top])
+    ]
+    if rows[top:]:
+        lines.append((f"[{group_digits(len(rows) - top)} others]", *("" for _ in shown)))
+    return "\n".join(align_columns((kind.value, *shown), lines, (kind.value,)))
+
+
+def _label(price: Price) -> str:
+    """Return a name as a terminal shows it: names are from files of others."""
+    return one_line(fold(price.name) if price.kind is PriceKind.FUNCTION else price.name)

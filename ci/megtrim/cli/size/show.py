@@ -2,26 +2,111 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.size.tables import (
-    FILE,
-    as_data,
-    deflate_option,
-    draw_table,
-    list_sizes,
-    read_breakdown,
-    top_option,
-)
 from megtrim.config.units import format_bytes
 from megtrim.errors import EXIT_PASS
+from megtrim.functions.link_map import read_map
+from megtrim.input_files import read_bytes
 from megtrim.report.formatting import align_columns, group_digits
-from megtrim.size.breakdown import Breakdown, View
+from megtrim.report.markup import one_line
+from megtrim.size.attribution import NameSources
+from megtrim.size.breakdown import Breakdown, FileSizes, View, break_down, compare_breakdowns
+from megtrim.size.byte_table import ByteChange
+
+Row = TypeVar("Row")
+
+_MOST_BYTES = 4 * 1024**3
+_EXPECTED = "a program, shared library, object or static archive"
+_NUMBERS = frozenset({"bytes", "share", "A", "B", "change", "left out", "kept"})
+"""Heads of columns with numbers."""
+_SIZES = (
+    ("file", "file_bytes"),
+    ("stripped", "stripped_bytes"),
+    ("in memory", "memory_bytes"),
+    (".text", "text_bytes"),
+    ("stripped and deflated", "deflated_bytes"),
+)
+"""Name and field of each size that a file has."""
+
+FILE = click.Path(path_type=Path)
+
+top_option = click.option(
+    "--top",
+    type=click.IntRange(1, 10_000),
+    default=15,
+    show_default=True,
+    help="Rows of a table; the rest is one row.",
+)
+
+
+deflate_option = click.option(
+    "--deflate",
+    is_flag=True,
+    help="Also deflate the stripped file, as an app package stores it; takes some seconds.",
+)
+
+
+def read_breakdown(
+    path: Path, link_map: Path | None, twin: Path | None, *, deflate: bool
+) -> Breakdown:
+    """Read a file with its link map and its unstripped twin. Raises InputError."""
+    names = NameSources(
+        origins=read_map(link_map) if link_map else None,
+        twin=_read(twin) if twin else None,
+        twin_source=str(twin or ""),
+    )
+    return break_down(_read(path), names, source=str(path), deflate=deflate)
+
+
+def list_sizes(sizes: FileSizes) -> tuple[tuple[str, int], ...]:
+    """Return the name of each size that was measured, and its bytes."""
+    found = ((name, getattr(sizes, field)) for name, field in _SIZES)
+    return tuple((name, size_bytes) for name, size_bytes in found if size_bytes is not None)
+
+
+def draw_table(
+    head: Sequence[str],
+    rows: Sequence[Row],
+    draw: Callable[[Row], Sequence[str]],
+    *,
+    top: int,
+    whole: str,
+    totals: Callable[[Sequence[Row]], Sequence[str]],
+) -> str:
+    """Return a table of the first rows, with one row for all others and one for all: ``whole``.
+
+    ``totals`` returns the numbers of a row that stands for several.
+    """
+    # Names are from files of others, and a terminal would obey what they hold.
+    drawn = [tuple(map(one_line, draw(row))) for row in rows[:top]]
+    if others := rows[top:]:
+        drawn.append(_summary(f"[{group_digits(len(others))} others]", head, totals(others)))
+    drawn.append(_summary(whole, head, totals(rows)))
+    words = [name for name in head if name not in _NUMBERS]
+    return "\n".join(align_columns(head, drawn, words))
+
+
+def _summary(label: str, head: Sequence[str], cells: Sequence[str]) -> tuple[str, ...]:
+    empty = [""] * (len(head) - len(cells) - 1)
+    return (*empty, label, *cells)
+
+
+def _read(path: Path) -> bytes:
+    return read_bytes(path, most_bytes=_MOST_BYTES, expected=_EXPECTED)
+
+
+def as_data(sizes: FileSizes) -> dict[str, Any]:
+    """Return the sizes as they are in JSON."""
+    return {field: getattr(sizes, field) for _, field in _SIZES}
+
 
 _BRIEFLY = (View.SECTION, View.COMPONENT, View.SYMBOL)
 
@@ -99,3 +184,96 @@ def _table(found: Breakdown, view: View, top: int) -> str:
         whole="[total]",
         totals=cells,
     )
+
+
+_COLUMNS = ("A", "B", "change")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size diff old.so new.so --map-a old.map --map-b new.map --top 40
+"""
+)
+@click.argument("first", metavar="A", type=FILE)
+@click.argument("second", metavar="B", type=FILE)
+@click.option("--map-a", type=FILE, help="The linker's map of A.")
+@click.option("--map-b", type=FILE, help="The linker's map of B.")
+@click.option("--twin-a", type=FILE, help="A before it was stripped.")
+@click.option("--twin-b", type=FILE, help="B before it was stripped.")
+@top_option
+@deflate_option
+@click.option("--json", "as_json", is_flag=True, help="Print all changes as JSON.")
+def diff(
+    first: Path,
+    second: Path,
+    map_a: Path | None,
+    map_b: Path | None,
+    twin_a: Path | None,
+    twin_b: Path | None,
+    top: int,
+    deflate: bool,
+    as_json: bool,
+) -> int:
+    """Show what grew and what shrank from file A to file B.
+
+    The changes add up exactly. Instances of a template count together, so one that moved to
+    another file or got other arguments is no change; what went and came with the same size, in one
+    component, is shown as renamed.
+    """
+    before = read_breakdown(first, map_a, twin_a, deflate=deflate)
+    after = read_breakdown(second, map_b, twin_b, deflate=deflate)
+    show(_dump_changes(before, after) if as_json else _draw_changes(before, after, top))
+    return EXIT_PASS
+
+
+def _dump_changes(before: Breakdown, after: Breakdown) -> str:
+    changes = {
+        view.value: [dataclasses.asdict(each) for each in compare_breakdowns(before, after, view)]
+        for view in (View.SECTION, View.COMPONENT, View.SYMBOL)
+    }
+    sizes = {"before": as_data(before.sizes), "after": as_data(after.sizes)}
+    return json.dumps({"version": 1, "sizes": sizes, "changes_by": changes}, indent=1)
+
+
+def _draw_changes(before: Breakdown, after: Breakdown, top: int) -> str:
+    pairs = zip(list_sizes(before.sizes), list_sizes(after.sizes), strict=True)
+    sizes = [(name, *_numbers(old, new)) for (name, old), (_, new) in pairs]
+    head = ("size", *_COLUMNS)
+    return "\n\n".join(
+        (
+            "\n".join(align_columns(head, sizes, ("size",))),
+            _draw_changes_by(
+                compare_breakdowns(before, after, View.COMPONENT), ("component",), top
+            ),
+            _draw_changes_by(
+                compare_breakdowns(before, after, View.SYMBOL), ("component", "symbol"), top
+            ),
+        )
+    )
+
+
+def _draw_changes_by(changes: Sequence[ByteChange], labels: tuple[str, ...], top: int) -> str:
+    def cells(rows: Sequence[ByteChange]) -> tuple[str, ...]:
+        old = sum(each.before_bytes for each in rows)
+        return _numbers(old, sum(each.after_bytes for each in rows))
+
+    return draw_table(
+        (*labels, *_COLUMNS),
+        changes,
+        lambda each: (*(each.component, _label(each))[-len(labels) :], *cells([each])),
+        top=top,
+        whole="[all changes]",
+        totals=cells,
+    )
+
+
+def _numbers(before_bytes: int, after_bytes: int) -> tuple[str, ...]:
+    growth_bytes = after_bytes - before_bytes
+    change = f"{growth_bytes:+,}" if growth_bytes else "0"
+    return group_digits(before_bytes), group_digits(after_bytes), change
+
+
+def _label(change: ByteChange) -> str:
+    return f"{change.label} (was {change.former})" if change.former else change.label

@@ -18,7 +18,7 @@ from megtrim.build_spec import BuildScript, Toolchain
 from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.process import Command, CompletedCommand, ProcessRunner
 from megtrim.process_output import CAPTURE_LIMIT_BYTES
-from megtrim.report.text import clean
+from megtrim.report.markup import clean
 from megtrim.store import cannot_write, write_atomically
 
 CONFIGURE_TIMEOUT_S = 1800.0

@@ -14,8 +14,7 @@ from megtrim.pipeline.building.links import KEEP_SET
 from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import keep_task
-from megtrim.size.growth.causes import digest
-from megtrim.size.growth.inputs import BuildInputs
+from megtrim.size.growth.inputs import BuildInputs, digest
 from megtrim.size.growth.source_kinds import (
     SourceKind,
     find_dependency,

@@ -13,7 +13,7 @@ from megtrim.errors import InputError
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import trims_functions, trims_plain_build
-from megtrim.verdict.trim_summary import SizeFlagResult
+from megtrim.verdict.model import SizeFlagResult
 
 
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:

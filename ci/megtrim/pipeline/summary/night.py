@@ -23,7 +23,7 @@ from megtrim.perf.history import (
 )
 from megtrim.perf.series import Series, make_series
 from megtrim.perf.time_stage import TimeStage
-from megtrim.report.text import one_line
+from megtrim.report.markup import one_line
 from megtrim.verdict.model import MACHINE_FACTS, DeviceIdentity, Verdict
 from megtrim.verdict.performance import (
     ChangePoint,

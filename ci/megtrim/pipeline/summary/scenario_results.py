@@ -13,8 +13,8 @@ from megtrim.pipeline.summary.keepset_usage import traced_regions
 from megtrim.pipeline.summary.last_proof import LastProof
 from megtrim.plan.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
 from megtrim.store import StageFolder
-from megtrim.verdict.checks import scenario_checks
-from megtrim.verdict.content import Contradiction, expect_consistent
+from megtrim.verdict.conclusion import Contradiction, expect_consistent
+from megtrim.verdict.join import scenario_checks
 from megtrim.verdict.model import Check, ScenarioResult, ScenarioStatus
 
 _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")

@@ -10,9 +10,8 @@ from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import SIZE
 from megtrim.size.budget_row import BudgetRow, name_subject
 from megtrim.size.budgets import warn_early
-from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.notes import CauseNote
-from megtrim.verdict.checks import budget_check
+from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.verdict.join import budget_check
 from megtrim.verdict.model import (
     ArtifactSizes,
     Check,

@@ -5,22 +5,23 @@ Pure. Pages that need a person come first; one that does not fit is in its run's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
 from megtrim.config_id import id_of
-from megtrim.report import next_step
-from megtrim.report.comment import LIMIT
+from megtrim.report.comment import LIMIT, describe_next_step
 from megtrim.report.formatting import (
     CHECK_SIGNS,
     VERDICT_SIGNS,
+    align_columns,
+    group_digits,
     growth_of,
     list_trimmed,
     list_urgent,
     percent,
 )
-from megtrim.report.markup import bounded_table, code, code_in_title, fold, prose
+from megtrim.report.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.verdict.model import VariantSize, Verdict
 from megtrim.verdict.statuses import VerdictKind
 
@@ -73,7 +74,7 @@ def render(project: str, config: str, reports: Sequence[ToolchainReport]) -> str
     among = f", the worst of {len(reports)} toolchains" if len(reports) > 1 else ""
     which = f": {code(worst.name)}{among}" if worst.rank < _BEST else ""
     title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
-    step = next_step.describe(worst.verdict) if worst.verdict is not None else ""
+    step = describe_next_step(worst.verdict) if worst.verdict is not None else ""
     parts = [title, *((step,) if step else ()), bounded_table(_HEAD, [*_rows(reports)], tuple)]
     room = LIMIT - _NOTE_ROOM - sum(len(part.encode()) + 2 for part in parts)
     left_out = []
@@ -119,3 +120,27 @@ def _first_to_look_at(verdict: Verdict | None) -> str:
     if not urgent:
         return ""
     return f"{CHECK_SIGNS[urgent[0].status]}: {code(urgent[0].id)}: {prose(urgent[0].text)}"
+
+
+_TABLE_HEAD = ("toolchain", "artifact", "bytes", "size", "% of plain", "growth", "verdict")
+_WORDS = ("toolchain", "artifact", "verdict")
+NO_VERDICT = "none"
+"""What stands for the verdict of a run that ended before one."""
+
+
+def render_table(verdicts: Mapping[str, Verdict | None]) -> str:
+    """Return the table; ``verdicts`` are by toolchain, None for a run that ended before one."""
+    rows = [row for name, verdict in verdicts.items() for row in _table_rows(name, verdict)]
+    return "\n".join(align_columns(_TABLE_HEAD, rows, _WORDS)) + "\n"
+
+
+def _table_rows(name: str, verdict: Verdict | None) -> Iterator[tuple[str, ...]]:
+    shown = NO_VERDICT if verdict is None else str(verdict.verdict)
+    sizes = () if verdict is None else list_trimmed(verdict)
+    for artifact, size in sizes:
+        yield (
+            *(name, one_line(artifact), group_digits(size.size_bytes)),
+            *(format_bytes(size.size_bytes), percent(size.share), growth_of(size) or "-", shown),
+        )
+    if not sizes:
+        yield (name, *("-",) * 5, shown)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.perf.time_stage import TimeStage
+from megtrim.report.markup import one_line
 from megtrim.report.performance.numbers import (
     direction,
     find_ratio,
@@ -26,7 +27,6 @@ from megtrim.report.performance.scale import (
     round_values,
     short_number,
 )
-from megtrim.report.text import one_line
 from megtrim.verdict.performance import (
     Performance,
     PerformanceRow,

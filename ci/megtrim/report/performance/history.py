@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from megtrim.report.markup import one_line
 from megtrim.report.performance.numbers import milliseconds
 from megtrim.report.performance.scale import (
     Join,
@@ -20,7 +21,6 @@ from megtrim.report.performance.scale import (
     round_values,
     short_number,
 )
-from megtrim.report.text import one_line
 from megtrim.verdict.performance import ChangePoint, HistoryPoint, HistorySeries
 from megtrim.wording import count
 

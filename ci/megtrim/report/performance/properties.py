@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from megtrim.report.text import one_line
+from megtrim.report.markup import one_line
 from megtrim.verdict.performance import Performance
 from megtrim.verdict.performance_checks import ratios_of, times_of
 

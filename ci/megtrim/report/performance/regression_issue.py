@@ -16,9 +16,8 @@ from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.config_id import id_of
 from megtrim.errors import InputError
 from megtrim.perf.time_stage import TimeStage
-from megtrim.report.markup import block, code, link, table
+from megtrim.report.markup import block, code, command, link, one_line, table
 from megtrim.report.performance.numbers import ratio_with_interval, time_with_interval
-from megtrim.report.text import command, one_line
 from megtrim.strict_json import dump, load
 from megtrim.verdict.performance import (
     PerformanceRow,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
+from megtrim.report.markup import one_line
 from megtrim.report.performance.numbers import ratio_with_interval, time_with_interval
 from megtrim.report.performance.scale import (
     Scale,
@@ -18,7 +19,6 @@ from megtrim.report.performance.scale import (
     round_values,
     short_number,
 )
-from megtrim.report.text import one_line
 from megtrim.verdict.performance import Performance, StageTime, TrimmingRow, VariantTime
 
 HEIGHT = 230.0

@@ -13,7 +13,15 @@ from itertools import groupby
 from megtrim.config.units import format_bytes
 from megtrim.perf.time_stage import TimeStage
 from megtrim.report.formatting import align_columns
-from megtrim.report.markup import MOST_ROWS, bounded_table, code, code_in_title, fold, prose
+from megtrim.report.markup import (
+    MOST_ROWS,
+    bounded_table,
+    code,
+    code_in_title,
+    fold,
+    one_line,
+    prose,
+)
 from megtrim.report.performance.numbers import (
     INFERENCE_HEAD,
     NOT_SHOWN,
@@ -26,7 +34,6 @@ from megtrim.report.performance.numbers import (
     time_with_interval,
     urgency,
 )
-from megtrim.report.text import one_line
 from megtrim.verdict.performance import (
     STATUS_WORDS,
     Performance,

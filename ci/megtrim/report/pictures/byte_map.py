@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from megtrim.config.units import format_bytes
 from megtrim.elf.symbol_names import without_arguments
+from megtrim.report.charts import Tile, layout
 from megtrim.report.formatting import percent
-from megtrim.report.text import one_line
-from megtrim.report.treemap import Tile, layout
+from megtrim.report.markup import one_line
 from megtrim.size.maps.byte_map import ByteMap, MappedComponent
 
 Part = TypeVar("Part")

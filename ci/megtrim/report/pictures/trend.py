@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from megtrim.config.units import format_growth
 from megtrim.report.formatting import group_digits
+from megtrim.report.markup import one_line
 from megtrim.report.performance.scale import Join, Scale, Tick, around, round_values
-from megtrim.report.text import one_line
 from megtrim.size.budget_row import BudgetRow, LimitKind
 from megtrim.size.history import SizePoint, SizeTrend
 from megtrim.verdict.model import Verdict

@@ -15,9 +15,8 @@ from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.midout.keepset_parts import model_of
-from megtrim.size.byte_change import ByteChange
-from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.inputs import NAMELESS, InputChanges, kind_of
+from megtrim.size.byte_table import ByteChange
+from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.strict_json import SignedInt
 

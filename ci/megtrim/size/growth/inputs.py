@@ -9,13 +9,82 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from megtrim.elf.symbol_names import fold_if_possible
 from megtrim.midout.keepset_parts import model_of
-from megtrim.size.growth.causes import ORDERS, Cause, digest, digest_causes, find_cause, list_causes
 from megtrim.wording import count
+
+
+class Cause(StrEnum):
+    """What enters a build, in the order in which reports name it."""
+
+    SOURCE = "source"
+    DEPENDENCIES = "dependencies"
+    """Third parties in the engine's tree: its submodules, and folders that are called so."""
+    KEEP_SET = "keep set"
+    MODELS = "models"
+    """Models and scenarios that came, went or changed, and what only they need."""
+    FLAGS = "flags"
+    """The configuration of the trim, and the engine's build files."""
+    TOOLCHAIN = "toolchain"
+    MEGTRIM = "megtrim"
+    """Another version of megtrim, which may write other headers and give other flags."""
+
+
+ORDERS = "orders"
+"""What megtrim asked of the build. It follows from the causes, and explains nothing by itself."""
+
+_CAUSES = (
+    (Cause.SOURCE, re.compile(r"source files|application .*")),
+    (Cause.DEPENDENCIES, re.compile(r"dependency .*")),
+    (Cause.KEEP_SET, re.compile(r"keep set")),
+    (Cause.MODELS, re.compile(r"scenario .*")),
+    (Cause.FLAGS, re.compile(r"setting .*|build files")),
+    (Cause.TOOLCHAIN, re.compile(r"toolchain (?!compile flags|link flags).*")),
+    (Cause.MEGTRIM, re.compile(r"megtrim")),
+)
+"""By the label of an input; any other is an order."""
+_FOLLOWS = re.compile(r"engine|base|link .*")
+"""Digests of all that others name one by one, and of what earlier stages made of it."""
+
+
+def digest_causes(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return a digest of each cause and of the orders, by the labelled inputs of what ships."""
+    lines: dict[str, list[str]] = {cause: [] for cause in (*Cause, ORDERS)}
+    for label, value in sorted(inputs.items()):
+        if not _FOLLOWS.fullmatch(label):
+            lines[find_cause(label) or ORDERS].append(f"{label}={value}")
+    return {str(cause): digest("\n".join(found)) for cause, found in lines.items()}
+
+
+def list_causes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Cause, ...]:
+    """Return what differs; nothing where the baseline does not say what it was made from.
+
+    A baseline of a megtrim that named fewer causes says too little. Other orders that follow from
+    no cause are flags.
+    """
+    if Cause.MEGTRIM not in before:
+        return ()
+    found = tuple(each for each in Cause if before.get(each) != after.get(each))
+    if not found and before.get(ORDERS) != after.get(ORDERS):
+        return (Cause.FLAGS,)
+    return found
+
+
+def find_cause(label: str) -> Cause | None:
+    """Return the cause that an input is part of; None: it is an order."""
+    return next((cause for cause, labels in _CAUSES if labels.fullmatch(label)), None)
+
+
+def digest(text: str) -> str:
+    """Return 20 hex digits of a text's sha256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:20]
+
 
 PRINT_LENGTH = 5
 """Characters of one print: 30 bits, so that two things of a large engine hardly ever share one."""
@@ -255,3 +324,115 @@ def _cut(prints: str) -> list[str]:
 def _print(text: str) -> str:
     made = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
     return base64.urlsafe_b64encode(made)[:PRINT_LENGTH].decode("ascii")
+
+
+_MOST_NAMED = 3
+_LONGEST = 100
+_ADVICE = {
+    Cause.SOURCE: "look at What changed, which lists the functions and tables that grew",
+    Cause.DEPENDENCIES: "if it was not meant, go back to the former commit of the third party",
+    Cause.KEEP_SET: "if no model should need it, trace again and accept the keep set",
+    Cause.MODELS: "if one of them should not ship, take it out of the configuration and the keep "
+    "set; otherwise raise the budget for it",
+    Cause.FLAGS: "if it was not meant, set it back",
+    Cause.TOOLCHAIN: "if it was not meant, pin the former toolchain; otherwise raise the budget, "
+    "for no change of the source will win it back",
+    Cause.MEGTRIM: "its change log says what is built in another way; pin the former version if "
+    "that was not meant",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseNote:
+    """One cause that differs."""
+
+    cause: Cause
+    seen: str
+    """What differs."""
+    advice: str
+    """What to do if that is not welcome."""
+
+
+def describe_causes(changes: InputChanges) -> tuple[CauseNote, ...]:
+    """Return a note for each cause that differs."""
+    return tuple(
+        CauseNote(
+            cause=each,
+            seen="; ".join(_describe(each, changes)) or f"the {each} differs",
+            advice=_ADVICE[each],
+        )
+        for each in changes.causes
+    )
+
+
+def _describe(cause: Cause, changes: InputChanges) -> Iterator[str]:
+    match cause:
+        case Cause.SOURCE:
+            yield from _describe_files(changes)
+        case Cause.KEEP_SET | Cause.MODELS:
+            if cause is Cause.MODELS:
+                yield from _describe_scenarios(changes)
+            yield from _describe_kept(cause, changes)
+        case _:
+            yield from _describe_values(cause, changes)
+
+
+def _describe_files(changes: InputChanges) -> Iterator[str]:
+    if changes.files:
+        yield f"{_name_first(changes.files)} {'differs' if len(changes.files) == 1 else 'differ'}"
+    if changes.removed_files:
+        yield f"{count(changes.removed_files, 'file')} fewer"
+
+
+def _describe_scenarios(changes: InputChanges) -> Iterator[str]:
+    for names, what in (
+        (changes.new_scenarios, "new"),
+        (changes.changed_scenarios, "changed"),
+        (changes.lost_scenarios, "gone"),
+    ):
+        if names:
+            yield f"{_name_first(names)} {'is' if len(names) == 1 else 'are'} {what}"
+
+
+def _describe_kept(cause: Cause, changes: InputChanges) -> Iterator[str]:
+    moved = {*changes.new_scenarios, *changes.changed_scenarios}
+    came = {
+        name: users
+        for name, users in changes.came.items()
+        if (bool(users) and moved.issuperset(users)) is (cause is Cause.MODELS)
+    }
+    if came:
+        counts = count_kinds(Counter(map(kind_of, came)))
+        first = min(came, key=lambda each: (kind_of(each) not in ("region", "function"), each))
+        whom = f" for {came[first][0]}" if came[first] else ""
+        what = _shorten_kept(first)
+        yield f"kept and was not: {counts}, such as {what}{whom}"
+    if changes.went and (cause is Cause.KEEP_SET or Cause.KEEP_SET not in changes.causes):
+        yield f"not kept any more: {count_kinds(changes.went)}"
+
+
+def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:
+    for each in changes.values:
+        if find_cause(each.label) is not cause:
+            continue
+        label = each.label.removeprefix("setting ").removeprefix("dependency ")
+        if cause is Cause.DEPENDENCIES:
+            came = "is new" if not each.before else "is gone" if not each.after else "differs"
+            yield f"{label} {came}"
+        elif cause is Cause.FLAGS and each.label == "build files":
+            yield "the engine's build files differ"
+        else:
+            yield f"{label}: {each.before or 'not set'} → {each.after or 'not set'}"
+
+
+def _shorten_kept(kept: str) -> str:
+    kind, _, text = kept.partition(" ")
+    if kind == "function":
+        text = fold_if_possible(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _name_first(names: Sequence[str]) -> str:
+    shown, others = names[:_MOST_NAMED], len(names) - _MOST_NAMED
+    listed = ", ".join(shown)
+    return f"{listed} and {others:,} more" if others > 0 else listed

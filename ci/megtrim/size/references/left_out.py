@@ -16,6 +16,7 @@ import numpy as np
 from megtrim.elf.symbol_names import fold
 from megtrim.size.references.graph import Mask, ReferenceGraph
 from megtrim.size.references.search import UNNAMED, find_component_of
+from megtrim.strict_json import SignedInt
 
 """Component of what neither a symbol nor a source names."""
 
@@ -100,3 +101,27 @@ def _list_rows(
         for key in base.keys() | kept.keys()
     )
     return tuple(sorted(rows, key=lambda each: (-each.left_out_bytes, each.component, each.symbol)))
+
+
+VERSION = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutEntry:
+    """What a trim made of some bytes."""
+
+    component: str
+    symbol: str
+    """Readable, with the instances of a template as one; empty: all of the component."""
+    base_bytes: int
+    kept_bytes: int
+    left_out_bytes: SignedInt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutDocument:
+    """The whole answer."""
+
+    version: int = VERSION
+    program: str
+    left_out: tuple[LeftOutEntry, ...]

@@ -11,8 +11,7 @@ import pytest
 from megtrim.pipeline.committed_keepset import write_committed
 from megtrim.pipeline.results import VerdictResult
 from megtrim.store import Store
-from megtrim.verdict import next_step
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.invocation import Invocation, suggest_for_keep_set
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
 from unit.cli.support import SAMPLE_MODEL, Shell
@@ -92,7 +91,7 @@ def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
 
     assert list(found) == [thing]
     assert found[thing]["kept"] == f"no, and it is needed: {TUNED} trapped without it"
-    assert found[thing]["what to do"] == next_step.for_keep_set(Invocation())
+    assert found[thing]["what to do"] == suggest_for_keep_set(Invocation())
 
 
 def test_explain_does_not_know_everything(project: Shell) -> None:

@@ -19,7 +19,7 @@ from megtrim.console import Console
 from megtrim.errors import InputError
 from megtrim.history.folder import append_to_folder
 from megtrim.pipeline.session import TrimRequest
-from megtrim.size.commit_sizes import CommitSizes
+from megtrim.size.history import CommitSizes
 from support.size_history import make_sizes
 
 

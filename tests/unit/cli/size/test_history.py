@@ -124,3 +124,13 @@ def test_what_says_no_commit_is_left_out(shell: Shell) -> None:
     assert answer.status == 0
     assert answer.out == "found no size of reduced in 0 commits\n"
     assert "left out: sizes.json: found sizes of no commit" in answer.err
+
+
+def test_a_folder_without_sizes_is_an_error(shell: Shell) -> None:
+    """Most likely nothing was downloaded."""
+    (shell.folder / "runs").mkdir()
+
+    answer = shell("size", "history", "runs")
+
+    assert answer.status == 2
+    assert "runs: found no sizes.json in this folder, expected at least one" in answer.err

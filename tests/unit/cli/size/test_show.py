@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+from megtrim.cli.size.show import draw_table
 from unit.cli.support import Shell
+from unit.elf.made_objects import Named, Part, object_file
 from unit.size.made_files import break_down_engine
 
 
@@ -62,3 +64,83 @@ def test_a_damaged_file_is_refused(shell: Shell) -> None:
 
     assert answer.status == 2
     assert "one.o: a damaged ELF file" in answer.err
+
+
+def _write(shell: Shell, name: str, size: int) -> int:
+    parts = (Part(name=".text", content=b"\1" * size),)
+    symbols = (Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=size),)
+    data = object_file(parts, symbols)
+    (shell.folder / name).write_bytes(data)
+    return len(data)
+
+
+def test_what_grew_is_shown(shell: Shell) -> None:
+    """By component, and by symbol with its component."""
+    _write(shell, "a.o", 64)
+    _write(shell, "b.o", 1088)
+
+    lines = shell("size", "diff", "a.o", "b.o").out.splitlines()
+
+    grown = [line.split() for line in lines if "mgb::opr::Add::run()" in line]
+    assert grown == [["operators", "mgb::opr::Add::run()", "64", "1,088", "+1,024"]]
+    assert any(line.split() == ["operators", "64", "1,088", "+1,024"] for line in lines)
+    assert sum(line.lstrip().startswith("[all changes]") for line in lines) == 2
+
+
+def test_changes_add_up_as_json(shell: Shell) -> None:
+    """In both directions."""
+    growth = _write(shell, "b.o", 1088) - _write(shell, "a.o", 64)
+
+    for names, expected in ((("a.o", "b.o"), growth), (("b.o", "a.o"), -growth)):
+        found = json.loads(shell("size", "diff", *names, "--json").out)
+        for changes in found["changes_by"].values():
+            total = sum(each["after_bytes"] - each["before_bytes"] for each in changes)
+            assert total == expected
+
+
+def test_the_second_file_is_named_in_its_error(shell: Shell) -> None:
+    """Each may be the damaged one."""
+    _write(shell, "a.o", 64)
+    (shell.folder / "b.o").write_bytes(b"no program")
+
+    answer = shell("size", "diff", "a.o", "b.o")
+
+    assert answer.status == 2
+    assert "b.o: neither an ELF file nor an archive" in answer.err
+
+
+def test_what_is_left_out_is_one_row() -> None:
+    """So a table adds up, however short it is."""
+    table = draw_table(
+        ("letter", "bytes"),
+        [("a", 5), ("b", 3), ("c", 2)],
+        lambda row: (row[0], str(row[1])),
+        top=1,
+        whole="[total]",
+        totals=lambda rows: (str(sum(size for _, size in rows)),),
+    )
+
+    assert table.splitlines() == [
+        "letter      bytes",
+        "----------  -----",
+        "a               5",
+        "[2 others]      5",
+        "[total]        10",
+    ]
+
+
+def test_names_of_a_file_make_no_terminal_obey() -> None:
+    """They are one line of plain text each, of a bounded width."""
+    table = draw_table(
+        ("symbol", "bytes"),
+        [("a\x1b[2Jb\nc", 1), ("d" * 9_000, 1)],
+        lambda row: (row[0], str(row[1])),
+        top=2,
+        whole="[total]",
+        totals=lambda rows: (str(len(rows)),),
+    )
+
+    lines = table.splitlines()
+    assert len(lines) == 5
+    assert lines[2].split() == ["ab", "c", "1"]
+    assert all(line.isprintable() and len(line) < 1_000 for line in lines)

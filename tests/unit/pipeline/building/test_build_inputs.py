@@ -10,7 +10,7 @@ from megtrim.engines.checkout import Checkout, digest_of
 from megtrim.pipeline.building.build_inputs import read_build_inputs
 from megtrim.pipeline.results import ReduceResult
 from megtrim.pipeline.session import Session
-from megtrim.size.growth.causes import Cause
+from megtrim.size.growth.inputs import Cause
 from megtrim.store import Store
 from unit.stages.results import BUILD
 from unit.stages.support import open_session

@@ -21,7 +21,7 @@ from megtrim.plan.graph import (
     trace_task,
 )
 from megtrim.stages import verdict
-from megtrim.verdict.trim_summary import Rebuild
+from megtrim.verdict.model import Rebuild
 from unit.stages.built import finish
 from unit.stages.support import changed, keep_set, only_scenario, open_session
 

@@ -22,7 +22,7 @@ from megtrim.plan.graph import (
     verify_task,
 )
 from megtrim.stages import verdict
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.model import OutputResult
 from megtrim.verdict.statuses import ScenarioStatus

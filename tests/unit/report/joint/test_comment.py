@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from megtrim.report import comment
-from megtrim.report.joint.comment import ToolchainReport, find_worst, render
-from megtrim.report.next_step import describe
-from megtrim.size.growth.causes import Cause
+from megtrim.report.comment import describe_next_step
+from megtrim.report.joint.comment import ToolchainReport, find_worst, render, render_table
+from megtrim.size.growth.inputs import Cause
 from megtrim.verdict.model import Verdict
 from unit.report.test_sizes import artifact, verdict
 from unit.verdict.examples import failing, hostile, passing, unverified
@@ -43,7 +43,7 @@ def test_the_second_line_says_what_to_do_about_the_worst() -> None:
     """As its own page does; where there is no verdict, the page says why."""
     text = render("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
 
-    assert text.splitlines()[2] == describe(failing())
+    assert text.splitlines()[2] == describe_next_step(failing())
     assert "What to do" not in render("app", "megtrim.yaml", [report("a", passing())])
     assert "What to do" not in render("app", "megtrim.yaml", [report("a", None)])
 
@@ -119,3 +119,28 @@ def test_hostile_names_stay_text() -> None:
 
     assert "@a <b>`" in text.splitlines()[0]
     assert "<script" not in text
+
+
+def test_each_toolchain_has_a_row() -> None:
+    """With its verdict; one that ended before it has none."""
+    lines = render_table({"arm64": passing(), "x86-64": failing(), "armv7": None}).splitlines()
+
+    assert lines[0].split() == [
+        *("toolchain", "artifact", "bytes", "size", "%", "of", "plain", "growth", "verdict")
+    ]
+    cells = [line.split() for line in lines[2:]]
+    assert [(row[0], row[-1]) for row in cells] == [
+        ("arm64", "pass"),
+        ("x86-64", "fail"),
+        ("armv7", "none"),
+    ]
+    assert cells[2][1:-1] == ["-"] * 5
+
+
+def test_each_artifact_has_a_row() -> None:
+    """All say whose they are, so that a row can be found by its words."""
+    several = replace(passing(), artifacts=(artifact(None, name="a"), artifact(1_024, name="b")))
+    rows = [row.split() for row in render_table({"arm64": several}).splitlines()[2:]]
+
+    assert [row[:2] for row in rows] == [["arm64", "a"], ["arm64", "b"]]
+    assert [row[-2] for row in rows] == ["-", "KiB"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.size.byte_change import ByteChange
+from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.arrivals import MOST_PARTS, NewPart, NewUse, PriceBasis, find_arrivals
-from megtrim.size.growth.causes import Cause
-from megtrim.size.growth.inputs import InputChanges
+from megtrim.size.growth.inputs import Cause, InputChanges
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 
 NEW = "tiny-quant/default@desk"

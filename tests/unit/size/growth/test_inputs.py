@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.size.growth.causes import Cause
+import pytest
+
 from megtrim.size.growth.inputs import (
+    ORDERS,
     PRINT_LENGTH,
     BuildInputs,
+    Cause,
+    InputChanges,
     InputPrint,
     ValueChange,
     compare_inputs,
     count_kinds,
+    describe_causes,
+    digest_causes,
+    list_causes,
     make_print,
 )
 
@@ -115,3 +122,136 @@ def test_kinds_are_counted_in_words_for_people() -> None:
     )
     assert count_kinds({"operator": 1}) == "1 operator"
     assert count_kinds({"hash": 1}) == "1 hash"
+
+
+INPUTS = {
+    "engine": "a",
+    "source files": "s",
+    "targets": "load_and_run",
+    "options": "MGE_INFERENCE_ONLY=ON",
+    "toolchain version": "14",
+    "toolchain link flags": "-s",
+    "header midout.h": "b",
+    "application app": "c",
+    "dependency third_party/cpuinfo": "d",
+    "setting trim.optimize": "size",
+    "build files": "e",
+    "base": "d",
+    "link load_and_run": "e",
+    "keep set": "f",
+    "scenario resnet/default@any": "g",
+    "megtrim": "1",
+}
+
+
+@pytest.mark.parametrize(
+    ("label", "causes"),
+    [
+        ("source files", (Cause.SOURCE,)),
+        ("application app", (Cause.SOURCE,)),
+        ("dependency third_party/cpuinfo", (Cause.DEPENDENCIES,)),
+        ("keep set", (Cause.KEEP_SET,)),
+        ("scenario resnet/default@any", (Cause.MODELS,)),
+        ("setting trim.optimize", (Cause.FLAGS,)),
+        ("build files", (Cause.FLAGS,)),
+        ("toolchain version", (Cause.TOOLCHAIN,)),
+        ("toolchain link flags", (Cause.FLAGS,)),
+        ("megtrim", (Cause.MEGTRIM,)),
+        ("engine", ()),
+        ("base", ()),
+        ("link load_and_run", ()),
+    ],
+)
+def test_an_input_has_a_cause(label: str, causes: tuple[Cause, ...]) -> None:
+    """What an earlier stage made of the others has none of its own."""
+    before, after = digest_causes(INPUTS), digest_causes(INPUTS | {label: "other"})
+
+    assert list_causes(before, after) == causes
+
+
+@pytest.mark.parametrize(
+    ("also", "causes"),
+    [
+        ({}, (Cause.FLAGS,)),
+        ({"megtrim": "2"}, (Cause.MEGTRIM,)),
+        ({"build files": "f"}, (Cause.FLAGS,)),
+    ],
+)
+def test_other_orders_follow_from_their_cause(
+    also: dict[str, str], causes: tuple[Cause, ...]
+) -> None:
+    """A header or options that follow from nothing that is known are flags."""
+    orders = {"header midout.h": "x", "options": "y", "toolchain link flags": "z", "targets": "t"}
+
+    found = list_causes(digest_causes(INPUTS), digest_causes(INPUTS | orders | also))
+
+    assert found == causes
+
+
+def test_what_came_or_went_differs() -> None:
+    """A model more, for example; several causes are in the order of reports."""
+    after = INPUTS | {"scenario mobilenet/default@any": "h", "toolchain version": "15"}
+
+    found = list_causes(digest_causes(INPUTS), digest_causes(after))
+
+    assert found == (Cause.MODELS, Cause.TOOLCHAIN)
+
+
+@pytest.mark.parametrize("before", [{}, {"source": "0a1b", "flags": "2c"}])
+def test_a_baseline_without_causes_explains_nothing(before: dict[str, str]) -> None:
+    """It is from before they were stored, or before there were all of these."""
+    assert list_causes(before, digest_causes(INPUTS)) == ()
+
+
+def test_every_input_counts_once() -> None:
+    """There is a digest for each cause, and one for what follows from them."""
+    assert digest_causes(INPUTS).keys() == {*Cause, ORDERS}
+
+
+VGG, QUANT = "tiny-vgg/default@any", "tiny-quant/default@any"
+
+
+def seen(changes: InputChanges) -> dict[Cause, str]:
+    notes = describe_causes(changes)
+    assert all(each.advice for each in notes)
+    return {each.cause: each.seen for each in notes}
+
+
+def test_each_cause_says_what_differs() -> None:
+    """By name, at most three of them."""
+    changes = InputChanges(
+        causes=tuple(Cause),
+        files=("a.cpp", "b.cpp", "c.cpp", "d.cpp", "e.h"),
+        removed_files=1,
+        values=(
+            ValueChange(label="build files", before="a", after="b"),
+            ValueChange(label="dependency third_party/cpuinfo", before="1 2", after="3 2"),
+            ValueChange(label="megtrim", before="0.3 aa", after="0.4 bb"),
+            ValueChange(label="setting trim.optimize", before="size", after=""),
+            ValueChange(label="toolchain version", before="14", after="16"),
+        ),
+        came={
+            "operator Reduce": (VGG,),
+            "region conv<1>": (QUANT,),
+            "function _ZN3foo3barEi": (VGG,),
+        },
+        went={"region": 2},
+        new_scenarios=(QUANT,),
+    )
+
+    assert seen(changes) == {
+        Cause.SOURCE: "a.cpp, b.cpp, c.cpp and 2 more differ; 1 file fewer",
+        Cause.DEPENDENCIES: "third_party/cpuinfo differs",
+        Cause.KEEP_SET: "kept and was not: 1 function and 1 operator, such as foo::bar(…) for "
+        "tiny-vgg/default@any; not kept any more: 2 regions",
+        Cause.MODELS: "tiny-quant/default@any is new; kept and was not: 1 region, such as "
+        "conv<1> for tiny-quant/default@any",
+        Cause.FLAGS: "the engine's build files differ; trim.optimize: size → not set",
+        Cause.TOOLCHAIN: "toolchain version: 14 → 16",
+        Cause.MEGTRIM: "megtrim: 0.3 aa → 0.4 bb",
+    }
+
+
+def test_what_has_no_name_is_said_all_the_same() -> None:
+    """An application's own source, for example, is one digest."""
+    assert seen(InputChanges(causes=(Cause.SOURCE,))) == {Cause.SOURCE: "the source differs"}

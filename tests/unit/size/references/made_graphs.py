@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from megtrim.size.references.graph import Part, ReferenceGraph, join
-from megtrim.size.references.roots import ENTRY
+from megtrim.size.references.linked_file import ENTRY
 
 NAMES = ("start", "run", "mul", "table", "log", "old", "relic")
 SIZES = (10, 20, 40, 80, 160, 320, 640)

@@ -45,7 +45,7 @@ from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.store import cannot_write, sha256_file, write_atomically
-from megtrim.verdict.content import Contradiction
+from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
 _PATH = click.Path(path_type=Path)

@@ -31,7 +31,7 @@ from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
 from megtrim.process import ProcessRunner
 from megtrim.size.baseline import load_sizes
-from megtrim.size.commit_sizes import expect_sizes_of, make_commit_sizes
+from megtrim.size.history import expect_sizes_of, make_commit_sizes
 from megtrim.store import write_atomically
 from megtrim.verdict.model import to_json
 

@@ -14,7 +14,7 @@ from megtrim.history.folder import append_to_folder
 from megtrim.perf.history import RUN_FILES
 from megtrim.process import ProcessRunner
 from megtrim.size.baseline import dump_sizes
-from megtrim.size.commit_sizes import SIZE_FILES
+from megtrim.size.history import SIZE_FILES
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
 from megtrim.verdict.performance import HistorySeries
