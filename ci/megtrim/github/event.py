@@ -8,40 +8,100 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.log_text import one_line
 from megtrim.input_files import read_bytes
+from megtrim.strict_json import show_path
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""
 MOST_NUMBER = 2**53
-_DEFAULT_API = "https://api.github.com"
-_REPOSITORY = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
 # What git allows in the name of a branch; callers must quote it in a URL.
 _BRANCH = (
     r"(?![-/.])(?!.*(?:\.\.|//|/\.|\.lock(?:/|$)|@\{))[^\x00-\x20\x7f~^:?*\[\\]{1,244}(?<![/.])"
 )
-_REF = re.compile(_BRANCH)
-_HEAD_REF = re.compile(f"refs/heads/{_BRANCH}")
-_NAME = re.compile(r"[a-z_]{1,64}")
+_REPOSITORY = r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}"
+_URL = r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
+_POSITIVE = "a positive whole number"
 _HINT = "event files are written by the runner; outside of GitHub, write one yourself"
+_JOB_HINT = "this runs in a job of GitHub Actions"
+_PARTS = {
+    "pull_request": "pull_request",
+    "pull_request_target": "pull_request",
+    "push": "before",
+    "merge_group": "merge_group",
+}
+"""What is read of an event's file, besides the repository."""
+
+T = TypeVar("T")
+
+
+def _like(shape: str, expected: str, make: Callable[[str], object] = str) -> PlainValidator:
+    """Take text of exactly this shape."""
+
+    def check(value: object) -> object:
+        if isinstance(value, str) and re.fullmatch(shape, value):
+            return make(value)
+        raise _make_mismatch(expected)
+
+    return PlainValidator(check)
+
+
+def _number(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch("[1-9][0-9]{0,15}", value):  # of the environment
+        return int(value)
+    if type(value) is int and 0 < value <= MOST_NUMBER:
+        return value
+    raise _make_mismatch(_POSITIVE)
+
+
+def _make_mismatch(expected: str) -> PydanticCustomError:
+    kind = "mismatch"
+    return PydanticCustomError(kind, "{expected}", {"expected": expected})
+
+
+_Commit = Annotated[str, _like(COMMIT_DIGEST.pattern, "a commit")]
+_Branch = Annotated[str, _like(_BRANCH, "a branch")]
+_Number = Annotated[int, PlainValidator(_number)]
+_Url = Annotated[str, _like(_URL, "https://HOST[/PATH]", lambda url: url.rstrip("/"))]
+
+
+def _at(*keys: str) -> Any:
+    return Field(validation_alias=AliasPath(*keys))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """The pull request of an event. ``fork``: its head is in another or a deleted repository."""
+    """The pull request of an event, or of an answer of the API."""
 
-    number: int
-    head_sha: str
-    base_sha: str
-    base_ref: str
-    fork: bool
+    number: _Number
+    head_sha: Annotated[_Commit, _at("head", "sha")]
+    head_repository_id: Annotated[_Number | None, _at("head", "repo", "id")] = None
+    """None if the fork was deleted after the pull request was opened."""
+    base_sha: Annotated[_Commit, _at("base", "sha")]
+    base_ref: Annotated[_Branch, _at("base", "ref")]
+    base_repository_id: Annotated[_Number, _at("base", "repo", "id")]
+
+    @property
+    def fork(self) -> bool:
+        """Whether its head is in another or a deleted repository; names change hands."""
+        return self.head_repository_id != self.base_repository_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,20 +114,40 @@ class Event:
     ``merge_group_ref`` are the commit and branch that a merge queue builds on; else empty.
     """
 
-    name: str
-    repository: str
-    repository_id: int
-    default_branch: str
-    sha: str
-    ref: str
-    run_id: int
-    run_attempt: int
-    server_url: str
-    api_url: str
-    pull_request: PullRequest | None
-    before: str = ""
-    merge_group_base: str = ""
-    merge_group_ref: str = ""
+    name: Annotated[str, _like("[a-z_]{1,64}", "the name of an event"), _at("GITHUB_EVENT_NAME")]
+    repository: Annotated[str, _like(_REPOSITORY, "OWNER/NAME"), _at("GITHUB_REPOSITORY")]
+    repository_id: Annotated[
+        _Number,
+        Field(
+            validation_alias=AliasChoices(
+                AliasPath("event", "repository", "id"), "GITHUB_REPOSITORY_ID"
+            )
+        ),
+    ] = 0
+    default_branch: Annotated[_Branch, _at("event", "repository", "default_branch")] = ""
+    sha: Annotated[_Commit, _at("GITHUB_SHA")]
+    ref: Annotated[str, _like(r"[^\x00-\x20\x7f]{1,1024}", "a ref"), _at("GITHUB_REF")]
+    run_id: Annotated[_Number, _at("GITHUB_RUN_ID")]
+    run_attempt: Annotated[_Number, _at("GITHUB_RUN_ATTEMPT")] = 1
+    server_url: Annotated[_Url, _at("GITHUB_SERVER_URL")] = "https://github.com"
+    api_url: Annotated[_Url, _at("GITHUB_API_URL")] = "https://api.github.com"
+    pull_request: Annotated[PullRequest | None, _at("event", "pull_request")] = None
+    before: Annotated[
+        str,
+        # A new branch has none, which git shows as zeros.
+        _like(COMMIT_DIGEST.pattern, "a commit", lambda sha: sha if sha.strip("0") else ""),
+        _at("event", "before"),
+    ] = ""
+    merge_group_base: Annotated[_Commit, _at("event", "merge_group", "base_sha")] = ""
+    merge_group_ref: Annotated[
+        str,
+        _like(
+            f"refs/heads/{_BRANCH}",
+            "refs/heads/BRANCH",
+            lambda ref: ref.removeprefix("refs/heads/"),
+        ),
+        _at("event", "merge_group", "base_ref"),
+    ] = ""
 
     @property
     def head_sha(self) -> str:
@@ -88,32 +168,34 @@ class Event:
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
 
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+_PULL_REQUEST: TypeAdapter[PullRequest] = TypeAdapter(PullRequest)
+
+
 def read_event(env: Mapping[str, str]) -> Event:
     """Read the event from a runner's variables and the file that GITHUB_EVENT_PATH names.
 
     Raises InputError, which names the variable or value that is missing or invalid.
     """
-    name = _variable(env, "GITHUB_EVENT_NAME", _NAME, "the name of an event")
-    document = _Node(_document(Path(_text(env, "GITHUB_EVENT_PATH"))), "event")
-    pull_request = None
-    if name in ("pull_request", "pull_request_target"):
-        pull_request = _pull_request(document.node("pull_request"))
-    ref = _variable(env, "GITHUB_REF", re.compile(r"[^\x00-\x20\x7f]{1,1024}"), "a ref")
-    return Event(
-        name=name,
-        repository=_variable(env, "GITHUB_REPOSITORY", _REPOSITORY, "OWNER/NAME"),
-        repository_id=_repository_id(document, env),
-        default_branch=_default_branch(document, name, ref),
-        sha=_variable(env, "GITHUB_SHA", COMMIT_DIGEST, "a commit"),
-        ref=ref,
-        run_id=_number(env, "GITHUB_RUN_ID"),
-        run_attempt=_number(env, "GITHUB_RUN_ATTEMPT", absent=1),
-        server_url=_url(env, "GITHUB_SERVER_URL", "https://github.com"),
-        api_url=_url(env, "GITHUB_API_URL", _DEFAULT_API),
-        pull_request=pull_request,
-        before=_before(document) if name == "push" else "",
-        **(_merge_group(document.node("merge_group")) if name == "merge_group" else {}),
-    )
+    variables = {name: value for name, value in env.items() if value}
+    if "GITHUB_EVENT_PATH" not in variables:
+        msg = "GITHUB_EVENT_PATH is not set"
+        raise InputError(msg, hint=_JOB_HINT)
+    document = _read_document(Path(variables["GITHUB_EVENT_PATH"]))
+    part = _PARTS.get(variables.get("GITHUB_EVENT_NAME", ""), "")
+    document = {key: document[key] for key in ("repository", part) if document.get(key) is not None}
+    event = _validate(_EVENT, {**variables, "event": document}, "")
+    if event.name == "schedule" and not event.default_branch:
+        # Its file has no repository, and it always runs on the default branch.
+        return replace(event, default_branch=event.ref.removeprefix("refs/heads/"))
+    lacking = {
+        "pull_request": event.pull_request is None,
+        "merge_group": not (event.merge_group_base and event.merge_group_ref),
+    }
+    if lacking.get(part):
+        msg = f"event.{part} is not set, or no object"
+        raise InputError(msg, hint=_HINT)
+    return event
 
 
 def pull_request_of(answer: Any) -> PullRequest:
@@ -122,129 +204,36 @@ def pull_request_of(answer: Any) -> PullRequest:
     Raises InfrastructureFailure if it is invalid, because that is the server's fault.
     """
     try:
-        return _pull_request(_Node(answer, "pull request"))
+        return _validate(_PULL_REQUEST, answer, "pull request")
     except InputError as error:
         hint = "is GITHUB_API_URL right?"
         raise InfrastructureFailure(error.message, hint=hint) from None
 
 
-class _Node:
-    """An object of the event file, and the path to it."""
-
-    def __init__(self, value: Any, way: str) -> None:
-        if not isinstance(value, dict):
-            raise _make_input_error(way, value, "an object")
-        self._value = value
-        self._way = way
-
-    def node(self, key: str) -> _Node:
-        return _Node(self._value.get(key), self._to(key))
-
-    def has(self, key: str) -> bool:
-        return self._value.get(key) is not None
-
-    def match(self, key: str, shape: re.Pattern[str], expected: str) -> str:
-        value = self._value.get(key)
-        if not isinstance(value, str) or not shape.fullmatch(value):
-            raise _make_input_error(self._to(key), value, expected)
-        return value
-
-    def number(self, key: str) -> int:
-        value = self._value.get(key)
-        if type(value) is not int or not 0 < value <= MOST_NUMBER:
-            raise _make_input_error(self._to(key), value, "a positive whole number")
-        return value
-
-    def _to(self, key: str) -> str:
-        return f"{self._way}.{key}"
-
-
-def _pull_request(node: _Node) -> PullRequest:
-    head, base = node.node("head"), node.node("base")
-    # The head's repository is null if the fork was deleted after the pull request was opened.
-    own = base.node("repo").number("id")
-    fork = not head.has("repo") or head.node("repo").number("id") != own
-    return PullRequest(
-        number=node.number("number"),
-        head_sha=head.match("sha", COMMIT_DIGEST, "a commit"),
-        base_sha=base.match("sha", COMMIT_DIGEST, "a commit"),
-        base_ref=base.match("ref", _REF, "a branch"),
-        fork=fork,
-    )
-
-
-def _merge_group(node: _Node) -> dict[str, str]:
-    return {
-        "merge_group_base": node.match("base_sha", COMMIT_DIGEST, "a commit"),
-        "merge_group_ref": node.match("base_ref", _HEAD_REF, "refs/heads/BRANCH").removeprefix(
-            "refs/heads/"
-        ),
-    }
-
-
-def _before(document: _Node) -> str:
-    """Return the commit before a push; a new branch has none, which git shows as zeros."""
-    before = document.match("before", COMMIT_DIGEST, "a commit") if document.has("before") else ""
-    return before if before.strip("0") else ""
-
-
-def _repository_id(document: _Node, env: Mapping[str, str]) -> int:
-    if document.has("repository"):
-        return document.node("repository").number("id")
-    return _number(env, "GITHUB_REPOSITORY_ID", absent=0)
-
-
-def _default_branch(document: _Node, name: str, ref: str) -> str:
-    if document.has("repository"):
-        return document.node("repository").match("default_branch", _REF, "a branch")
-    # A schedule's event has no repository, and always runs on the default branch.
-    return ref.removeprefix("refs/heads/") if name == "schedule" else ""
-
-
-def _document(path: Path) -> Any:
-    shown, most = f"GITHUB_EVENT_PATH: {one_line(str(path))}", LARGEST_EVENT_BYTES
-    data = read_bytes(path, most_bytes=most, expected="an event", shown=shown, hint=_HINT)
+def _validate(adapter: TypeAdapter[T], value: Any, start: str) -> T:
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        msg = "GITHUB_EVENT_PATH: found no JSON, expected an event"
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        msg = show_path(detail["loc"], start)
+        if detail["type"] == "missing":
+            hint = _JOB_HINT if msg.startswith("GITHUB_") else _HINT
+            msg += " is not set"
+            raise InputError(msg, hint=hint) from None
+        found = one_line(repr(detail["input"]), most=80)
+        expected = detail["msg"] if detail["type"] == "mismatch" else "an object"
+        msg += f": found {found}, expected {expected}"
         raise InputError(msg, hint=_HINT) from None
 
 
-def _text(env: Mapping[str, str], name: str) -> str:
-    text = env.get(name, "")
-    if not text:
-        msg = f"{name} is not set"
-        raise InputError(msg, hint="this runs in a job of GitHub Actions")
-    return text
-
-
-def _variable(env: Mapping[str, str], name: str, shape: re.Pattern[str], expected: str) -> str:
-    text = _text(env, name)
-    if not shape.fullmatch(text):
-        raise _make_input_error(name, text, expected)
-    return text
-
-
-def _number(env: Mapping[str, str], name: str, *, absent: int | None = None) -> int:
-    if absent is not None and not env.get(name):
-        return absent
-    return int(_variable(env, name, re.compile(r"[1-9][0-9]{0,15}"), "a positive whole number"))
-
-
-def _url(env: Mapping[str, str], name: str, absent: str) -> str:
-    if not env.get(name):
-        return absent
-    shape = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?")
-    return _variable(env, name, shape, "https://HOST[/PATH]").rstrip("/")
-
-
-def _make_input_error(way: str, value: object, expected: str) -> InputError:
-    match value:
-        case None:
-            found = "nothing"
-        case dict() | list():
-            found = "an object" if isinstance(value, dict) else "a list"
-        case _:
-            found = one_line(repr(value), most=80)
-    return InputError(f"{way}: found {found}, expected {expected}", hint=_HINT)
+def _read_document(path: Path) -> Any:
+    shown, most = f"GITHUB_EVENT_PATH: {one_line(str(path))}", LARGEST_EVENT_BYTES
+    data = read_bytes(path, most_bytes=most, expected="an event", shown=shown, hint=_HINT)
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict):
+        return document
+    msg = "GITHUB_EVENT_PATH: found no JSON object, expected an event"
+    raise InputError(msg, hint=_HINT)

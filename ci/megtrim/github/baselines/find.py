@@ -164,15 +164,14 @@ class _Search:
                 if not self.baselines.is_trusted(each):
                     continue
                 with tempfile.TemporaryDirectory() as scratch:
-                    content = self._content(each, Path(scratch))
+                    content = self._read(each, Path(scratch))
             except (InfrastructureFailure, InputError) as failure:
                 self.warnings.append(f"the baseline of {each.sha[:12]}: {failure.message}")
                 continue
             yield each, *content
 
-    def _content(self, stored: StoredBaseline, scratch: Path) -> tuple[Baseline, EvidenceSet]:
-        folder = scratch / "baseline"
-        self.baselines.unpack(stored, folder)
+    def _read(self, stored: StoredBaseline, folder: Path) -> tuple[Baseline, EvidenceSet]:
+        self.baselines.download(stored, folder)
         stored_sizes = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
         sizes = expect_same_kind(
             stored_sizes, quick=self._quick, shown=SIZES_FILE, config=self._in_repository

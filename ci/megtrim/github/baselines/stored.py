@@ -7,6 +7,10 @@ of a baseline, so the run of each artifact is checked before the artifact is ope
 from __future__ import annotations
 
 import hashlib
+import io
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,15 +19,23 @@ from typing import Any
 
 from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.errors import InputError
+from megtrim.evidence.evidence import EVIDENCE_FILE
 from megtrim.github.api import Api
-from megtrim.github.archive import unpack
 from megtrim.github.commits import fetch_head, is_ancestor
+from megtrim.github.log_text import one_line
+from megtrim.store import cannot_write
 
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
+_LARGEST_FILE_BYTES = 64 * 1024 * 1024
+_MOST_ENTRIES = 1000
 _MOST_ARTIFACTS = 1000
 SIZES_FILE = "sizes.json"
 """Of an artifact."""
 _DAY_S = 86400
+_DAMAGED = (
+    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, OSError),
+    *(EOFError, NotImplementedError, OverflowError, RuntimeError, ValueError),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +105,8 @@ class StoredBaselines:
             return False
         return self._is_on_branch(stored)
 
-    def unpack(self, stored: StoredBaseline, folder: Path) -> None:
-        """Download it into the new ``folder``.
+    def download(self, stored: StoredBaseline, folder: Path) -> None:
+        """Download its files into ``folder``.
 
         Raises InputError for an archive that is not the one that was stored, or is refused, and
         InfrastructureFailure if GitHub does not answer.
@@ -104,13 +116,54 @@ class StoredBaselines:
         if stored.digest and hashlib.sha256(data).hexdigest() != stored.digest:
             msg = "the archive is not the one that was stored: its digest differs"
             raise InputError(msg, hint="it was replaced or damaged in transfer; it is not used")
-        unpack(data, folder, source="its archive")
+        for name, content in read_archive(data).items():
+            try:
+                (folder / name).write_bytes(content)
+            except OSError as error:
+                raise cannot_write(folder / name, error) from None
 
     def _is_on_branch(self, stored: StoredBaseline) -> bool:
         """Check its commit's branch: a run for a tag is listed as one for a branch of that name."""
         repository = self._home.repository
         head = fetch_head(self._api, repository, stored.branch)
         return is_ancestor(self._api, repository, stored.sha, head)
+
+
+def read_archive(data: bytes) -> dict[str, bytes]:
+    """Return the files of a baseline that a zip holds; all others are left in it.
+
+    Raises InputError for a zip that is damaged, or holds one of them twice or too large.
+    """
+    try:
+        if data.count(b"PK\x01\x02") > _MOST_ENTRIES:  # opening it takes memory for each
+            msg = f"more than {_MOST_ENTRIES} entries"
+            raise zipfile.BadZipFile(msg)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return dict(_read_members(archive))
+    except _DAMAGED as error:
+        msg = f"its archive: not a whole zip: {one_line(str(error), most=100)}"
+        hint = "it was not written by megtrim, or damaged in transfer; it is not used"
+        raise InputError(msg, hint=hint) from None
+
+
+def _read_members(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    names = archive.namelist()
+    for name in (SIZES_FILE, EVIDENCE_FILE):
+        if names.count(name) > 1:  # which of them counts depends on the reader
+            msg = f"{name} is there twice"
+            raise zipfile.BadZipFile(msg)
+        if name not in names:
+            continue
+        info = archive.getinfo(name)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            msg = f"{name} is packed in a way that is not used here"
+            raise zipfile.BadZipFile(msg)
+        with archive.open(info) as member:  # verifies the checksum at the end
+            content = member.read(_LARGEST_FILE_BYTES + 1)
+        if len(content) > _LARGEST_FILE_BYTES:
+            msg = f"{name} has more than {_LARGEST_FILE_BYTES} bytes"
+            raise zipfile.BadZipFile(msg)
+        yield name, content
 
 
 def _parse_artifact(artifact: dict[str, Any], run: dict[str, Any]) -> Iterator[StoredBaseline]:
