@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from megtrim.build_spec import BuildRecord, Variant
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.midout.header import Layout, render
 from megtrim.midout.keepset import KeepSet, build_keep_set, read_keep_set
 from megtrim.midout.keepset_folder import read_folder
@@ -31,6 +31,7 @@ from megtrim.pipeline.filenames import KEEP_SET_FILE
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import HEADER
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 MOST_FILES, MOST_CPU = 5, 0.03
 """Targets on MegEngine, for a model of the same family; the sample engine is too small for them."""

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.plan.graph import PLAIN, PROFILE
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 TARGET = 0.6
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"

@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 RECIPE_KEYS = ("minimum_size", "switches", "layout")
 """Of ``trim``: what the documented recipe has as well."""

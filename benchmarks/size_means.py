@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.config.model import TrimConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.pipeline.building import size_options
@@ -28,6 +28,7 @@ from megtrim.pipeline.results import ReduceResult, VerifyResult
 from megtrim.pipeline.session import Session, TaskResults
 from megtrim.plan.graph import REDUCED, Stage, tasks, tasks_up_to, verify_task
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 RECIPE = "recipe"

@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 from megtrim.cli.perf.tune import choose_scenario
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.perf.samples import Mark, Sample
@@ -32,6 +32,7 @@ from megtrim.pipeline.tuning.field import make_field
 from megtrim.pipeline.tuning.field_runs import open_runs
 from megtrim.plan.graph import PLAIN, tasks, with_dependencies
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 Times = dict[str, list[float | None]]
 """Of each contestant, by round; None: a sample that does not count."""

@@ -25,7 +25,7 @@ import yaml
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
-from megtrim.cli.session.setup import common, trimming
+from megtrim.cli.options import common, trimming
 from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.load import load_config
 from megtrim.config.templates.configuration import StarterModel, model_files, starter

@@ -16,11 +16,12 @@ from pathlib import Path
 import click
 import numpy as np
 
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.pipeline.session import Session, binary
 from megtrim.plan.graph import PLAIN
 from megtrim.stages import runner
 from megtrim.store import sha256_file
+from megtrim.verdict.invocation import Options
 
 HERE = Path(__file__).resolve().parent
 TO = HERE / "out"

@@ -19,7 +19,7 @@ from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
 from megtrim.build_spec import Link
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.objects import Object
 from megtrim.elf.symbol_names import brief, is_local_name, readable
@@ -37,6 +37,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
 from megtrim.stages import runner
 from megtrim.store import MANIFEST
+from megtrim.verdict.invocation import Options
 from support.keep_folder import KeepFolder
 from support.megtrim_cli import Project
 

@@ -10,7 +10,7 @@ import pytest
 from integration.conftest import MakeProject
 from integration.links import KINDS
 from megtrim.build_spec import Link
-from megtrim.cli.session.setup import Options, open_session
+from megtrim.cli.session.setup import open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
 from megtrim.elf.symbol_table import read_table
@@ -21,6 +21,7 @@ from megtrim.pipeline.building import links as linking
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 from support.megtrim_cli import Project
 
 MODEL = "tiny-mobile"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from megtrim.cli.session.environment import CLOCK
+from megtrim.cli.environment import CLOCK
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def test_only_the_command_line_reads_the_environment() -> None:
     reads = re.compile(r"\bos\.(?:environ|getenv)\b")
     found = {_id(path) for path in MODULES if reads.search(path.read_text(encoding="utf-8"))}
 
-    assert found == {"cli/session/environment.py", "virtual_phone/cli.py"}
+    assert found == {"cli/environment.py", "virtual_phone/cli.py"}
 
 
 def _shared(paths: Iterable[Path]) -> set[str]:

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.echo import show
-from megtrim.cli.options import CONFIG_HELP
-from megtrim.cli.session.console import open_console
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes, read_invocation
+from megtrim.cli.options import config_option, engine_option
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
     expect_known_folders,
@@ -26,6 +24,7 @@ from megtrim.engines import Engine
 from megtrim.engines.checkout import Checkout
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.pipeline import committed_keepset
+from megtrim.verdict.invocation import Options
 from megtrim.wording import count
 
 
@@ -37,25 +36,15 @@ Examples:
 """
 )
 @each_toolchain()
-@click.option(
-    *("--config", "-c"),
-    type=click.Path(path_type=Path),
-    default=Path("megtrim.yaml"),
-    show_default=True,
-    help=CONFIG_HELP,
-)
-@click.option(
-    "--engine",
-    type=click.Path(path_type=Path),
-    help="Engine checkout to use instead of engine.source.",
-)
+@config_option
+@engine_option
 def check(config: Path, engine: Path | None) -> int:
     """Check the configuration and all files that it names: models, inputs, keep set, options.
 
     Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong:
     also why a pull request would be red for the committed keep set.
     """
-    console = open_console(quiet=False)
+    console = open_console()
     loaded = load_config(config, engine_source=engine)
     console.note("reading the engine's files")
     processes = open_processes()
@@ -63,7 +52,7 @@ def check(config: Path, engine: Path | None) -> int:
     applications = open_applications(loaded, processes)
     warnings = [*loaded.warnings]
     wrong = list(_find_mistakes(loaded, opened, applications, warnings))
-    again = invocation_of({"config": config, "out": None, "engine": engine}, processes.env)
+    again = read_invocation(Options(config=config, engine=engine))
     for each in wrong:
         each.complete(again.place)
     for warning in warnings:

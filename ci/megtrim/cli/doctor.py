@@ -14,7 +14,7 @@ import click
 from megtrim import toolchains
 from megtrim.build_spec import ToolchainSpec
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.environment import open_processes
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.images.docker import DockerClient

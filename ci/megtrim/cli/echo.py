@@ -10,7 +10,8 @@ import sys
 
 import click
 
-from megtrim.console import CLEAR_LINE
+from megtrim.cli.environment import is_in_job
+from megtrim.console import CLEAR_LINE, Console
 from megtrim.printable import make_printable
 
 
@@ -34,3 +35,12 @@ def show_command(line: str) -> None:
 def complain(text: str) -> None:
     """Say on stderr what went wrong."""
     click.echo(f"megtrim: {make_printable(text)}", err=True)
+
+
+def open_console(*, quiet: bool = False) -> Console:
+    """Return the console of this process; until the command ends, no silence lasts long."""
+    console = Console(sys.stderr, quiet=quiet, in_job=is_in_job())
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.with_resource(console.heartbeat())
+    return console

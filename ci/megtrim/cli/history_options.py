@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes, read_now
+from megtrim.cli.echo import open_console
+from megtrim.cli.environment import open_processes, read_now
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry
@@ -90,7 +90,7 @@ def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def warn_unreadable(found: History[Entry]) -> None:
     """Print a warning for each file that could not be read."""
-    console = open_console(quiet=False)
+    console = open_console()
     for each in found.unreadable:
         console.warn(f"left out: {each.message}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import is_in_job, open_processes, read_git_ceilings
+from megtrim.cli.environment import is_in_job, open_processes, read_git_ceilings
 from megtrim.cli.session.new_files import Content, find_missing, write_files
 from megtrim.cli.session.starter import StarterFiles, plan_models, plan_starter
 from megtrim.cli.trim import trim

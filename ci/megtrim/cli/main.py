@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import complain
+from megtrim.cli.environment import describe_clock
 from megtrim.cli.lazy_group import LazyGroup, Member
-from megtrim.cli.session.environment import describe_clock
 from megtrim.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
 from megtrim.printable import make_printable
 

@@ -1,25 +1,32 @@
-"""``--out``: the folder of results, its option, and whether anything can be written there."""
+"""Options that several verbs take, each declared once; most of them travel as one value."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
-from megtrim.errors import InputError
+from megtrim.cli.environment import read_invocation
+from megtrim.config_id import DEFAULT_CONFIG, split
+from megtrim.errors import InputError, MegtrimError
 from megtrim.store import cannot_write
+from megtrim.verdict.invocation import DEFAULT_OUT, Options
 
-DEFAULT_OUT = "megtrim-out"
-CONFIG_HELP = "The configuration; FILE#TOOLCHAIN chooses one of several toolchains."
+Command = Callable[..., Any]
+
+PATH = click.Path(path_type=Path)
 _MISTAKES = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
 )
 """Errors that the given name causes; others are the machine's."""
 _CIRCLE = "links that lead in a circle"
+_FIELDS = frozenset(field.name for field in fields(Options))
 
 
 class _Folder(click.Path):
@@ -31,7 +38,7 @@ class _Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
-def out_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def out_option(help_text: str) -> Callable[[Command], Command]:
     """Return ``--out``, whatever a command does with the folder."""
     return click.option(
         "--out",
@@ -40,6 +47,150 @@ def out_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., A
         show_default=True,
         help=help_text,
     )
+
+
+config_option = click.option(
+    *("--config", "-c"),
+    type=PATH,
+    default=Path(DEFAULT_CONFIG),
+    show_default=True,
+    help="The configuration; FILE#TOOLCHAIN chooses one of several toolchains.",
+)
+engine_option = click.option(
+    "--engine", type=PATH, help="Engine checkout to use instead of engine.source."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results.")
+again_option = click.option(
+    "--again", is_flag=True, help="Run this stage again, even if its results are up to date."
+)
+accept_option = click.option(
+    "--accept", is_flag=True, help="Write the committed keep set, even if a trace shrank."
+)
+committed_option = click.option(
+    "--committed", is_flag=True, help="Use the committed keep set, and trace nothing."
+)
+quick_option = click.option(
+    "--quick",
+    is_flag=True,
+    help="Trim by functions, from the plain build only: no profile build, nothing is recompiled.",
+)
+neighbours_option = click.option(
+    "--neighbours",
+    is_flag=True,
+    help="Also run neighbours of each scenario: other iterations, threads, flags and so on.",
+)
+device_option = click.option(
+    "--device",
+    metavar="NAME|KIND",
+    help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
+)
+traces_option = click.option(
+    "--traces",
+    type=PATH,
+    multiple=True,
+    metavar="DIR",
+    help="Evidence with traces or functions from device jobs, to use as it is; repeatable.",
+)
+history_option = click.option(
+    "--history",
+    envvar="MEGTRIM_HISTORY",
+    type=PATH,
+    metavar="FOLDER",
+    help="Folder with the history of sizes: reports show the trend.",
+)
+_BASE = (
+    click.option(
+        "--base",
+        type=PATH,
+        metavar="DIR",
+        help="Compare times with the plain program in this folder of results, of an earlier commit;"
+        " without one there, with none.",
+    ),
+    click.option(
+        "--base-name", default="", metavar="TEXT", help="Its name in reports, such as its commit."
+    ),
+)
+_COMMON = (
+    config_option,
+    out_option("Folder of results; with the same folder, the next run repeats only what changed."),
+    click.option(
+        "--reuse",
+        type=PATH,
+        metavar="DIR",
+        help="Folder of results of an earlier run: what has equal inputs is copied.",
+    ),
+    engine_option,
+    click.option(
+        "--jobs", "-j", type=click.IntRange(1, 1024), help="Compilers to run in parallel."
+    ),
+    quiet_option,
+    click.option(
+        "--image",
+        envvar="MEGTRIM_IMAGE",
+        metavar="NAME",
+        help="Image with the toolchain, to use instead of toolchain.image.",
+    ),
+    click.option(
+        "--no-docker",
+        is_flag=True,
+        help="Use this machine's compilers, even if an image is configured.",
+    ),
+)
+_RUNNING = (committed_option, quick_option, device_option)
+_TRIMMING = (
+    click.option(
+        "--baseline",
+        type=PATH,
+        metavar="FILE",
+        help="A sizes.json to measure growth against, instead of `baseline`.",
+    ),
+    history_option,
+)
+
+
+def add_options(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """Add options, which ``--help`` lists in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def base_options(command: Command) -> Command:
+    """Add the options that name an earlier program."""
+    return add_options(command, *_BASE)
+
+
+def common(command: Command) -> Command:
+    """Add the options of every verb that reads a configuration, and pass them on as one value.
+
+    Errors get the options that the commands in their hints need.
+    """
+
+    @wraps(command)
+    def call_with_options(**values: Any) -> Any:
+        own = {name: values.pop(name) for name in (*values,) if name in _FIELDS}
+        _, toolchain = split(str(own["config"]))
+        if toolchain and str(own["out"]) == DEFAULT_OUT:
+            own["out"] /= toolchain
+        options = Options(**own)
+        try:
+            return command(options, **values)
+        except MegtrimError as error:
+            error.complete(read_invocation(options).place)
+            raise
+
+    return add_options(call_with_options, *_COMMON)
+
+
+def running(command: Command) -> Command:
+    """Add :func:`common` options and those of a run on a trimmed build."""
+    return common(add_options(command, *_RUNNING))
+
+
+def trimming(command: Command) -> Command:
+    """Add :func:`running` options and those that say what sizes are held against."""
+    return running(add_options(command, *_TRIMMING))
 
 
 def expect_writable(out: Path) -> None:

@@ -5,28 +5,22 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option
 from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
+from megtrim.cli.options import base_options, traces_option, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.setup import (
-    Options,
-    base_options,
-    describe,
-    open_session,
-    traces_option,
-    trimming,
-)
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.limits import MOST_RESULTS
 from megtrim.plan.graph import Stage, tasks, tasks_up_to
 from megtrim.plan.matrix import PER_JOB
 from megtrim.plan.staleness import PlanStep, TaskState
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 
 @click.command(
@@ -59,26 +53,25 @@ Examples:
     help="Scenarios for each device job, or contests with --times.",
 )
 def plan(
+    options: Options,
     why: bool,
-    as_json: bool,
     github_matrix: bool,
     times: bool,
     proofs: Path | None,
     per_job: int,
-    **options: Any,
 ) -> int:
     """Show which tasks would run and which are up to date. Nothing is built or run."""
     if times and not github_matrix:
         msg = "--times chooses the device jobs: it needs --github-matrix"
         raise click.UsageError(msg)
-    session = open_session(Options(**options), writes=False)
+    session = open_session(options, writes=False)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.committed)
+    every = tasks(session.request.config, committed=session.request.options.committed)
     wanted = tasks_up_to(Stage.REPORT, every)
     steps = runner.plan(wanted, session)
     if github_matrix:
         return show_matrix(session, proofs=proofs, per_job=per_job, times=times)
-    if as_json:
+    if options.as_json:
         show(json.dumps([_data(step) for step in steps], indent=1))
         return EXIT_PASS
     show("\n".join(_line(step, why=why) for step in steps))

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, json_option, open_session, running
+from megtrim.cli.options import json_option, running
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import run_with_retries
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
@@ -29,7 +29,7 @@ from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not
 from megtrim.pipeline.session import Services, Session, binary
 from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
 from megtrim.stages import runner
-from megtrim.verdict.invocation import Invocation, suggest_for_probe
+from megtrim.verdict.invocation import Invocation, Options, suggest_for_probe
 
 _TIMEOUT_S = 600.0
 
@@ -62,12 +62,11 @@ Examples:
 @click.argument("model")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGUMENT...")
 def probe(
-    as_json: bool,
+    options: Options,
     inputs: tuple[str, ...],
     application: str | None,
     model: str,
     arguments: tuple[str, ...],
-    **options: Any,
 ) -> int:
     """Run MODEL with any arguments on the reduced build.
 
@@ -75,7 +74,7 @@ def probe(
     traps, the missing regions or functions are named, and the exit status is 1.
     """
     wanted = make_request(model, inputs, arguments, application)
-    return execute(Options(**options), wanted, as_json=as_json)
+    return execute(options, wanted)
 
 
 def make_request(
@@ -96,12 +95,12 @@ def make_request(
     return ProbeRequest(model=model, inputs=files, arguments=arguments, application=application)
 
 
-def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
+def execute(options: Options, wanted: ProbeRequest) -> int:
     """Make the reduced build if need be, run the request on it, explain a failure."""
     session = open_session(options)
     spec = _make_spec(wanted, session)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.committed)
+    every = tasks(session.request.config, committed=session.request.options.committed)
     _, codes = runner.run(tasks_up_to(Stage.REDUCE, every), session)
     if REDUCED not in session.results.done:
         return worst_exit_code(codes)
@@ -110,10 +109,10 @@ def execute(options: Options, wanted: ProbeRequest, *, as_json: bool) -> int:
         spec.with_program(binary(session.results.done[REDUCED], program)), session.services
     )
     if ending(reduced.run) is RunOutcome.PASSED:
-        show(_render_outcome(wanted, None, session.request.invocation, as_json=as_json))
+        show(_render_outcome(wanted, None, session.request.invocation, as_json=options.as_json))
         return EXIT_PASS
     found = _diagnose_failure(reduced.run, program, spec, session)
-    show(_render_outcome(wanted, found, session.request.invocation, as_json=as_json))
+    show(_render_outcome(wanted, found, session.request.invocation, as_json=options.as_json))
     return ProductFailure.exit_code
 
 
@@ -141,7 +140,9 @@ def _diagnose_failure(
         named=named_program(program, able),
         profile=profile,
         lacking_operators=_lacking_operators(spec.model, keep),
-        why=why_not_kept(committed=session.request.committed, quick=session.request.quick),
+        why=why_not_kept(
+            committed=session.request.options.committed, quick=session.request.options.quick
+        ),
     )
 
 

@@ -10,27 +10,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
-from megtrim.cli.options import expect_writable
-from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.invocation import BASELINE_FILE, invocation_of
-from megtrim.cli.session.new_files import write_files
-from megtrim.cli.session.setup import (
-    Options,
+from megtrim.cli.environment import read_invocation
+from megtrim.cli.options import (
+    accept_option,
+    expect_writable,
     json_option,
     neighbours_option,
     traces_option,
     trimming,
 )
+from megtrim.cli.session.each_toolchain import each_toolchain
+from megtrim.cli.session.new_files import write_files
 from megtrim.cli.session.starter import plan_starter
 from megtrim.cli.stage.chain import clear_final, run_chain
-from megtrim.cli.stage.commands import accept_option
 from megtrim.config.load import load_config
 from megtrim.config_id import split
 from megtrim.console import Console
@@ -48,6 +44,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.report.joint.comment import render_table
 from megtrim.store import Store, write_atomically
+from megtrim.verdict.invocation import BASELINE_FILE, Options
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HINT = "trim it again"
@@ -84,9 +81,7 @@ Examples:
 @click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path))
-def trim(
-    models: tuple[Path, ...], as_json: bool, accept: bool, no_gate: bool, **options: Any
-) -> int:
+def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     """Run all stages: build, profile, reduce, verify, measure, report.
 
     MODELS are for the first time: without a configuration, one is written for them, as `megtrim
@@ -94,20 +89,19 @@ def trim(
 
     Results that are up to date are used again; an interrupted run continues where it ended.
     """
-    chosen = Options(**options)
-    expect_writable(chosen.out)
+    expect_writable(options.out)
     if models:
-        _prepare(models, chosen)
-    store = Store(chosen.results)
+        _prepare(models, options)
+    store = Store(options.results)
     clear_final(store)
     try:
-        session, codes = run_chain(chosen, Stage.REPORT, as_json=as_json, accept=accept)
+        session, codes = run_chain(options, Stage.REPORT)
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
             _leave_report(session)
     except MegtrimError as error:
         if no_gate:
-            invocation = invocation_of(asdict(chosen), open_processes().env)
+            invocation = read_invocation(options)
             error.complete(invocation.place)
             _leave_ending(error, store, invocation.config)
         raise
@@ -119,21 +113,21 @@ def trim(
     return EXIT_PASS
 
 
-def _prepare(models: tuple[Path, ...], chosen: Options) -> None:
+def _prepare(models: tuple[Path, ...], options: Options) -> None:
     """Write a configuration for the models, or find them in the one that is there."""
-    file, _ = split(str(chosen.config))
+    file, _ = split(str(options.config))
     if not Path(file).exists():
-        console = Console(sys.stderr, quiet=chosen.quiet)
-        new = plan_starter(models, Path(file), chosen.engine)
+        console = Console(sys.stderr, quiet=options.quiet)
+        new = plan_starter(models, Path(file), options.engine)
         write_files(new.files)
         for line in new.lines:
             console.say(line)
         return
-    loaded = load_config(chosen.config, engine_source=chosen.engine)
+    loaded = load_config(options.config, engine_source=options.engine)
     known = {loaded.resolve(each.file).resolve() for each in loaded.config.models}
     missing = next((each for each in models if each.resolve() not in known), None)
     if missing is not None:
-        msg = f"{chosen.config} has no model {missing}"
+        msg = f"{options.config} has no model {missing}"
         raise InputError(msg, hint="add it under `models`, or name another file with --config")
 
 
@@ -141,8 +135,8 @@ def _leave_report(session: Session) -> None:
     """Copy the files, the verdict last: if it is there, the others are, too."""
     sizes = session.results.done.get(SIZE)
     files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
-    if session.request.baseline is not None and session.request.baseline.is_file():
-        files.append((BASELINE_FILE, session.request.baseline))
+    if session.request.options.baseline is not None and session.request.options.baseline.is_file():
+        files.append((BASELINE_FILE, session.request.options.baseline))
     for task in (REPORT, VERDICT):
         folder = session.results.done[task]
         files += [(name, folder.file(name)) for name in folder.files]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from megtrim.cli.options import again_option, json_option, neighbours_option, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.setup import Options, json_option, neighbours_option, trimming
 from megtrim.cli.stage.chain import execute
-from megtrim.cli.stage.commands import again_option
 from megtrim.plan.graph import Stage
+from megtrim.verdict.invocation import Options
 
 
 class _Verify(click.Command):
@@ -38,14 +36,13 @@ Examples:
 @json_option
 @again_option
 @click.option("--scenario", metavar="ID", help="Verify only this one: MODEL/SCENARIO@CLASS.")
-def verify(as_json: bool, again: bool, scenario: str | None, **options: Any) -> int:
+def verify(options: Options) -> int:
     """Run every scenario on the reduced build and compare its outputs with the plain build.
 
     With --neighbours, also run variations of each scenario, and show how many still work.
     """
-    chosen = Options(**options)
-    if scenario is not None and chosen.neighbours:
+    if options.scenario is not None and options.neighbours:
         msg = "--scenario runs one scenario as it was traced: it does not go with --neighbours"
         raise click.UsageError(msg)
-    stage = Stage.NEIGHBOURS if chosen.neighbours else Stage.VERIFY
-    return execute(chosen, stage, as_json=as_json, again=again, scenario=scenario)
+    stage = Stage.NEIGHBOURS if options.neighbours else Stage.VERIFY
+    return execute(options, stage)

@@ -61,7 +61,9 @@ def describe_times(session: Session) -> BundleTimes:
 
 def _list_tasks(session: Session) -> Iterator[Task]:
     request = session.request
-    every = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
+    every = perf_tasks(
+        request.config, committed=request.options.committed, since_base=bool(request.base)
+    )
     return (task for task in every if task.stage is Stage.PERF)
 
 

@@ -64,7 +64,7 @@ def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
 def list_retrained(session: Session) -> tuple[str, ...]:
     """Return a note for each scenario whose model was traced with other weights; committed mode."""
     loaded = session.request.loaded
-    if not session.request.committed:
+    if not session.request.options.committed:
         return ()
     keep = read_committed(loaded, session.services.engine)
     traced = {record.id: record for record in keep.scenarios}
@@ -157,15 +157,15 @@ def settle(session: Session, folder: StageFolder) -> int:
 
     It is written where there is none yet or where a person accepts the new one; what it has for the
     first time is added to the committed one. In committed mode it is the keep set, so there is
-    nothing to settle, nor by a quick look or a trial. Raises TraceFailure where a trace shrank; a
+    nothing to settle, nor by a quick look. Raises TraceFailure where a trace shrank; a
     committed file that is missing something is a check of the verdict.
     """
     request = session.request
-    if request.committed or request.quick or request.trial:
+    if request.options.committed or request.options.quick:
         return EXIT_PASS
     now = read_keep_set(folder.file(KEEP_SET_FILE))
     path = session.request.path(session.request.config.keep_set)
-    if session.request.accept or not find_files(path):
+    if session.request.options.accept or not find_files(path):
         counts = _counts(now, _read_previous(path))
         write_committed(path, now)
         session.services.console.say(
@@ -190,7 +190,7 @@ def settle(session: Session, folder: StageFolder) -> int:
 def keep_set_checks(session: Session) -> Iterator[Check]:
     """Yield the check of the committed keep set, where something was traced to hold it against."""
     folder = session.results.done.get(keep_task(session.request.config))
-    if folder is None or session.request.committed or session.request.quick:
+    if folder is None or session.request.options.committed or session.request.options.quick:
         return
     path = session.request.config.keep_set
     before = read_folder(session.request.path(path), shown=str(path))

@@ -24,7 +24,7 @@ from megtrim.plan.graph import Task
 from megtrim.size.history import SizeTrend
 from megtrim.stage_result import StageResult
 from megtrim.store import StageFolder, Store, sha256_file
-from megtrim.verdict.invocation import Invocation
+from megtrim.verdict.invocation import Invocation, Options
 
 if TYPE_CHECKING:
     from megtrim.evidence.imported import ImportedEvidence
@@ -38,24 +38,13 @@ class TrimRequest:
     loaded: LoadedConfig
     today: date
     """The day that waivers are judged against."""
+    options: Options = field(default_factory=Options)
     origin: Origin = field(default_factory=Origin)
     """Of which project and state of it this is."""
-    accept: bool = False
-    """A person accepts the new keep set, shrunken traces included."""
-    committed: bool = False
-    """The keep set is the file that the team committed, and nothing is traced."""
     private: bool = False
     """What programs print about the sources is not for those who read the reports."""
-    quick: bool = False
-    """A look at what functions alone would bring: the committed keep set is left as it is."""
-    trial: bool = False
-    """It is built for its size alone: what is traced for it is not for the team to commit."""
     full: LoadedConfig | None = None
     """What is configured, where a quick look trims otherwise; None: no look, or no whole file."""
-    neighbours: bool = False
-    """Every neighbour is tried, not only those that a budget asks for."""
-    baseline: Path | None = None
-    """Sizes that growth is measured against, in place of those that the configuration names."""
     trends: tuple[SizeTrend, ...] = ()
     """How sizes changed over the commits of the history, for reports; empty: none is known."""
     invocation: Invocation = field(default_factory=Invocation)

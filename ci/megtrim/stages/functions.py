@@ -109,11 +109,11 @@ def work(task: Task, session: Session, folder: Path) -> _Result:
 
 def _needs_probes(session: Session) -> bool:
     """Say whether functions are recorded where no emulator shows them: here, or on a runner."""
-    if session.request.committed or session.request.recorded:
+    if session.request.options.committed or session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
     there = (device.kind for device in session.request.config.devices if device.runner)
-    asked = here if session.request.quick else (*here, *there)
+    asked = here if session.request.options.quick else (*here, *there)
     return any(kind != function_coverage.EMULATED for kind in asked)
 
 
@@ -290,7 +290,7 @@ def _keep_inputs(session: Session) -> dict[str, str]:
     named = {f"link {target}": sha256 for target, sha256 in links.items()}
     if HEADER in session.results.done:
         named["regions"] = session.results.done[HEADER].files[KEEP_SET_FILE]
-    if session.request.committed:
+    if session.request.options.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
     named["generation"] = str(session.services.engine.identity().generation)
@@ -304,7 +304,7 @@ def _keep_inputs(session: Session) -> dict[str, str]:
 
 def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
     """Leave the keep set with the functions in it: as they ran, or as the team committed them."""
-    if session.request.committed:
+    if session.request.options.committed:
         keep = read_committed(session.request.loaded, session.services.engine)
         _expect_fitting(keep, session)
     else:

@@ -41,7 +41,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "files of their own": str(generated_headers.scopes(session)),
         **({"crash ids": "each region"} if config.trim.crash_ids else {}),
     }
-    if session.request.committed:
+    if session.request.options.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         ids = (scenario.id for scenario in all_scenarios(config))
         return named | {
@@ -66,7 +66,9 @@ def result_type(_task: Task) -> type[HeaderResult]:
 def work(task: Task, session: Session, folder: Path) -> HeaderResult:
     """Merge, and write the keep set and the header."""
     keep, warnings = (
-        _load_keep_set(session) if session.request.committed else _build_from_traces(session)
+        _load_keep_set(session)
+        if session.request.options.committed
+        else _build_from_traces(session)
     )
     (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
     for name, content in generated_headers.files(keep, session).items():

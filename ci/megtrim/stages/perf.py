@@ -152,7 +152,9 @@ def _describe_place(task: Task, session: Session) -> str:
     Those that were skipped took no time; of those that failed it is not known.
     """
     request = session.request
-    every = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
+    every = perf_tasks(
+        request.config, committed=request.options.committed, since_base=bool(request.base)
+    )
     ids = [each.id for each in every if each.stage is Stage.PERF]
     before = ids.index(task.id)
     done = [session.results.done[each] for each in ids[:before] if each in session.results.done]

@@ -87,7 +87,7 @@ def obtain(task_id: str, session: Session) -> StageFolder | None:
     For results that only some runs need. What failed is not tried again: None.
     """
     config = session.request.config
-    planned = (*tasks_of(config, committed=session.request.committed), *on_demand(config))
+    planned = (*tasks_of(config, committed=session.request.options.committed), *on_demand(config))
     ids = {task.id for task in planned}
     # A build that the committed keep set spared may be wanted all the same.
     every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))

@@ -66,8 +66,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if BYTE_TABLES_FILE in plain.files:
         named["bytes of plain"] = plain.files[BYTE_TABLES_FILE]
     named["made from"] = name_build_inputs(shipped, session)
-    if session.request.quick:
-        named["quick"] = str(session.request.quick)
+    if session.request.options.quick:
+        named["quick"] = str(session.request.options.quick)
     named["origin"] = dump(session.request.origin)
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
@@ -108,13 +108,13 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         measured=measured,
         made_from=make_print(made_from),
         prices=store_prices(prices),
-        quick=session.request.quick,
+        quick=session.request.options.quick,
         origin=session.request.origin,
     )
     (folder / SIZES_FILE).write_text(text, encoding="utf-8")
     baseline = _baseline(session)
     compared = baseline or Baseline(source="", sizes={})
-    traced = not session.request.committed
+    traced = not session.request.options.committed
     changes = compare_inputs(compared.made_from, made_from, traced=traced)
     compare = _Comparison(
         baseline=compared,
@@ -315,7 +315,7 @@ def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
         for variant, build in every
         if build in task.needs
     )
-    full_builds = full_trim.find_builds(session) if session.request.quick else {}
+    full_builds = full_trim.find_builds(session) if session.request.options.quick else {}
     return [*others, *full_builds.items(), reduced]
 
 
@@ -331,7 +331,7 @@ def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
     path, shown = chosen
     found, origin = load_sizes(path, shown=shown), request.origin
     config = origin.config if origin.commit else ""
-    return expect_same_kind(found, quick=request.quick, shown=shown, config=config)
+    return expect_same_kind(found, quick=request.options.quick, shown=shown, config=config)
 
 
 def _baseline(session: Session) -> Baseline | None:
@@ -350,12 +350,12 @@ def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
 
     The configuration's is that of the full trim: a quick trim is not compared with it.
     """
-    if request.baseline is not None:
-        return request.baseline, str(request.baseline)
-    configured = None if request.quick else request.config.baseline
+    if request.options.baseline is not None:
+        return request.options.baseline, str(request.options.baseline)
+    configured = None if request.options.quick else request.config.baseline
     return None if configured is None else (request.path(configured), str(configured))
 
 
 def _is_there(path: Path, request: TrimRequest) -> bool:
     """Say whether to read it: a step before this one may have found none, a team names one."""
-    return request.baseline is None or path.exists()
+    return request.options.baseline is None or path.exists()

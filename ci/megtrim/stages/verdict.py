@@ -100,9 +100,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
         "keep set": "committed"
-        if session.request.committed
+        if session.request.options.committed
         else "quick"
-        if session.request.quick
+        if session.request.options.quick
         else "traced",
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
@@ -120,7 +120,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
             named[wanted] = failure_content(session.results.failed[wanted])
         else:
             named[wanted] = "not reached"
-    judged = not (session.request.committed or session.request.quick)
+    judged = not (session.request.options.committed or session.request.options.quick)
     if judged and (digest := digest_committed(session.request.loaded)):
         named["committed keep set"] = digest
     if session.results.taken:

@@ -54,7 +54,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     """
     return named_inputs(scenario_of(task), session) | {
         # What is said of a trap: a committed list may lack what a scenario runs.
-        "committed": str(session.request.committed),
+        "committed": str(session.request.options.committed),
     }
 
 
@@ -102,7 +102,7 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         else _profile(scenario, session.results.done.get(PROFILE), session.request),
         keep=keep,
         tolerance=scenario.settings.allowed,
-        committed=session.request.committed,
+        committed=session.request.options.committed,
     )
 
     def prove_case(trial: VerificationCase, seen: list[_Ended]) -> _Ended:

@@ -1,26 +1,80 @@
-"""How megtrim was called, so that every command that it prints can be pasted. Pure.
-
-Paths are as the reader has to write them: relative to the folder in which megtrim was called, or
-to the top of the checkout if a CI job called it.
-"""
+"""What megtrim was asked for, and the call that every command that it prints repeats. Pure."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, assert_never
 
+from megtrim.config_id import DEFAULT_CONFIG, suffix_of
 from megtrim.verdict.statuses import CheckKind
 
+DEFAULT_OUT = "megtrim-out"
+REPORT_ARTIFACT = "megtrim-report"
+BASELINE_FILE = "baseline.json"
+"""The baseline that growth was held against, in the folder of the report."""
 _WEIGH = ("size", "trim", "stage verdict")
 """Verbs that compare sizes with a baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
-    """The options of a call that decide what it works on, and how; empty: not given."""
+class Options:
+    """The options of a verb that reads a configuration, from the command line to the stages."""
 
-    config: str = "megtrim.yaml"
+    config: Path = Path(DEFAULT_CONFIG)
+    out: Path = Path(DEFAULT_OUT)
+    engine: Path | None = None
+    jobs: int | None = None
+    quiet: bool = False
+    as_json: bool = False
+    committed: bool = False
+    """The keep set is the file that the team committed, and nothing is traced."""
+    accept: bool = False
+    """A person accepts the new keep set, shrunken traces included."""
+    again: bool = False
+    """Run the stage again, even if its results are up to date."""
+    form: str = ""
+    """Form of the report to print in place of a table."""
+    scenario: str | None = None
+    """Verify only this one."""
+    baseline: Path | None = None
+    """Sizes that growth is measured against, in place of those that the configuration names."""
+    history: Path | None = None
+    traces: tuple[Path, ...] = ()
+    device: str | None = None
+    """Name or kind of the device to use, instead of the first of its class."""
+    image: str | None = None
+    """Image with the toolchain, in place of the one that is configured."""
+    quick: bool = False
+    """Trim by functions from the plain build alone; the committed keep set is left as it is."""
+    neighbours: bool = False
+    """Try every neighbour of every scenario, not only those that a budget asks for."""
+    base: Path | None = None
+    """Folder of results of an earlier commit, whose plain program times are compared with."""
+    base_name: str = ""
+    reuse: Path | None = None
+    """Folder of results of an earlier run; those that fit are taken from there."""
+    no_docker: bool = False
+    """Use this machine's toolchain, whatever image is configured."""
+    recompile: bool = False
+    """Compile everything, whatever a compiler cache holds."""
+
+    @property
+    def results(self) -> Path:
+        """The folder of results, spelled as compilers spell it in their records: without ``..``."""
+        return self.out.resolve()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """Those options that decide what a call works on, and how; empty: not given.
+
+    Paths are as the reader has to write them: relative to the folder in which megtrim was called,
+    or to the top of the checkout if a CI job called it.
+    """
+
+    config: str = DEFAULT_CONFIG
     out: str = ""
     engine: str = ""
     image: str = ""
@@ -173,3 +227,42 @@ def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:
     leave = "have the owner of the waiver renew it" if lapsed else "add a waiver with a reason"
     asked = f"; {owner} owns this budget" if owner else ""
     return f"make it smaller, raise the budget, or {leave}{asked}"
+
+
+def render_invocation(
+    options: Options, *, here: Path, in_job: bool, keep_set: Path | None = None
+) -> Invocation:
+    """Return the call that repeats another one; ``keep_set`` is relative to the configuration.
+
+    A person repeats it in the folder of the call, ``here``. What a job of GitHub Actions did is
+    repeated at the top of a checkout, where the job ran: paths outside of it are the runner's own
+    and are left out, and the baseline is in the report that people download.
+    """
+
+    def render_path(path: Path | None) -> str:
+        if path is None:
+            return ""
+        if path.is_absolute() and path.is_relative_to(here):
+            path = path.relative_to(here)
+        outside = path.is_absolute() or ".." in path.parts
+        return "" if in_job and outside else str(path)
+
+    out, baseline = render_path(options.out), render_path(options.baseline)
+    config = render_path(options.config) or str(options.config)
+    if options.baseline and not baseline:
+        baseline = f"{REPORT_ARTIFACT}{suffix_of(config)}/{BASELINE_FILE}"
+    return Invocation(
+        config=config,
+        out="" if out == DEFAULT_OUT else out,
+        engine=render_path(options.engine),
+        image=options.image or "",
+        no_docker=options.no_docker,
+        device=options.device or "",
+        baseline=baseline,
+        traces=tuple(filter(None, map(render_path, options.traces))),
+        committed=options.committed,
+        quick=options.quick,
+        keep_set=(
+            render_path(options.config.parent / keep_set) if keep_set else Invocation().keep_set
+        ),
+    )

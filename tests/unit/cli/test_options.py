@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from megtrim.cli import options
-from megtrim.cli.options import DEFAULT_OUT, expect_writable, out_option
+from megtrim.cli.options import expect_writable, out_option
 from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.verdict.invocation import DEFAULT_OUT
 
 
 @click.command()

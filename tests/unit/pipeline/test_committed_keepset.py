@@ -226,15 +226,6 @@ def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
     assert f"wrote {tmp_path / 'megtrim/keepset'}: 2 regions: commit it" in said.getvalue()
 
 
-def test_nothing_is_written_for_a_trial(tmp_path: Path) -> None:
-    """It is not for the team to commit."""
-    now, said = open_session(tmp_path)
-    settle(changed(now, trial=True), made(now, 1))
-
-    assert not committed(tmp_path).exists()
-    assert said.getvalue() == ""
-
-
 def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
     """Nor written."""
     now, _ = open_session(tmp_path)

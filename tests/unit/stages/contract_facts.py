@@ -539,16 +539,24 @@ NO_FACTS: Mapping[str, str] = {
     "store": "holds results",
     "console": "says what is done",
     "durations": "remembers how long tasks took",
-    "accept": "writes the committed file, once the keep set is made",
-    "trial": "leaves the committed file as it is",
     "full": "is looked at by a quick trim, and what it finds is named by its bytes",
     "make": "makes tasks",
     "neighbours": "asks for tasks of their own",
+    "options": "is a value of all options",
     "private": "shortens what a failed task says, which is named as it is then",
     "timed": "what counts of it is named by its bytes: tests/unit/stages/test_perf_evidence.py",
     "done": "see LEFT",
 }
 """Fields of a session that no key depends on, and why."""
+OPTIONS_ELSEWHERE = frozenset(
+    (
+        *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
+        *("history", "traces", "base", "base_name"),
+        *("quiet", "as_json", "again", "form", "scenario", "accept"),
+    )
+)
+"""Options that are no facts: what is opened by them is, or they say which tasks run; accepting
+writes the committed file, once the keep set is made."""
 
 
 _TOOLCHAIN: Mapping[str, Any] = {

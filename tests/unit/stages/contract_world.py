@@ -170,7 +170,11 @@ class World:
         planned = (
             perf_tasks(config)
             if self.name == "times"
-            else tasks(config, committed=now.request.committed, neighbours=now.request.neighbours)
+            else tasks(
+                config,
+                committed=now.request.options.committed,
+                neighbours=now.request.options.neighbours,
+            )
         )
         planned = tuple(task for task in planned if not _is_near_an_application(task))
         ids = {task.id for task in planned}

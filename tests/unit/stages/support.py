@@ -19,6 +19,7 @@ from megtrim.midout.region import Region
 from megtrim.pipeline.running.execution import RunResult
 from megtrim.pipeline.session import Services, Session, TrimRequest
 from megtrim.store import Store
+from megtrim.verdict.invocation import Options
 
 CONFIG = """\
 version: 1
@@ -27,6 +28,7 @@ models:
 - {name: m, file: m.mge, scenarios: [{name: s}]}
 """
 NOTHING = cast(Any, None)
+PARTS = ("request", "services", "results")
 
 
 def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.StringIO]:
@@ -35,7 +37,9 @@ def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.Str
     (folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
     stream = io.StringIO()
     request = TrimRequest(
-        loaded=load_config(folder / "megtrim.yaml"), today=date(2027, 1, 31), accept=accept
+        loaded=load_config(folder / "megtrim.yaml"),
+        options=Options(accept=accept),
+        today=date(2027, 1, 31),
     )
     services = Services(
         engine=NOTHING,
@@ -51,7 +55,12 @@ def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.Str
 def changed(session: Session, **changes: Any) -> Session:
     """Return the session with other values in fields of its parts, each known by its name."""
     parts = {}
-    for name in ("request", "services", "results"):
+    of_parts = {field.name for name in PARTS for field in fields(getattr(session, name))}
+    asked = {field.name for field in fields(Options)} & changes.keys() - of_parts
+    if asked:
+        given = {name: changes.pop(name) for name in asked}
+        changes["options"] = replace(session.request.options, **given)
+    for name in PARTS:
         part = getattr(session, name)
         own = {field.name for field in fields(part)} & changes.keys()
         parts[name] = replace(part, **{each: changes.pop(each) for each in own})

@@ -24,12 +24,14 @@ from megtrim.pipeline.result_content import MEASURED
 from megtrim.pipeline.session import Session
 from megtrim.stage_result import StageResult
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 from unit.stages.contract_facts import (
     AROUND,
     CONFIG,
     EDITED,
     IDENTITIES,
     NO_FACTS,
+    OPTIONS_ELSEWHERE,
     PLACES,
     TIES,
     TOOLCHAIN,
@@ -259,6 +261,7 @@ def test_every_field_of_a_session_is_in_it() -> None:
     rows = {fact.name.partition(".")[0] for fact in AROUND}
     parts = typing.get_type_hints(Session).values()
     facts = [field.name for part in parts for field in fields(part)]
+    facts += {field.name for field in fields(Options)} - OPTIONS_ELSEWHERE
 
     assert len(facts) == len(set(facts)), "a name alone says which fact is meant"
     assert sorted(set(facts) ^ (rows | NO_FACTS.keys())) == []

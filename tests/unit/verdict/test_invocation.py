@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from megtrim.verdict.invocation import (
     Invocation,
+    Options,
     ScenarioKind,
+    render_invocation,
     suggest_for_budget,
     suggest_for_keep_set,
     suggest_for_other_link,
@@ -17,6 +20,8 @@ from megtrim.verdict.invocation import (
     suggest_for_scenario,
 )
 from megtrim.verdict.statuses import CheckKind
+
+REPORT = "megtrim-report{}/baseline.json"
 
 EVERYTHING = Invocation(
     config="trim it/$(id).yaml",
@@ -113,3 +118,59 @@ def test_a_waiver_that_lapsed_is_its_owners_to_renew() -> None:
     """Another one next to it would hide it."""
     assert "renew" in suggest_for_budget(lapsed=True)
     assert "add a waiver" in suggest_for_budget(lapsed=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "in_job", "expected"),
+    [
+        ({}, False, {}),
+        (
+            {
+                "config": Path("/here/trim/a.yaml"),
+                "out": Path("../out"),
+                "engine": Path("/engine"),
+                "baseline": Path("base/sizes.json"),
+                "traces": (Path("/t"),),
+                "quick": True,
+            },
+            False,
+            {
+                "config": "trim/a.yaml",
+                "out": "../out",
+                "engine": "/engine",
+                "baseline": "base/sizes.json",
+                "traces": ("/t",),
+                "quick": True,
+                "keep_set": "trim/megtrim/keepset",
+            },
+        ),
+        (
+            {"out": Path("../out"), "baseline": Path("../out/baseline/sizes.json")},
+            True,
+            {"baseline": REPORT.format("")},
+        ),
+        (
+            {"config": Path("android/megtrim.yaml"), "baseline": Path("/x/sizes.json")},
+            True,
+            {
+                "config": "android/megtrim.yaml",
+                "baseline": REPORT.format(".android"),
+                "keep_set": "android/megtrim/keepset",
+            },
+        ),
+    ],
+    ids=["usual", "person", "job", "job-android"],
+)
+def test_paths_are_those_from_where_the_reader_stands(
+    options: dict[str, Any], in_job: bool, expected: dict[str, Any]
+) -> None:
+    """What is usual is left out, but for the configuration: it may be pasted next to another one.
+
+    A person stands in the folder of the call. A job is read at the top of a checkout: the runner's
+    own folders are nowhere else, and the baseline comes with the report.
+    """
+    made = render_invocation(
+        Options(**options), here=Path("/here"), in_job=in_job, keep_set=Path("megtrim/keepset")
+    )
+
+    assert made == Invocation(**expected)

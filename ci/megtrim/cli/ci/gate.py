@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.environment import open_processes
 from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
 from megtrim.github.runner import write_output

@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 import click
 
 from megtrim import engines
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import (
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import (
     ENGINE_KEY,
     open_processes,
     read_engine_host_keys,
@@ -124,7 +123,7 @@ def _fetch(request: FetchRequest, config: str, submodules: str) -> None:
     extra = [_submodule_path(each) for each in submodules.split()]
     if request.key:
         request = replace(request, key_of=_key_repository(request, config))
-    work = SourceFetch(request, processes, open_console(quiet=False).note)
+    work = SourceFetch(request, processes, open_console().note)
     work.fetch([engine, *extra])
     for path in extra:
         if path not in work.fetched and work.holder(path)[0] == TOP:

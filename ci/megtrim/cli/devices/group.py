@@ -15,8 +15,7 @@ from megtrim.cli.devices.clean import clean
 from megtrim.cli.devices.inventory import Inventory, InventoryRow, facts, sought
 from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.devices.quarantine import quarantine, restore
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
+from megtrim.cli.echo import open_console, show
 from megtrim.devices.pool.status import age
 from megtrim.errors import EXIT_PASS, InputError
 

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from megtrim.cli.devices.inventory import Inventory, InventoryRow, choose, take_stock
+from megtrim.cli.echo import open_console
+from megtrim.cli.environment import open_processes, read_now
 from megtrim.cli.options import out_option
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes, read_now
 
 _CONFIG = Path("megtrim.yaml")
 _MATCH = "Only devices with this Android property, fact, name, kind, class or serial; repeatable."

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.explain.crash import explain_crash, explain_crash_of_release
-from megtrim.cli.options import DEFAULT_OUT
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.invocation import invocation_of
-from megtrim.cli.session.setup import Options, common, open_engine
+from megtrim.cli.options import common
+from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.elf.symbol_names import readable, without_arguments
 from megtrim.errors import EXIT_PASS, InputError
@@ -28,7 +26,7 @@ from megtrim.pipeline.filenames import VERDICT_FILE
 from megtrim.pipeline.results import VerdictResult
 from megtrim.plan.graph import Stage
 from megtrim.store import Store, made_by_another
-from megtrim.verdict.invocation import Invocation, suggest_for_keep_set
+from megtrim.verdict.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
 from megtrim.verdict.model import Check, ScenarioStatus, Verdict, parse_verdict
 
 _LISTED = 50
@@ -69,12 +67,11 @@ Examples:
 )
 @click.argument("thing", required=False)
 def explain(
+    options: Options,
     thing: str | None,
     crash: Path | None,
     address: str | None,
     release: Path | None,
-    as_json: bool,
-    **options: Any,
 ) -> int:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
@@ -82,7 +79,6 @@ def explain(
     Instead of THING, a crash can be looked up in the newest trim of the folder of results, or in a
     release, which needs neither results nor configuration nor engine.
     """
-    chosen = Options(**options)
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
@@ -90,21 +86,19 @@ def explain(
         if thing is not None:
             msg = "a release is asked about crashes alone: --release needs --crash or --address"
             raise click.UsageError(msg)
-        _show_facts(explain_crash_of_release(crash, address, release), as_json=as_json)
+        _show_facts(explain_crash_of_release(crash, address, release), as_json=options.as_json)
         return EXIT_PASS
-    loaded = load_config(chosen.config, engine_source=chosen.engine)
+    loaded = load_config(options.config, engine_source=options.engine)
+    invocation = read_invocation(options, keep_set=loaded.config.keep_set)
     if thing is None:
-        call = invocation_of(asdict(chosen), open_processes().env, keep_set=loaded.config.keep_set)
-        facts = explain_crash(crash, address, chosen.out, call, loaded.config)
+        facts = explain_crash(crash, address, options.out, invocation, loaded.config)
     elif thing == "verdict":
-        facts = _explain_verdict(_verdict(chosen.out))
+        facts = _explain_verdict(_verdict(options.out))
     else:
-        env, keep_set = open_processes().env, loaded.config.keep_set
-        invocation = invocation_of(asdict(chosen), env, keep_set=keep_set)
         facts = _query_keep_set(
-            thing, loaded, _find_trapped_scenarios(thing, chosen.out), invocation
+            thing, loaded, _find_trapped_scenarios(thing, options.out), invocation
         )
-    _show_facts(facts, as_json=as_json)
+    _show_facts(facts, as_json=options.as_json)
     return EXIT_PASS
 
 

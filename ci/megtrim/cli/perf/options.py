@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, warn_unreadable
-from megtrim.cli.session.environment import read_now
 from megtrim.config.device import EMULATED
 from megtrim.config.scenarios import Scenario
 from megtrim.errors import InputError

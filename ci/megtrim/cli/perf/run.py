@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
+from megtrim.cli.options import base_options, committed_option, common, device_option, json_option
 from megtrim.cli.perf.options import emulated_option, expect_real_devices
-from megtrim.cli.session.setup import (
-    Options,
-    base_options,
-    committed_option,
-    common,
-    describe,
-    device_option,
-    json_option,
-    open_session,
-)
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.cli.stage.chain import show_results
 from megtrim.config.performance import PerfConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
@@ -34,6 +25,7 @@ from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage
 from megtrim.plan.performance import TRIMMING, perf_tasks
 from megtrim.stages import runner
+from megtrim.verdict.invocation import Options
 
 
 @click.command(
@@ -83,14 +75,12 @@ Examples:
 @emulated_option
 @json_option
 def run(
+    options: Options,
     experiments: tuple[str, ...],
     scenarios: tuple[str, ...],
     rounds: int | None,
     folders: tuple[Path, ...],
-    again: bool,
     emulated: bool,
-    as_json: bool,
-    **options: Any,
 ) -> int:
     """Measure experiments against the baseline, in interleaved pairs of processes.
 
@@ -98,22 +88,24 @@ def run(
     is clear or the budget ends, compares the outputs, and writes verdict and report. What is up to
     date is not measured again; an interrupted run continues where it ended.
     """
-    session = _narrow(open_session(Options(**options)), experiments, scenarios, rounds)
+    session = _narrow(open_session(options), experiments, scenarios, rounds)
     if folders:
         session = _take_times(session, folders)
     describe(session)
     request = session.request
-    wanted = perf_tasks(request.config, committed=request.committed, since_base=bool(request.base))
+    wanted = perf_tasks(
+        request.config, committed=request.options.committed, since_base=bool(request.base)
+    )
     timed = [task for task in wanted if task.stage is Stage.PERF]
     if not folders:
         expect_real_devices(map(scenario_of, timed), session, emulated=emulated)
-    if again:
+    if options.again:
         for task in timed:
             session.services.store.discard(Stage.PERF, task.name)
     ran, codes = runner.run(wanted, session)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or measured")
-    show_results(session, Stage.REPORT, wanted, as_json=as_json)
+    show_results(session, Stage.REPORT, wanted, as_json=options.as_json)
     return worst_exit_code(codes)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.environment import open_processes
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices.cpu_features import read_cpu_features

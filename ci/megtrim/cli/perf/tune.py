@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import common, device_option, json_option
 from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.perf.tune_text import describe_result, list_facts
-from megtrim.cli.session.setup import (
-    Options,
-    common,
-    describe,
-    device_option,
-    json_option,
-    open_session,
-)
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.units import parse_duration
@@ -36,6 +29,7 @@ from megtrim.pipeline.tuning.tuned_scenario import TunedScenario, add, expect_fr
 from megtrim.plan.graph import PLAIN, tasks, with_dependencies
 from megtrim.stages import runner
 from megtrim.store import write_atomically
+from megtrim.verdict.invocation import Options
 
 
 def _read_budget(_ctx: click.Context, _param: click.Parameter, text: str) -> float:
@@ -56,7 +50,7 @@ Examples:
 )
 @common
 @device_option
-@click.argument("scenario", metavar="MODEL/SCENARIO")
+@click.argument("wanted", metavar="MODEL/SCENARIO")
 @click.option(
     "--budget",
     "budget_s",
@@ -71,13 +65,12 @@ Examples:
 @emulated_option
 @json_option
 def tune_flags(
-    scenario: str,
+    options: Options,
+    wanted: str,
     budget_s: float,
     write: bool,
     name: str | None,
     emulated: bool,
-    as_json: bool,
-    **options: Any,
 ) -> int:
     """Find the fastest flags of a scenario on its device.
 
@@ -87,12 +80,11 @@ def tune_flags(
     meets the baseline, the recipes and that choice once more: without a comparison with the
     baseline there is no winner.
     """
-    called = Options(**options)
-    session = open_session(called)
-    chosen = choose_scenario(scenario, session)
+    session = open_session(options)
+    chosen = choose_scenario(wanted, session)
     expect_real_devices([chosen], session, emulated=emulated)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.committed)
+    every = tasks(session.request.config, committed=session.request.options.committed)
     _, codes = runner.run(with_dependencies({PLAIN}, every), session)
     if PLAIN not in session.results.done:
         return worst_exit_code(codes)
@@ -103,9 +95,9 @@ def tune_flags(
         expect_free(loaded, field, name)
     result = _race(field, budget_s, session)
     own = own_flags(chosen, session)
-    _, toolchain = split(str(called.config))
+    _, toolchain = split(str(options.config))
     tuned = make_tuned(result.winner, field, own, loaded, name, toolchain=toolchain)
-    if as_json:
+    if options.as_json:
         show(json.dumps(list_facts(chosen.id, result, tuned), indent=1))
     else:
         show(describe_result(chosen.id, result, tuned))
@@ -115,7 +107,7 @@ def tune_flags(
         raise InfrastructureFailure(msg, hint=hint)
     if write and result.winner.name != BASELINE:
         file, edited = add(loaded, tuned)
-        keep_winner(called.config, (file, edited), tuned, result)
+        keep_winner(options.config, (file, edited), tuned, result)
         again = session.request.invocation.again("trim")
         session.services.console.say(f"added to {file}: trace and verify it with {again}")
     return EXIT_PASS

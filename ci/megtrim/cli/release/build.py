@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import click
 
+from megtrim.cli.options import trimming
 from megtrim.cli.release.export import leave, trim_for_release
-from megtrim.cli.session.setup import Options, trimming
 from megtrim.release.collect import collect_release
+from megtrim.verdict.invocation import Options
 
 
 @click.command(
@@ -28,13 +28,13 @@ Examples:
     is_flag=True,
     help="Devices elsewhere are to prove it: `megtrim release prove` makes it a release.",
 )
-def build(release: Path, draft: bool, **options: Any) -> int:
+def build(options: Options, release: Path, draft: bool) -> int:
     """Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.
 
     It is a folder, or one file if its name ends with .tar.gz. Equal inputs give equal bytes, in
     any folder. Nothing is written unless every scenario passed.
     """
-    session, status = trim_for_release(Options(**options), release)
+    session, status = trim_for_release(options, release)
     if status:
         return status
     files = collect_release(session, megtrim=version("megtrim"), draft=draft)

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.setup import Options, trimming
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, worst_exit_code
 from megtrim.pipeline.session import Session
@@ -28,6 +28,7 @@ from megtrim.release.archive import (
 from megtrim.release.collect import collect_export
 from megtrim.release.contents import RELEASE_FILE
 from megtrim.release.packages import AAR_PATH
+from megtrim.verdict.invocation import Options
 from megtrim.wording import count
 
 
@@ -69,7 +70,7 @@ Examples:
 @each_toolchain(_join)
 @trimming
 @click.argument("folder", type=click.Path(path_type=Path))
-def export(folder: Path, **options: Any) -> int:
+def export(options: Options, folder: Path) -> int:
     """Trim, and write programs, libraries, headers and a CMake package to FOLDER.
 
     Next to them are the keep set, the configuration, licences, sizes, the report, and a README
@@ -78,14 +79,14 @@ def export(folder: Path, **options: Any) -> int:
     Of a file with several toolchains, each has a folder of its name in FOLDER. Those for Android
     that have a shared library are joined in FOLDER/MegEngineTrimmed.aar.
     """
-    session, status = trim_for_release(Options(**options), folder)
+    session, status = trim_for_release(options, folder)
     return status or leave(collect_export(session), folder)
 
 
 def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
     """Run the chain; return it with its exit status: anything but 0, and nothing is written."""
     expect_new(folder)
-    session, codes = run_chain(options, Stage.REPORT, as_json=False, accept=False)
+    session, codes = run_chain(options, Stage.REPORT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
         session.services.console.warn(f"nothing was written to {folder}: the trim did not succeed")

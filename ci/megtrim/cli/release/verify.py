@@ -7,12 +7,11 @@ import shutil
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, common, device_option
+from megtrim.cli.options import common, device_option
 from megtrim.cli.stage.chain import run_chain
 from megtrim.errors import EXIT_PASS, ProductFailure, worst_exit_code
 from megtrim.plan.graph import Stage
@@ -21,6 +20,7 @@ from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.contents import ReleaseContents
 from megtrim.release.prove import compare_rebuild, is_traced
 from megtrim.store import cannot_write
+from megtrim.verdict.invocation import Options
 from megtrim.wording import count
 
 _REBUILT = "rebuilt"
@@ -67,7 +67,7 @@ Examples:
     is_flag=True,
     help="Build it again here, by the configuration and the keep set, and compare every file.",
 )
-def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **options: Any) -> int:
+def verify(options: Options, release: Path, sha256: str, model: Path | None, rebuild: bool) -> int:
     """Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.
 
     What is damaged, missing, added, renamed or of another release is named. Without --sha256, a
@@ -77,11 +77,10 @@ def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **opti
     as `megtrim release build` does; every file must have the same bytes, and there may be no other.
     --device names another device to run it. The other options are for that build.
     """
-    chosen = Options(**options, committed=True)
-    if chosen.device is not None and not rebuild:
+    if options.device is not None and not rebuild:
         msg = "--device proves what was built again: it needs --rebuild"
         raise click.UsageError(msg)
-    if chosen.reuse is not None and rebuild:
+    if options.reuse is not None and rebuild:
         msg = "--reuse takes what was built before: it does not go with --rebuild"
         raise click.UsageError(msg)
     with open_release(release) as folder:
@@ -92,21 +91,23 @@ def verify(release: Path, sha256: str, model: Path | None, rebuild: bool, **opti
     show(f"{release}: {count(len(found.files), 'file')} as released")
     show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
     show(f"sha256 of its SHA256SUMS: {found.sha256}")
-    return _rebuild(found, contents, release, chosen) if rebuild else EXIT_PASS
+    return _rebuild(found, contents, release, options) if rebuild else EXIT_PASS
 
 
-def _rebuild(found: ReleaseCheck, contents: ReleaseContents, release: Path, chosen: Options) -> int:
+def _rebuild(
+    found: ReleaseCheck, contents: ReleaseContents, release: Path, options: Options
+) -> int:
     """Build it again, run its scenarios, and compare what would be released."""
     fresh = replace(
-        chosen, out=chosen.out / _REBUILT, recompile=True, committed=not is_traced(found)
+        options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
     )
     _clear(fresh.out)
-    session, codes = run_chain(fresh, Stage.VERDICT, as_json=False, accept=False)
+    session, codes = run_chain(fresh, Stage.VERDICT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
         return status
     differences = compare_rebuild(
-        found, session, megtrim=version("megtrim"), by_other_device=chosen.device is not None
+        found, session, megtrim=version("megtrim"), by_other_device=options.device is not None
     )
     if differences:
         listed = "\n".join(f"  {each}" for each in differences)
@@ -114,8 +115,8 @@ def _rebuild(found: ReleaseCheck, contents: ReleaseContents, release: Path, chos
         raise ProductFailure(msg, hint="take the engine, toolchain and project that it names")
     # SHA256SUMS, which does not name itself, was compared as well.
     show(f"built again: {len(found.files) + 1} files have the same bytes")
-    if chosen.device is not None:
-        show(f"proven again: {count(len(contents.scenarios), 'scenario')} on {chosen.device}")
+    if options.device is not None:
+        show(f"proven again: {count(len(contents.scenarios), 'scenario')} on {options.device}")
     return EXIT_PASS
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from megtrim.cli.session.environment import (
+from megtrim.cli.environment import (
     CACHE_INPUT,
     CACHE_OWN,
     CACHE_SECRET,

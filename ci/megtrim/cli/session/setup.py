@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import wraps
 from pathlib import Path
-from typing import Any
-
-import click
 
 from megtrim import engines, toolchains
 from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
-from megtrim.cli.options import CONFIG_HELP, DEFAULT_OUT, expect_writable, out_option
+from megtrim.cli.echo import open_console
+from megtrim.cli.environment import (
+    open_processes,
+    read_invocation,
+    read_private,
+    read_today,
+)
+from megtrim.cli.options import expect_writable
 from megtrim.cli.session.build_host import attach_image, open_place, sysroot_here
 from megtrim.cli.session.compiler_cache import open_compiler_cache
-from megtrim.cli.session.console import open_console
 from megtrim.cli.session.device_specs import (
     POOLED,
     ContainerHost,
@@ -27,8 +27,6 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.environment import open_processes, read_private, read_today
-from megtrim.cli.session.invocation import invocation_of
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.origin import read_origin
 from megtrim.cli.session.preflight import (
@@ -38,10 +36,9 @@ from megtrim.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
-from megtrim.cli.session.trends import baseline_option, history_option, read_trends
+from megtrim.cli.session.trends import read_trends
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.config_id import split
 from megtrim.console import Console
 from megtrim.device_jobs import pack
 from megtrim.devices import Device, qemu, relocation_support
@@ -50,7 +47,7 @@ from megtrim.engines.build_paths import expect_plain
 from megtrim.engines.builder import Builder
 from megtrim.engines.checkout import Checkout
 from megtrim.engines.sample import find_embedded_source
-from megtrim.errors import InputError, MegtrimError
+from megtrim.errors import InputError
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
 from megtrim.images.reference import expect_fixed
@@ -65,177 +62,15 @@ from megtrim.plan.performance import BASE
 from megtrim.process import ProcessRunner
 from megtrim.stages import size
 from megtrim.store import StageFolder, Store
+from megtrim.verdict.invocation import Options
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The options of every command that reads a configuration."""
-
-    config: Path
-    out: Path
-    engine: Path | None
-    jobs: int | None
-    quiet: bool
-    committed: bool = False
-    baseline: Path | None = None
-    history: Path | None = None
-    traces: tuple[Path, ...] = ()
-    device: str | None = None
-    """Name or kind of the device to use, instead of the first of its class."""
-    image: str | None = None
-    """Image with the toolchain, in place of the one that is configured."""
-    quick: bool = False
-    """Trim by functions from the plain build alone."""
-    neighbours: bool = False
-    """Try every neighbour of every scenario."""
-    base: Path | None = None
-    """Folder of results of an earlier commit, whose plain program times are compared with."""
-    base_name: str = ""
-    reuse: Path | None = None
-    """Folder of results of an earlier run; those that fit are taken from there."""
-    no_docker: bool = False
-    """Use this machine's toolchain, whatever image is configured."""
-    recompile: bool = False
-    """Compile everything, whatever a compiler cache holds."""
-
-    @property
-    def results(self) -> Path:
-        """The folder of results, spelled as compilers spell it in their records: without ``..``."""
-        return self.out.resolve()
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-
-
-committed_option = click.option(
-    "--committed", is_flag=True, help="Use the committed keep set, and trace nothing."
-)
-
-
-quick_option = click.option(
-    "--quick",
-    is_flag=True,
-    help="Trim by functions, from the plain build only: no profile build, nothing is recompiled.",
-)
-
-
-neighbours_option = click.option(
-    "--neighbours",
-    is_flag=True,
-    help="Also run neighbours of each scenario: other iterations, threads, flags and so on.",
-)
-
-
-def base_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name an earlier program."""
-    folder = click.option(
-        "--base",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Compare times with the plain program in this folder of results, of an earlier commit;"
-        " without one there, with none.",
-    )
-    name = click.option(
-        "--base-name", default="", metavar="TEXT", help="Its name in reports, such as its commit."
-    )
-    return folder(name(command))
-
-
-traces_option = click.option(
-    "--traces",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="DIR",
-    help="Evidence with traces or functions from device jobs, to use as it is; repeatable.",
-)
-
-
-def common(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of every verb, and add them to the commands that errors print."""
-    path = click.Path(path_type=Path)
-
-    @wraps(command)
-    def complete_errors(**values: Any) -> Any:
-        _, toolchain = split(str(values["config"]))
-        if toolchain and str(values["out"]) == DEFAULT_OUT:
-            values["out"] /= toolchain
-        try:
-            return command(**values)
-        except MegtrimError as error:
-            error.complete(invocation_of(values, open_processes().env).place)
-            raise
-
-    found: Callable[..., Any] = complete_errors
-    for option in reversed(
-        (
-            click.option(
-                *("--config", "-c"),
-                type=path,
-                default=Path("megtrim.yaml"),
-                show_default=True,
-                help=CONFIG_HELP,
-            ),
-            out_option(
-                "Folder of results; with the same folder, the next run repeats only what changed."
-            ),
-            click.option(
-                "--reuse",
-                type=path,
-                metavar="DIR",
-                help="Folder of results of an earlier run: what has equal inputs is copied.",
-            ),
-            click.option(
-                "--engine", type=path, help="Engine checkout to use instead of engine.source."
-            ),
-            click.option(
-                "--jobs", "-j", type=click.IntRange(1, 1024), help="Compilers to run in parallel."
-            ),
-            click.option("--quiet", "-q", is_flag=True, help="Print only warnings and results."),
-            click.option(
-                "--image",
-                envvar="MEGTRIM_IMAGE",
-                metavar="NAME",
-                help="Image with the toolchain, to use instead of toolchain.image.",
-            ),
-            click.option(
-                "--no-docker",
-                is_flag=True,
-                help="Use this machine's compilers, even if an image is configured.",
-            ),
-        )
-    ):
-        found = option(found)
-    return found
-
-
-device_option = click.option(
-    "--device",
-    metavar="NAME|KIND",
-    help="Run on this device, or on devices of this kind, such as virtual-phone or qemu.",
-)
-
-
-def trimming(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add :func:`common` options and those that say what a trim depends on."""
-    return running(baseline_option(history_option(command)))
-
-
-def running(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add :func:`common` options and those of a run on a trimmed build."""
-    return common(committed_option(quick_option(device_option(command))))
-
-
-def open_session(
-    options: Options,
-    *,
-    accept: bool = False,
-    writes: bool = True,
-) -> Session:
+def open_session(options: Options, *, writes: bool = True) -> Session:
     """Load the configuration and construct everything that a trim needs.
 
     ``writes``: whether anything goes to ``--out``.
     """
-    _refuse_contradictions(options, accept=accept)
+    _refuse_contradictions(options)
     if writes:
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
@@ -244,7 +79,7 @@ def open_session(
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     expect_usable_files(loaded)
     if not (options.quick or options.committed):
-        committed_keepset.expect_readable(loaded, accept=accept)
+        committed_keepset.expect_readable(loaded, accept=options.accept)
     for warning in loaded.warnings:
         console.warn(warning)
     processes = _open_processes(console)
@@ -265,8 +100,7 @@ def open_session(
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     base = _find_base(options, console)
-    request = _make_request(options, loaded, processes, accept=accept)
-    request = replace(request, trends=read_trends(options.history, request, console))
+    request = _make_request(options, loaded, processes, console, has_base=base is not None)
     setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
     services = Services(
         engine=engine,
@@ -285,8 +119,6 @@ def open_session(
         applications=open_applications(loaded, processes),
     )
     results = TaskResults(done={BASE: base} if base else {})
-    if base:
-        request = replace(request, base=options.base_name or str(options.base))
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     programs.expect_buildable(session)
@@ -307,25 +139,28 @@ def _open_processes(console: Console) -> ProcessRunner:
 
 
 def _make_request(
-    options: Options, loaded: LoadedConfig, processes: ProcessRunner, *, accept: bool
+    options: Options,
+    loaded: LoadedConfig,
+    processes: ProcessRunner,
+    console: Console,
+    *,
+    has_base: bool,
 ) -> TrimRequest:
-    """Return what is asked for, apart from an earlier program, which may not be there."""
-    invocation = invocation_of(asdict(options), processes.env, keep_set=loaded.config.keep_set)
+    """Return what is asked for; ``has_base``: an earlier program is there."""
+    invocation = read_invocation(options, keep_set=loaded.config.keep_set)
     traces = options.traces
     brought = read_brought(traces, config=invocation.config) if traces else {}
+    named, name = list_named_files(loaded), options.config.name
+    origin = read_origin(loaded.path, processes, name=name, named=named)
     request = TrimRequest(
         loaded=loaded,
+        options=options,
         today=read_today(),
-        origin=read_origin(
-            loaded.path, processes, name=options.config.name, named=list_named_files(loaded)
-        ),
-        accept=accept,
-        committed=options.committed,
+        origin=origin,
         private=read_private(),
-        quick=options.quick,
         full=_full(options) if options.quick else None,
-        neighbours=options.neighbours,
-        baseline=options.baseline,
+        trends=read_trends(options, origin, console),
+        base=(options.base_name or str(options.base)) if has_base else "",
         invocation=invocation,
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
@@ -349,15 +184,15 @@ def _find_base(options: Options, console: Console) -> StageFolder | None:
     return found
 
 
-def _refuse_contradictions(options: Options, *, accept: bool) -> None:
+def _refuse_contradictions(options: Options) -> None:
     """Refuse options that contradict each other."""
     if options.committed and options.quick:
         msg = "--quick records which functions run: it cannot be combined with --committed"
         raise InputError(msg, hint="leave one of them out")
-    if options.committed and (accept or options.traces):
+    if options.committed and (options.accept or options.traces):
         msg = "--committed uses the keep set as it is: leave out --accept and --traces"
         raise InputError(msg)
-    if options.quick and (accept or options.traces):
+    if options.quick and (options.accept or options.traces):
         msg = "--quick does not touch the committed keep set: leave out --accept and --traces"
         raise InputError(msg)
 

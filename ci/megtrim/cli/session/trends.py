@@ -3,52 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-import click
-
-from megtrim.build_spec import Variant
-from megtrim.cli.session.environment import read_now
+from megtrim.build_spec import Origin, Variant
+from megtrim.cli.environment import read_now
 from megtrim.console import Console
 from megtrim.history.folder import read_folder
-from megtrim.pipeline.session import TrimRequest
 from megtrim.size.history import SIZE_FILES, SizeTrend, make_trends
+from megtrim.verdict.invocation import Options
 
 _SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
 MOST_POINTS = 200
 """The newest commits of a trend that reports get: a verdict must not grow with its history."""
 
 
-baseline_option = click.option(
-    "--baseline",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A sizes.json to measure growth against, instead of `baseline`.",
-)
-history_option = click.option(
-    "--history",
-    envvar="MEGTRIM_HISTORY",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Folder with the history of sizes: reports show the trend.",
-)
-
-
-def read_trends(
-    folder: Path | None, request: TrimRequest, console: Console
-) -> tuple[SizeTrend, ...]:
+def read_trends(options: Options, origin: Origin, console: Console) -> tuple[SizeTrend, ...]:
     """Return how the sizes of a configuration changed; nothing if the history has none.
 
     Outside of a repository its path there is not known: a history of one configuration is then its
     own. Quick trims have trends of their own. A damaged file is a warning, and costs itself alone.
     Raises InputError if there is no such folder.
     """
+    folder, quick = options.history, options.quick
     if folder is None:
         return ()
     found = read_folder(folder, SIZE_FILES).until(read_now())
     for each in found.unreadable:
         console.warn(f"left out: {each.message}")
-    config, quick = request.origin.config if request.origin.commit else "", request.quick
+    config = origin.config if origin.commit else ""
     known = {each.config for each in found.entries}
     wanted = config or (next(iter(known)) if len(known) == 1 else "")
     entries = [each for each in found.entries if (each.config, each.quick) == (wanted, quick)]

@@ -10,15 +10,14 @@ from pathlib import Path
 import click
 
 from megtrim.build_spec import Variant
-from megtrim.cli.echo import show
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import (
     HistorySelector,
     history_options,
     parse_day,
     warn_unreadable,
 )
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import read_now
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
@@ -137,7 +136,7 @@ def _read_budgets(repository: Path, config: str) -> tuple[Budget, ...]:
     try:
         return load_config(repository / config).config.budgets
     except InputError as error:
-        open_console(quiet=False).warn(f"no budgets: {error.message}")
+        open_console().warn(f"no budgets: {error.message}")
         return ()
 
 

@@ -6,12 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, committed_option, common, open_session, quick_option
+from megtrim.cli.options import committed_option, common, quick_option
+from megtrim.cli.session.setup import open_session
 from megtrim.cli.size.show import draw_table, top_option
 from megtrim.elf.symbol_names import fold, shorten
 from megtrim.errors import EXIT_PASS, InputError
@@ -45,6 +45,7 @@ from megtrim.size.references.linked_file import LinkedFile
 from megtrim.stages import runner
 from megtrim.store import made_by_another
 from megtrim.strict_json import encode
+from megtrim.verdict.invocation import Options
 
 _HINT = "trim first: its results are what is asked about"
 
@@ -98,7 +99,7 @@ def _explain_unknown(program: str, names: Collection[str]) -> InputError:
 def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResults:
     """Open the results of a trim. Raises InputError where they are not up to date."""
     session = open_session(options)
-    every = tasks(session.request.config, committed=session.request.committed)
+    every = tasks(session.request.config, committed=session.request.options.committed)
     for step in runner.plan(with_dependencies(needs, every), session):
         if step.foreign:
             raise made_by_another(options.out)
@@ -136,16 +137,14 @@ Examples:
     "--match", default="", metavar="TEXT", help="Only what has TEXT in its name, in any case."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
-def left_out(
-    program: str | None, by: str, match: str, top: int, as_json: bool, **options: Any
-) -> int:
+def left_out(options: Options, program: str | None, by: str, match: str, top: int) -> int:
     """Show what the trim left out of a program, with its bytes.
 
     The rows add up to what the trimmed program is smaller by in memory. Where functions are
     trimmed, it is compared with the link in which each function has bytes of its own, and data that
     only they referred to went with them; otherwise with the plain program.
     """
-    trim = open_trim(Options(**options))
+    trim = open_trim(options)
     name, rows = _compare(program, trim)
     chosen = [row for row in rows if _is_asked(match, row.symbol, row.component)]
     entries = (
@@ -159,7 +158,7 @@ def left_out(
         for row in _group(chosen, by)
     )
     document = LeftOutDocument(program=name, left_out=tuple(entries))
-    show(json.dumps(encode(document), indent=1) if as_json else _draw(document, by, top))
+    show(json.dumps(encode(document), indent=1) if options.as_json else _draw(document, by, top))
     return EXIT_PASS
 
 
@@ -234,9 +233,7 @@ Examples:
 )
 @click.option("--program", metavar="NAME", help="The program; without, the first that is trimmed.")
 @click.option("--json", "as_json", is_flag=True, help="Print all prices as JSON.")
-def prices(
-    top: int, by: tuple[str, ...], program: str | None, as_json: bool, **options: Any
-) -> int:
+def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> int:
     """Show what each model, scenario, operator and function costs.
 
     A price is what would go from the trimmed program if the thing left and all others stayed. What
@@ -247,9 +244,13 @@ def prices(
     regions are; without a profile build, the code of regions is in no price. A function is shown
     with its own bytes, and with all that would go with it.
     """
-    found = make_price_list(open_trim(Options(**options)).open_priced(program))
+    found = make_price_list(open_trim(options).open_priced(program))
     kinds = tuple(map(PriceKind, by)) or _BRIEFLY
-    show(_dump_prices(found) if as_json else "\n\n".join(_draw_price_lists(found, kinds, top)))
+    show(
+        _dump_prices(found)
+        if options.as_json
+        else "\n\n".join(_draw_price_lists(found, kinds, top))
+    )
     return EXIT_PASS
 
 

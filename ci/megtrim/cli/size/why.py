@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, committed_option, common, quick_option
+from megtrim.cli.options import committed_option, common, quick_option
 from megtrim.cli.size.left_out import TrimResults, choose_program, open_trim
 from megtrim.cli.size.show import FILE, top_option
 from megtrim.elf.symbol_names import fold, iter_spellings, shorten
@@ -31,6 +31,7 @@ from megtrim.size.references import search
 from megtrim.size.references.graph import Explanation, ReferenceGraph, explain
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.size.references.search import Match
+from megtrim.verdict.invocation import Options
 
 _GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
 
@@ -61,13 +62,12 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON.")
 @click.argument("thing")
 def why(
+    options: Options,
     thing: str,
     top: int,
     program: str | None,
     file: Path | None,
     link_map: Path | None,
-    as_json: bool,
-    **options: Any,
 ) -> int:
     """Show why THING is in the trimmed program, what it costs, and what would go with it.
 
@@ -85,11 +85,11 @@ def why(
         origins = read_map(link_map) if link_map else None
         name, found = str(file), read_graph(read_linked(file), origins, source=str(file))
     else:
-        trim = open_trim(Options(**options), (PLAIN, REDUCED))
+        trim = open_trim(options, (PLAIN, REDUCED))
         kept = explain_kept(thing, program, trim)
         if kept is not None:
             lines = "\n".join(map(_make_line, iter_kept_lines(kept, top)))
-            show(json.dumps({"version": 2} | kept, indent=1) if as_json else lines)
+            show(json.dumps({"version": 2} | kept, indent=1) if options.as_json else lines)
             return EXIT_PASS
         name, found = trim.read(SHIPPED_REFERENCES, program)
     matches = search.find_matches(thing, found.graph)
@@ -99,7 +99,7 @@ def why(
         facts = _list_matches(thing, matches, found.graph)
     else:
         facts = _explain(name, matches[0], found, trim)
-    show(json.dumps({"version": 2} | facts, indent=1) if as_json else _draw(facts, top))
+    show(json.dumps({"version": 2} | facts, indent=1) if options.as_json else _draw(facts, top))
     return EXIT_PASS
 
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.setup import Options, describe, open_session
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.cli.stage import results_json
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst_exit_code
@@ -30,6 +30,7 @@ from megtrim.plan.graph import (
 from megtrim.report import neighbours, table
 from megtrim.stages import runner
 from megtrim.store import Store, cannot_write
+from megtrim.verdict.invocation import Options
 from megtrim.verdict.model import Check, parse_verdict
 
 _FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))
@@ -45,59 +46,45 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 """Why a stage has no task, what to do, and the command for that."""
 
 
-def execute(
-    options: Options,
-    stage: Stage,
-    *,
-    as_json: bool,
-    accept: bool = False,
-    again: bool = False,
-    by_verdict: bool = False,
-    form: str = "",
-    scenario: str | None = None,
-) -> int:
+FORMS = {
+    "junit": "junit.xml",
+    "markdown": "report.md",
+    "html": "index.html",
+}
+"""Files of the stage `report`, by the name of their form."""
+
+
+def execute(options: Options, stage: Stage) -> int:
     """Run the stage and those it depends on; return the exit status.
 
-    A chain exits with the status of its worst stage. ``by_verdict``: with that of the joined
-    verdict, if there is one, which decides what a failed device means. ``form``: a file of the
-    report, which is printed in place of a table.
+    A chain exits with the status of its worst stage; verdict and report with that of the joined
+    verdict, if there is one, which decides what a failed device means.
     """
-    session, codes = run_chain(
-        options, stage, as_json=as_json, accept=accept, again=again, form=form, scenario=scenario
-    )
+    session, codes = run_chain(options, stage)
     joined = session.results.done.get(VERDICT)
-    if joined is not None and by_verdict:
+    if joined is not None and stage in (Stage.VERDICT, Stage.REPORT):
         return joined.result.exit_code
     return worst_exit_code(codes)
 
 
-def run_chain(
-    options: Options,
-    stage: Stage,
-    *,
-    as_json: bool,
-    accept: bool,
-    again: bool = False,
-    form: str = "",
-    scenario: str | None = None,
-) -> tuple[Session, list[int]]:
+def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
     """Run the stage, or its task for one scenario, and those it depends on; show the results."""
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
-    session = open_session(options, accept=accept)
+    session = open_session(options)
     describe(session)
-    config, asked = session.request.config, session.request.neighbours
-    every = tasks(config, committed=session.request.committed, neighbours=asked)
+    config = session.request.config
+    every = tasks(config, committed=options.committed, neighbours=options.neighbours)
     wanted = (
         tasks_up_to(stage, every)
-        if scenario is None
-        else _of_scenario(scenario, every, session.request)
+        if options.scenario is None
+        else _of_scenario(options.scenario, every, session.request)
     )
-    _refuse_idle(stage, session.request, wanted, accept=accept)
-    if again:
+    _refuse_idle(stage, session.request, wanted)
+    if options.again:
         clear_final(session.services.store)  # it describes results that are replaced
-        session.services.store.discard(stage, scenario or "")
+        session.services.store.discard(stage, options.scenario or "")
     if took := runner.describe_durations(wanted, session):
         session.services.console.say(f"time       {took}")
     ran, codes = runner.run(wanted, session)
@@ -105,10 +92,11 @@ def run_chain(
         session.services.console.warn(line)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or run")
-    if form and REPORT in session.results.done:
-        show(session.results.done[REPORT].file(form).read_text(encoding="utf-8").rstrip("\n"))
+    if options.form and REPORT in session.results.done:
+        file = session.results.done[REPORT].file(FORMS[options.form])
+        show(file.read_text(encoding="utf-8").rstrip("\n"))
     else:
-        show_results(session, stage, wanted, as_json=as_json)
+        show_results(session, stage, wanted, as_json=options.as_json)
     return session, codes
 
 
@@ -131,16 +119,14 @@ def clear_final(store: Store) -> None:
             raise cannot_write(final, error) from None
 
 
-def _refuse_idle(
-    stage: Stage, request: TrimRequest, wanted: Sequence[Task], *, accept: bool
-) -> None:
+def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> None:
     """Refuse a verb that has nothing to do in this mode of trimming."""
-    if accept and stage is Stage.HEADER and trims_functions(request.config):
+    if request.options.accept and stage is Stage.HEADER and trims_functions(request.config):
         msg = "with trim.level: function the keep set is whole only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
     if wanted:
         return
-    if request.quick:
+    if request.options.quick:
         msg = (
             f"--quick trims the plain build by functions alone: there is nothing to do for {stage}"
         )

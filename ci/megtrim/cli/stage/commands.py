@@ -6,35 +6,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from megtrim.cli.options import accept_option, again_option, json_option, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.setup import Options, json_option, trimming
-from megtrim.cli.stage.chain import execute
+from megtrim.cli.stage.chain import FORMS, execute
 from megtrim.plan.graph import Stage
+from megtrim.verdict.invocation import Options
 
 EXAMPLE = """\b
 Examples:
   megtrim {verb}
   megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
 """
-
-FORMS = {
-    "junit": "junit.xml",
-    "markdown": "report.md",
-    "html": "index.html",
-}
-"""Files of the stage `report`, by the name of their form."""
-
-accept_option = click.option(
-    "--accept", is_flag=True, help="Write the committed keep set, even if a trace shrank."
-)
-
-again_option = click.option(
-    "--again", is_flag=True, help="Run this stage again, even if its results are up to date."
-)
 
 
 def _command(stage: Stage, about: str) -> click.Command:
@@ -43,9 +27,8 @@ def _command(stage: Stage, about: str) -> click.Command:
     @trimming
     @json_option
     @again_option
-    def command(as_json: bool, again: bool, **options: Any) -> int:
-        judges = stage is Stage.VERDICT
-        return execute(Options(**options), stage, as_json=as_json, again=again, by_verdict=judges)
+    def command(options: Options) -> int:
+        return execute(options, stage)
 
     return command
 
@@ -59,8 +42,8 @@ def _accepting_command(stage: Stage, about: str) -> click.Command:
     @json_option
     @again_option
     @accept_option
-    def command(as_json: bool, again: bool, accept: bool, **options: Any) -> int:
-        return execute(Options(**options), stage, as_json=as_json, accept=accept, again=again)
+    def command(options: Options) -> int:
+        return execute(options, stage)
 
     return command
 
@@ -88,9 +71,6 @@ verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verd
 @json_option
 @again_option
 @click.option("--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form.")
-def report(as_json: bool, again: bool, form: str | None, **options: Any) -> int:
+def report(options: Options) -> int:
     """Show the table, or one form of the report."""
-    file = FORMS[form] if form else ""
-    return execute(
-        Options(**options), Stage.REPORT, as_json=as_json, again=again, by_verdict=True, form=file
-    )
+    return execute(options, Stage.REPORT)

@@ -113,7 +113,7 @@ def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> Non
     traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
     if traced is None:
         msg = f"{scenario.id} is not in the keep set: it was not traced"
-        if session.request.committed:
+        if session.request.options.committed:
             raise TraceFailure(TraceProblem.STALE, msg, hint=_ADD, command=("trim",))
         raise InputError(msg, hint="trace it", command=("trim",))
     now = record_of(scenario, session, Trace(regions=traced.regions, sha256=traced.trace_sha256))
@@ -126,6 +126,6 @@ def unfit(
     message: str, request: TrimRequest, *, hint: str, command: tuple[str, ...]
 ) -> MegtrimError:
     """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
-    if request.committed:
+    if request.options.committed:
         return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH, command=ACCEPT)
     return InputError(message, hint=hint, command=command)

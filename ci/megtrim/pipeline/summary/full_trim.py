@@ -39,7 +39,8 @@ def find_builds(session: Session) -> Mapping[str, StageFolder]:
     full = session.request.full
     if full is None or trims_plain_build(full.config):
         return {}
-    request = replace(session.request, loaded=full, quick=False)
+    options = replace(session.request.options, quick=False)
+    request = replace(session.request, loaded=full, options=options)
     as_full = replace(session, request=request, results=TaskResults())
     bound = _read_bindings(session.results.done[FUNCTIONS])
     header = _header(as_full, bound)

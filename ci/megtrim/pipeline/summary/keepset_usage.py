@@ -41,7 +41,7 @@ def trim_choice(session: Session) -> TrimChoice:
         optimize=trim.optimize,
         switched_off=tuple(str(each) for each in off if each not in minimum),
         means=size_options.list_results(session),
-        quick=session.request.quick,
+        quick=session.request.options.quick,
     )
 
 
@@ -83,7 +83,7 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
 def traced_regions(session: Session) -> dict[str, int]:
     """Return how many regions each traced scenario has, by its id."""
     keep = _keep_set(session.results)
-    if session.request.committed and keep is not None:
+    if session.request.options.committed and keep is not None:
         return {record.id: len(record.regions) for record in keep.scenarios}
     tasks = ((each.id, trace_task(each)) for each in all_scenarios(session.request.config))
     return {

@@ -28,7 +28,7 @@ def summarize_performance(wants: Iterable[str], session: Session) -> Performance
         each
         for each in perf_tasks(
             config,
-            committed=session.request.committed,
+            committed=session.request.options.committed,
             since_base=bool(session.request.base),
         )
         if each.stage is Stage.PERF and each.id in wanted

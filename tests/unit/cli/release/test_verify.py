@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.cli.session.setup import Options
 from megtrim.plan.graph import Stage
 from megtrim.release.archive import write_archive
+from megtrim.verdict.invocation import Options
 from unit.cli.support import Answer, Shell
 from unit.release.examples import as_files, documents, sha, write
 from unit.stages.support import open_session

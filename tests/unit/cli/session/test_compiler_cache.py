@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from megtrim.cli.environment import open_processes
 from megtrim.cli.session import setup
 from megtrim.cli.session.compiler_cache import open_compiler_cache
-from megtrim.cli.session.environment import open_processes
 from megtrim.engines.cmake.compiler_cache import VARIABLE
 from megtrim.errors import InputError
 from megtrim.process import Command, CompletedCommand, ProcessRunner

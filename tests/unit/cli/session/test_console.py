@@ -7,7 +7,7 @@ import threading
 import click
 import pytest
 
-from megtrim.cli.session.console import open_console
+from megtrim.cli.echo import open_console
 
 
 @pytest.mark.parametrize(

@@ -5,28 +5,21 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from megtrim.build_spec import Origin
+from megtrim.cli.options import history_option
 from megtrim.cli.session import trends
-from megtrim.cli.session.trends import history_option, read_trends
+from megtrim.cli.session.trends import read_trends
 from megtrim.console import Console
 from megtrim.errors import InputError
 from megtrim.history.folder import append_to_folder
-from megtrim.pipeline.session import TrimRequest
 from megtrim.size.history import CommitSizes
+from megtrim.verdict.invocation import Options
 from support.size_history import make_sizes
-
-
-def ask(config: str, *, quick: bool = False) -> TrimRequest:
-    """Return what is asked of a configuration in a repository; empty: it is in none."""
-    origin = Origin(config=config or "megtrim.yaml", commit="1" * 40 if config else "")
-    return cast(TrimRequest, SimpleNamespace(origin=origin, quick=quick))
 
 
 class Reader:
@@ -40,8 +33,10 @@ class Reader:
         append_to_folder(self.folder, entries)
 
     def read(self, config: str = "megtrim.yaml", *, quick: bool = False) -> list[tuple[str, int]]:
-        """Return variant and size of each point."""
-        found = read_trends(self.folder, ask(config, quick=quick), Console(self.said))
+        """Return variant and size of each point of a configuration; empty: it is in no git."""
+        origin = Origin(config=config or "megtrim.yaml", commit="1" * 40 if config else "")
+        asked = Options(history=self.folder, quick=quick)
+        found = read_trends(asked, origin, Console(self.said))
         return [(trend.variant, each.size_bytes) for trend in found for each in trend.points]
 
 
@@ -94,7 +89,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_without_a_history_nothing_is_read() -> None:
     """It is not asked for."""
-    assert read_trends(None, ask(""), Console(io.StringIO())) == ()
+    assert read_trends(Options(), Origin(), Console(io.StringIO())) == ()
 
 
 def test_a_long_history_gives_its_newest_commits(

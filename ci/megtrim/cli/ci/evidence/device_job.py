@@ -11,10 +11,9 @@ from pathlib import Path
 import click
 
 from megtrim import devices
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
-from megtrim.cli.session.environment import open_processes, read_today
 from megtrim.config.owned_devices import BOARDS_VARIABLE, load_owned_devices
 from megtrim.console import Console
 from megtrim.device_jobs.worker import DeviceJob, JobResult, run

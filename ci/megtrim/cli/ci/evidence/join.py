@@ -17,10 +17,8 @@ import click
 from megtrim.build_spec import Origin
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes, read_today
-from megtrim.cli.session.invocation import BASELINE_FILE
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config_id import DEFAULT_CONFIG
@@ -46,6 +44,7 @@ from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.store import cannot_write, sha256_file, write_atomically
 from megtrim.verdict.conclusion import Contradiction
+from megtrim.verdict.invocation import BASELINE_FILE
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
 _PATH = click.Path(path_type=Path)
@@ -240,7 +239,7 @@ def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) ->
     seen = DeviceFindings(
         bundle=bundle,
         evidence=evidence,
-        proofs=read_proofs(order.proofs, open_console(quiet=False)),
+        proofs=read_proofs(order.proofs, open_console()),
         pending=order.pending,
         today=order.today,
         problems=problems,
@@ -256,7 +255,7 @@ def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinRes
         today=order.today,
         bundle=sha256_file(order.bundle / BUNDLE_FILE) if order.bundle else "",
     )
-    proofs = read_proofs(order.proofs, open_console(quiet=False))
+    proofs = read_proofs(order.proofs, open_console())
     return JoinResult(verdict=join_times(verdict, bundle, judge), proofs=proofs)
 
 

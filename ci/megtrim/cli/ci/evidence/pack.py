@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import (
-    Options,
-    base_options,
-    committed_option,
-    common,
-    describe,
-    open_session,
-    quick_option,
-)
+from megtrim.cli.environment import open_processes
+from megtrim.cli.options import base_options, committed_option, common, quick_option
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.device_jobs import pack as bundling
 from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
@@ -27,6 +19,7 @@ from megtrim.github.runner import write_output
 from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
 from megtrim.stages import runner
 from megtrim.store import sha256_file
+from megtrim.verdict.invocation import Options
 from megtrim.wording import count
 
 _PATH = click.Path(path_type=Path)
@@ -71,22 +64,21 @@ Examples:
 @click.option(
     "--to", type=_PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
 )
-def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> int:
+def pack(options: Options, asked: str | None, proofs: Path | None, to: Path) -> int:
     """Write the bundle for device jobs: programs, models, inputs, and what to run.
 
     Functions are recorded on a link that is built from traces: those of --evidence, or new ones
     that are taken here.
     """
-    chosen = Options(**options)
     combines = asked == "times" and proofs is None
-    if asked and not combines and (chosen.committed or chosen.quick or proofs is not None):
+    if asked and not combines and (options.committed or options.quick or proofs is not None):
         others = "--proofs" if asked == "times" else "--committed, --quick or --proofs"
         msg = f"--{asked} asks for new {asked}: it cannot be combined with {others}"
         raise click.UsageError(msg)
-    if chosen.traces and asked != "functions":
+    if options.traces and asked != "functions":
         msg = "--evidence has the traces that --functions builds from: it needs --functions"
         raise click.UsageError(msg)
-    session = open_session(chosen)
+    session = open_session(options)
     # Functions are recorded again.
     session = replace(session, request=replace(session.request, recorded={}))
     describe(session)
@@ -100,7 +92,7 @@ def pack(asked: str | None, proofs: Path | None, to: Path, **options: Any) -> in
         else bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     )
     known = read_proofs(proofs, session.services.console)
-    every = tasks(config, committed=session.request.committed)
+    every = tasks(config, committed=session.request.options.committed)
     _, codes = runner.run(
         with_dependencies(bundling.list_required_tasks(config, purpose), every), session
     )

@@ -9,17 +9,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.build_spec import Origin
 from megtrim.cli.ci.github.client import open_api, open_event
-from megtrim.cli.echo import show
-from megtrim.cli.options import out_option
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.setup import Options, common, describe, open_session
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes
+from megtrim.cli.options import common, out_option
+from megtrim.cli.session.setup import describe, open_session
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
@@ -35,6 +33,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.stages import runner
 from megtrim.store import cannot_write, write_atomically
 from megtrim.strict_json import dump, load
+from megtrim.verdict.invocation import Options
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"
@@ -90,7 +89,7 @@ def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
 
     Only runs of this repository on the base branch count; what runs of forks stored is not used.
     """
-    console = open_console(quiet=False)
+    console = open_console()
     env = open_processes().env
     event = open_event(env)
     api = open_api(env, event)
@@ -116,25 +115,24 @@ Output of the step:
 """,
 )
 @common
-def rebuild_baseline(**options: Any) -> int:
+def rebuild_baseline(options: Options) -> int:
     """Build the plain and the reduced variant of the merge base, and measure them.
 
     The configuration is in a checkout of the commit that `find` printed. It is trimmed like the
     sizes that `find` looked for: by its committed keep set, or quickly. If the build fails, the
     sizes that `find` downloaded are kept, with the reason.
     """
-    chosen = Options(**options)
-    folder = chosen.out / FOLDER
+    folder = options.out / FOLDER
     base = _read_base(folder / WANTED_FILE)
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
     try:
-        how_built = replace(chosen, committed=not known.quick, quick=known.quick)
+        how_built = replace(options, committed=not known.quick, quick=known.quick)
         found, source = _measure_variants(how_built), f"{base}, {base.what}, rebuilt"
         how = BaselineSource.REBUILT
     except Interrupted:
         raise
     except MegtrimError as error:
-        open_console(quiet=False).warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
+        open_console().warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
         reason = one_line(error.message, most=_LONGEST_REASON)
         found, source = known, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
         how = BaselineSource.LAST_KNOWN if known.sizes else BaselineSource.NONE
@@ -170,7 +168,7 @@ def _measure_variants(options: Options) -> Baseline:
     """Return the sizes of the configuration's variants."""
     session = open_session(options)
     describe(session)
-    every = tasks(session.request.config, committed=session.request.committed)
+    every = tasks(session.request.config, committed=session.request.options.committed)
     runner.run(tasks_up_to(Stage.SIZE, every), session)
     folder = session.results.done.get(SIZE)
     if folder is None:

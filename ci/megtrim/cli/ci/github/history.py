@@ -15,10 +15,9 @@ import click
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
-from megtrim.cli.echo import show, show_command
+from megtrim.cli.echo import open_console, show, show_command
+from megtrim.cli.environment import open_processes, read_now
 from megtrim.cli.perf.options import load_run
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes, read_now
 from megtrim.config_id import DEFAULT_CONFIG
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
@@ -189,11 +188,11 @@ def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> in
     try:
         found = make_commit_sizes(stored, shown=SIZES_FILE, run=event.run_id)
     except InputError as error:
-        open_console(quiet=False).warn(f"left out: {error.message}")
+        open_console().warn(f"left out: {error.message}")
         return EXIT_PASS
     if is_future(found, read_now()):
         said = f"the commit says that it was made on {found.committed_at[:10]}"
-        open_console(quiet=False).warn(f"left out: {SIZES_FILE}: {said}")
+        open_console().warn(f"left out: {SIZES_FILE}: {said}")
         return EXIT_PASS
     entry = expect_sizes_of(found, commit=event.head_sha, config=str(PurePosixPath(config)))
     commit = _append(processes, event, repository, branch, [entry])

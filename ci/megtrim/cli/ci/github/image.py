@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes
 from megtrim.config.load import load_config
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.log_text import one_line
@@ -79,7 +78,7 @@ def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     if not reference:
         show("no image is needed")
         return EXIT_PASS
-    open_console(quiet=False).note(f"getting the image {reference}")
+    open_console().note(f"getting the image {reference}")
     found = docker.find(reference) or docker.pull(reference)
     show(f"image {found.reference}, ID {found.id}")
     return EXIT_PASS
@@ -90,7 +89,7 @@ def _read_reference(config: Path) -> str:
 
     The trim reports that again where people look: in the report.
     """
-    warn = open_console(quiet=False).warn
+    warn = open_console().warn
     try:
         reference = load_config(config).config.toolchain.image or ""
     except InputError as error:
@@ -110,7 +109,7 @@ def _of_recipe(recipe: str, folder: Path, docker: DockerClient) -> tuple[bool, s
     if found is not None:
         show(f"image {tag}, ID {found.id}: as an earlier job built it")
         return False, found.id
-    console = open_console(quiet=False)
+    console = open_console()
     made = builds.build(recipe, docker, console.progress(f"building {recipe}"))
     show(f"image {tag}, ID {made.id}: built now")
     return image_archive.save(docker, folder, tag, console.warn), made.id

@@ -10,9 +10,8 @@ import click
 
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.ci.github.night_files import read_verdict
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes
 from megtrim.config_id import DEFAULT_CONFIG, id_of
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
@@ -105,7 +104,7 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str, config:
 
     Always exits with 0; a job whose state GitHub does not report counts as late.
     """
-    console = open_console(quiet=False)
+    console = open_console()
     env = open_processes().env
     limits = PollingLimits(
         jobs=jobs,
@@ -207,7 +206,7 @@ def propose(
 
     Running it again changes nothing. A pull request that is no longer needed stays open.
     """
-    console = open_console(quiet=False)
+    console = open_console()
     env = open_processes().env
     event = open_event(env)
     proposer = PullRequestProposer(open_api(env, event), event.repository)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.environment import read_cache_variables
 from megtrim.cli.options import out_option
-from megtrim.cli.session.environment import read_cache_variables
 from megtrim.errors import EXIT_PASS
 from megtrim.store import MANIFEST, write_atomically
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from megtrim.cli.ci.evidence.previous_proofs import read_proofs
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.environment import open_processes
 from megtrim.device_jobs import pack
 from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import JobPurpose
@@ -37,7 +37,7 @@ def show_matrix(session: Session, *, proofs: Path | None, per_job: int, times: b
         if times
         else pack.purpose_of(
             config,
-            proves=session.request.committed or session.request.quick,
+            proves=session.request.options.committed or session.request.options.quick,
             functions=bool(session.request.traced),
         )
     )

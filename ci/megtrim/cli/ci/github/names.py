@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.environment import open_processes
 from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
 from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.runner import write_output

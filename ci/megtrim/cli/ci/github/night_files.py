@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import warn_unreadable
-from megtrim.cli.session.environment import read_now
 from megtrim.history.folder import read_folder
 from megtrim.input_files import read_text
 from megtrim.json_text import LARGEST_DOCUMENT

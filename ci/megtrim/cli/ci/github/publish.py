@@ -13,9 +13,8 @@ from typing import TypeVar
 import click
 
 from megtrim.cli.ci.github.client import open_api, open_event
-from megtrim.cli.echo import show, show_command
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.echo import open_console, show, show_command
+from megtrim.cli.environment import open_processes
 from megtrim.cli.session.job_summary import read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.console import Console
@@ -141,7 +140,7 @@ def publish(
     GITHUB_TOKEN, the event and the summary from the runner's variables.
     """
     env = open_processes().env
-    failures = _PublishFailures(open_console(quiet=False))
+    failures = _PublishFailures(open_console())
     event = failures.attempt(lambda: open_event(env))
     links = Links(run="" if event is None else event.run_url, artifact=artifact)
     known = read_event_origin(env, config)

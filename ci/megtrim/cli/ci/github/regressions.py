@@ -11,9 +11,8 @@ import click
 
 from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
-from megtrim.cli.echo import show
-from megtrim.cli.session.console import open_console
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.echo import open_console, show
+from megtrim.cli.environment import open_processes
 from megtrim.console import Console
 from megtrim.errors import EXIT_PASS, InfrastructureFailure
 from megtrim.github.api import Api
@@ -134,7 +133,7 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
         if is_ancestor(api, repository, commit, head):
             return commit
         text = f"{commit} is not in the history of the default branch: it is no base"
-        open_console(quiet=False).warn(text)
+        open_console().warn(text)
     return ""
 
 
@@ -168,7 +167,7 @@ def regression_issues(
     or closes an issue; running it again changes nothing. An issue that a person closed is not
     opened again for the same rows and the same base.
     """
-    console = open_console(quiet=False)
+    console = open_console()
     env = open_processes().env
     event = open_event(env)
     performance = read_verdict(report).performance

@@ -13,7 +13,7 @@ import click
 
 from megtrim.cli.ci.github.client import open_api, open_event, read_tag
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
+from megtrim.cli.environment import open_processes
 from megtrim.errors import EXIT_PASS, InputError, ProductFailure
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output

@@ -9,8 +9,7 @@ import click
 
 from megtrim.cli.ci.gate import read_ending, read_report
 from megtrim.cli.echo import show
-from megtrim.cli.session.environment import open_processes
-from megtrim.cli.session.invocation import REPORT_ARTIFACT
+from megtrim.cli.environment import open_processes
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config_id import DEFAULT_CONFIG, choose, split, suffix_of
@@ -22,6 +21,7 @@ from megtrim.report.comment import Links
 from megtrim.report.joint.comment import ToolchainReport, find_worst, render
 from megtrim.report.markup import block
 from megtrim.store import write_atomically
+from megtrim.verdict.invocation import REPORT_ARTIFACT
 from megtrim.verdict.model import Verdict, parse_verdict
 from megtrim.verdict.statuses import exit_code
 

@@ -15,6 +15,7 @@ from megtrim.errors import InputError
 
 if TYPE_CHECKING:
     from megtrim.process import ProcessRunner
+    from megtrim.verdict.invocation import Invocation, Options
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
@@ -51,6 +52,14 @@ def open_processes() -> ProcessRunner:
         if name == GIT_CEILINGS or not (name.startswith("GIT_") or name in (*_CACHE, ENGINE_KEY))
     }
     return ProcessRunner(own)
+
+
+def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invocation:
+    """Return the call of these options, made here: in this folder, by a person or a job."""
+    from megtrim.verdict.invocation import render_invocation
+
+    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
+    return render_invocation(options, here=Path.cwd(), in_job=in_job, keep_set=keep_set)
 
 
 def is_in_job() -> bool:

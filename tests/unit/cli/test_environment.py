@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.cli.session.environment import (
+from megtrim.cli.environment import (
     describe_clock,
     open_processes,
     read_git_ceilings,
