@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api, NotFound
+from megtrim.github.log_text import normalize_body
 
 LONGEST_COMMENT = 63_000
 """UTF-16 units; GitHub refuses more than 65,536 characters, and a marker is added."""
@@ -83,7 +84,7 @@ def _own(api: Api, path: str, mark: str, author: str) -> dict[int, str]:
     """Return megtrim's comments by id; ids grow, so the smallest is the oldest."""
     own = {}
     for item in api.pages(path, most=_MOST_COMMENTS):
-        body = _normal(item.get("body"))
+        body = normalize_body(item.get("body"))
         if _login(item) == author and body.rpartition("\n")[2] == mark:
             identity = item.get("id")
             if type(identity) is not int:
@@ -100,7 +101,7 @@ def _login(item: dict[str, Any]) -> object:
 
 def _fit_body(body: str, mark: str) -> str:
     """Return the body with its marker, cut at the end of a line if it is too long."""
-    text = _normal(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
+    text = normalize_body(body.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd"))
     room = LONGEST_COMMENT - len(mark) - 2
     if _length(text) > room:
         kept = text.encode("utf-16-le")[: 2 * (room - len(_CUT))].decode("utf-16-le", "ignore")
@@ -110,9 +111,3 @@ def _fit_body(body: str, mark: str) -> str:
 
 def _length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
-
-
-def _normal(body: object) -> str:
-    """Normalize a body for comparison: GitHub may change line ends, and drop the last one."""
-    text = body if isinstance(body, str) else ""
-    return text.replace("\r\n", "\n").rstrip()

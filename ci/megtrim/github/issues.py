@@ -13,6 +13,7 @@ from typing import Any
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api
 from megtrim.github.comment import DEFAULT_AUTHOR
+from megtrim.github.log_text import normalize_body
 
 _MOST_ISSUES = 5_000
 _HINT = "is GITHUB_API_URL right?"
@@ -56,7 +57,9 @@ class IssueTracker:
 
     def update(self, before: TrackedIssue, title: str, body: str, *, is_open: bool) -> bool:
         """Bring an issue up to date, in one step; return False if it was already."""
-        now = TrackedIssue(number=before.number, is_open=is_open, title=title, body=_normal(body))
+        now = TrackedIssue(
+            number=before.number, is_open=is_open, title=title, body=normalize_body(body)
+        )
         if now == before:
             return False
         # What is closed stays closed: a person may have done it.
@@ -81,11 +84,5 @@ def _parse(item: Any) -> TrackedIssue:
         number=number,
         is_open=item["state"] == "open",
         title=str(item.get("title") or ""),
-        body=_normal(item.get("body")),
+        body=normalize_body(item.get("body")),
     )
-
-
-def _normal(body: object) -> str:
-    """Normalize a body for comparison: GitHub may change line ends, and drop the last one."""
-    text = body if isinstance(body, str) else ""
-    return text.replace("\r\n", "\n").rstrip()

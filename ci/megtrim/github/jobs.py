@@ -1,22 +1,58 @@
 """Asks GitHub for the device jobs of a run until waiting for them is over, or pointless.
 
-Part of the github room. The caller provides the clock.
+Part of the github room. An offline phone must not delay a verdict forever: jobs that no runner
+picks up are given up early, and those that run too long later. The caller provides the clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.api import Api
 from megtrim.github.event import Event
-from megtrim.github.job_watch import JobWatch, PollingLimits, WaitResult, own_name
 
 SHORTEST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 30.0
 _MOST_JOBS = 2000
+_COMPLETED = "completed"
+_RUNNING = "in_progress"
+_APPROVAL = "waiting"
+"""What GitHub calls a job that a reviewer of its environment must approve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollingLimits:
+    """The number of jobs, and how long to wait for them, in seconds since the start.
+
+    ``pickup_s`` is the limit for jobs that wait for a runner, ``run_s`` for all. A job that waits
+    while another of its class runs is not given up: its runner exists and is busy.
+    """
+
+    jobs: int
+    pickup_s: float
+    run_s: float
+    prefix: str
+    """First word of the names of device jobs."""
+    config_id: str = ""
+    """Second word, if the configuration has an id; CPU class and shard follow."""
+
+    def is_own(self, name: str) -> bool:
+        """Tell whether a device job is one of those that are waited for."""
+        wanted = f"{self.prefix} {self.config_id}".rstrip()
+        return _strip_callers(name).rsplit(" ", 2)[0] == wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitResult:
+    """How the wait ended; ``text`` describes it in one line, ``failure`` is why it is unknown."""
+
+    pending: PendingReason | None
+    """None if all jobs have ended."""
+    text: str
+    failure: InfrastructureFailure | None = None
 
 
 def wait(
@@ -32,42 +68,102 @@ def wait(
 
     ``clock`` counts seconds. Never raises, whatever GitHub answers.
     """
-    watch = JobWatch(limits, clock)
-    between_s = SHORTEST_PAUSE_S
-    reported = ""
-    while limits.jobs > 0:
+    if not limits.jobs:
+        return WaitResult(pending=None, text="there are no device jobs")
+    began = clock()
+    watch = _Watch(limits)
+    between_s, reported = SHORTEST_PAUSE_S, ""
+    while True:
         try:
-            seen = _fetch_job_statuses(api, event, limits.prefix)
+            statuses = _fetch_statuses(api, event, limits.prefix)
         except InfrastructureFailure as failure:
             text = "GitHub did not report the device jobs"
             return WaitResult(pending=PendingReason.LATE, text=text, failure=failure)
-        ended = watch.judge(seen)
-        if ended is not None:
-            return ended
-        if watch.text != reported:
-            reported = watch.text
-            say(f"waiting for device jobs: {reported}")
-        pause(min(between_s, watch.left_s()))
+        after_s = clock() - began
+        text, goes_on, pending = watch.judge(statuses, after_s)
+        if not goes_on:
+            return WaitResult(pending=pending, text=text)
+        if text != reported:
+            reported = text
+            say(f"waiting for device jobs: {text}")
+        pause(min(between_s, max(1.0, limits.run_s - after_s)))
         between_s = min(LONGEST_PAUSE_S, between_s * 1.5)
-    return WaitResult(pending=None, text="there are no device jobs")
 
 
-def _fetch_job_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
+class _Watch:
+    """Decides how long to wait, from the jobs' statuses and the time that has passed."""
+
+    def __init__(self, limits: PollingLimits) -> None:
+        self._limits = limits
+        self._busy_s: dict[str, float] = {}
+        """By class: when one of its jobs was last seen running, or newly ended."""
+        self._ended: set[str] = set()
+
+    def judge(
+        self, statuses: Mapping[str, str], after_s: float
+    ) -> tuple[str, bool, PendingReason | None]:
+        """Return how it stands in one line, whether to wait on, and what is pending.
+
+        ``statuses`` are those of all device jobs by name; jobs of other configurations only keep
+        runners busy.
+        """
+        self._note_runners(statuses, after_s)
+        own = {name: status for name, status in statuses.items() if self._limits.is_own(name)}
+        ended, running, held = (
+            [name for name, status in own.items() if status == wanted]
+            for wanted in (_COMPLETED, _RUNNING, _APPROVAL)
+        )
+        waiting = [name for name in own if name not in ended and name not in running]
+        # Jobs of a matrix appear when they are queued: missing ones are waiting, too.
+        unseen = max(0, self._limits.jobs - len(own))
+        text = (
+            f"{len(ended)} of {self._limits.jobs} ended, {len(running)} run, "
+            f"{len(waiting) - len(held) + unseen} wait for a runner"
+        )
+        text += f", {len(held)} for approval" if held else ""
+        if not running and not waiting and not unseen:
+            return text, False, None
+        pickup_s = self._limits.pickup_s
+        alone = [
+            name for name in waiting if after_s - self._busy_s.get(_class(name), 0) >= pickup_s
+        ]
+        given_up = len(alone) + unseen * (after_s >= pickup_s)
+        goes_on = after_s < self._limits.run_s and (
+            bool(running) or given_up < len(waiting) + unseen
+        )
+        if held:  # what runners there are shows only after an approval
+            return text, goes_on, PendingReason.APPROVAL
+        return text, goes_on, PendingReason.NO_RUNNER if given_up else PendingReason.LATE
+
+    def _note_runners(self, statuses: Mapping[str, str], after_s: float) -> None:
+        for name, status in statuses.items():
+            newly_ended = status == _COMPLETED and name not in self._ended
+            if newly_ended or status == _RUNNING:
+                self._busy_s[_class(name)] = after_s
+            if newly_ended:
+                self._ended.add(name)
+
+
+def _fetch_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
     """Return the status of each device job by its name.
 
     If one run calls the workflow several times, the jobs of all calls are included.
     """
-    path = (
-        f"/repos/{event.repository}/actions/runs/{event.run_id}/attempts/{event.run_attempt}/jobs"
-    )
-    seen = {}
-    for job in api.pages(path, key="jobs", most=_MOST_JOBS):
-        name = _text(job, "name")
-        if own_name(name).startswith(f"{prefix} "):
-            seen[name] = _text(job, "status")
-    return seen
+    run = f"/repos/{event.repository}/actions/runs/{event.run_id}/attempts/{event.run_attempt}"
+    jobs = api.pages(f"{run}/jobs", key="jobs", most=_MOST_JOBS)
+    statuses = {str(job.get("name")): str(job.get("status")) for job in jobs}
+    return {
+        name: status
+        for name, status in statuses.items()
+        if _strip_callers(name).startswith(f"{prefix} ")
+    }
 
 
-def _text(job: Mapping[str, Any], key: str) -> str:
-    value = job.get(key)
-    return value if isinstance(value, str) else ""
+def _class(name: str) -> str:
+    """Return the CPU class in a job's name, before the shard: jobs of one class share runners."""
+    return _strip_callers(name).rpartition(" ")[0].rpartition(" ")[2]
+
+
+def _strip_callers(name: str) -> str:
+    """Return a job's own name, without the names of calling jobs."""
+    return name.rpartition(" / ")[2]

@@ -1,4 +1,4 @@
-"""Text of others in a runner's log, which takes some lines for commands. Pure."""
+"""Text of others: in a runner's log, which takes some lines for commands, and on pages. Pure."""
 
 from __future__ import annotations
 
@@ -10,3 +10,9 @@ def one_line(text: str, *, most: int = _LONGEST_MESSAGE) -> str:
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
     line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def normalize_body(body: object) -> str:
+    """Normalize a body for comparison: GitHub may change line ends, and drop the last one."""
+    text = body if isinstance(body, str) else ""
+    return text.replace("\r\n", "\n").rstrip()

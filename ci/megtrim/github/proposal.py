@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -18,6 +18,8 @@ from urllib.parse import quote
 
 from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
+from megtrim.github.commits import fetch_head
+from megtrim.github.log_text import normalize_body
 
 _REFUSED_BY_SETTING = "not permitted to create"
 _RACED = (409, 422)
@@ -63,16 +65,15 @@ class PullRequestProposer:
 
     def __init__(self, api: Api, repository: str) -> None:
         self._api = api
-        self._owner = repository.partition("/")[0]
+        self._repository = repository
         self._root = f"/repos/{repository}"
 
     def head(self, branch: str) -> str | None:
         """Return the commit of a branch, or None if there is no such branch."""
         try:
-            answer = self._api.get(f"{self._root}/git/ref/heads/{quote(branch)}")
+            return fetch_head(self._api, self._repository, branch)
         except NotFound:
             return None
-        return text_at(answer, "object", "sha")
 
     def fetch_texts(self, change: FolderChange, commit: str) -> dict[str, str] | None:
         """Return the text of each file of the folder at a commit; None if one is not text.
@@ -102,10 +103,9 @@ class PullRequestProposer:
         answer = self._api.get(f"{self._root}/git/commits/{commit}")
         sha = text_at(answer, "tree", "sha")
         for part in path.split("/"):
-            found = {name: sha for name, sha in self._entries(sha, "tree") if name == part}
-            if not found:
+            sha = dict(self._entries(sha, "tree")).get(part, "")
+            if not sha:
                 return {}
-            sha = found[part]
         entries = self._entries(sha, "blob", {"recursive": "1"})
         return {name: sha for name, sha in entries if name.endswith(_SUFFIX)}
 
@@ -125,11 +125,16 @@ class PullRequestProposer:
     def propose(self, change: FolderChange, base_commit: str, body: str) -> PullRequestState:
         """Move the branch to one commit on ``base_commit``, and give its pull request ``body``."""
         commit, moved = self._on_branch(change, base_commit)
-        number, fresh, edited = self._pull_request(change, body)
-        if fresh:
+        pull, is_new = self._open_pull_request(change, body)
+        number = _number(pull)
+        same = pull.get("title") == change.title
+        same = same and normalize_body(pull.get("body")) == normalize_body(body)
+        if not is_new and not same:
+            fields = {"title": change.title, "body": body}
+            self._api.send("PATCH", f"{self._root}/pulls/{number}", fields)
+        outcome = ProposalResult.CURRENT if same and not moved else ProposalResult.UPDATED
+        if is_new:
             outcome = ProposalResult.OPENED
-        else:
-            outcome = ProposalResult.UPDATED if moved or edited else ProposalResult.CURRENT
         return PullRequestState(outcome=outcome, number=number, commit=commit)
 
     def start_checks(self, proposed: PullRequestState, workflow: str, branch: str) -> bool:
@@ -139,9 +144,7 @@ class PullRequestProposer:
         """
         root = f"{self._root}/actions/workflows/{quote(workflow, safe='')}"
         asked = {"head_sha": proposed.commit, "event": "workflow_dispatch"}
-        if any(
-            True for _ in self._api.pages(f"{root}/runs", key="workflow_runs", params=asked, most=1)
-        ):
+        if list(self._api.pages(f"{root}/runs", key="workflow_runs", params=asked, most=1)):
             return False
         inputs = {"pull-request": str(proposed.number)}
         self._api.send("POST", f"{root}/dispatches", {"ref": branch, "inputs": inputs})
@@ -154,10 +157,8 @@ class PullRequestProposer:
             return head, False
         commit = self._commit(change, base_commit)
         ref = f"refs/heads/{change.branch}"
-        made = {"ref": ref, "sha": commit}
-        moved = {"sha": commit, "force": True}
-        create = ("POST", f"{self._root}/git/refs", made)
-        move = ("PATCH", f"{self._root}/git/{quote(ref)}", moved)
+        create = ("POST", f"{self._root}/git/refs", {"ref": ref, "sha": commit})
+        move = ("PATCH", f"{self._root}/git/{quote(ref)}", {"sha": commit, "force": True})
         first, second = (create, move) if head is None else (move, create)
         try:
             self._api.send(*first)
@@ -180,12 +181,14 @@ class PullRequestProposer:
         """Create a commit that is on no branch yet. Its author is the token's owner."""
         base = self._api.get(f"{self._root}/git/commits/{base_commit}")
         before = self._list(change.path, base_commit)
-        contents: dict[str, dict[str, str | None]] = {
+        contents: dict[str, Mapping[str, str | None]] = {
             name: {"sha": None} for name in before if name not in change.texts
         }
-        for name, text in change.texts.items():
-            if before.get(name) != _blob_sha(text):
-                contents[name] = {"content": text}
+        contents |= {
+            name: {"content": text}
+            for name, text in change.texts.items()
+            if before.get(name) != _blob_sha(text)
+        }
         entries = [
             {"path": f"{change.path}/{name}", "mode": "100644", "type": "blob", **content}
             for name, content in contents.items()
@@ -195,44 +198,28 @@ class PullRequestProposer:
         commit = {"message": change.title, "tree": tree, "parents": [base_commit]}
         return text_at(self._api.send("POST", f"{self._root}/git/commits", commit), "sha")
 
-    def _pull_request(self, change: FolderChange, body: str) -> tuple[int, bool, bool]:
-        """Return the pull request's number, whether it is new, and whether it was edited."""
-        there = self._open_one(change)
-        if there is None:
-            wanted = {"title": change.title, "head": change.branch, "base": change.base}
-            created = self._attempt(
-                lambda: self._api.send("POST", f"{self._root}/pulls", {**wanted, "body": body})
-            )
-            if isinstance(created, dict):
-                return _number(created), True, False
-            there = self._open_one(change)
-            if there is None:
-                raise created
-        number = _number(there)
-        wanted = {"title": change.title, "body": body}
-        same = there.get("title") == change.title and _plain(there.get("body")) == _plain(body)
-        if not same:
-            self._api.send("PATCH", f"{self._root}/pulls/{number}", wanted)
-        return number, False, not same
-
-    def _attempt(self, create: Callable[[], Any]) -> dict[str, Any] | InfrastructureFailure:
-        """Create the pull request, or return the failure if it may exist all the same."""
+    def _open_pull_request(self, change: FolderChange, body: str) -> tuple[dict[str, Any], bool]:
+        """Return the open pull request of the branch, and whether it is new."""
+        there = self._find_open(change)
+        if there is not None:
+            return there, False
+        fields = {"title": change.title, "head": change.branch, "base": change.base, "body": body}
         try:
-            answer = create()
+            return self._api.send("POST", f"{self._root}/pulls", fields), True
         except Forbidden as forbidden:
             raise _add_hint(forbidden) from None
         except NotFound:
             raise
-        except InfrastructureFailure as failure:
-            return failure
-        if not isinstance(answer, dict):
-            return InfrastructureFailure("the answer is not a pull request")
-        return answer
+        except InfrastructureFailure:
+            there = self._find_open(change)  # it may exist all the same
+            if there is None:
+                raise
+            return there, False
 
-    def _open_one(self, change: FolderChange) -> dict[str, Any] | None:
+    def _find_open(self, change: FolderChange) -> dict[str, Any] | None:
         asked = {
             "state": "open",
-            "head": f"{self._owner}:{change.branch}",
+            "head": f"{self._repository.partition('/')[0]}:{change.branch}",
             "base": change.base,
         }
         every = self._api.pages(f"{self._root}/pulls", params=asked, most=100)
@@ -272,13 +259,8 @@ def _add_hint(forbidden: Forbidden) -> Forbidden:
     return Forbidden(forbidden.message, status=forbidden.status, hint=hint)
 
 
-def _plain(text: object) -> str:
-    """Normalize the line ends of a description, which GitHub may change."""
-    return text.replace("\r\n", "\n").strip() if isinstance(text, str) else ""
-
-
-def _number(pull: dict[str, Any]) -> int:
-    number = pull.get("number")
+def _number(pull: Any) -> int:
+    number = pull.get("number") if isinstance(pull, dict) else None
     if type(number) is not int or number < 1:
         msg = "the answer has no pull request number"
         raise InfrastructureFailure(msg)

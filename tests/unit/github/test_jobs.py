@@ -9,24 +9,30 @@ import pytest
 
 from megtrim.evidence.checks import PendingReason
 from megtrim.github.event import Event
-from megtrim.github.job_watch import PollingLimits, WaitResult
-from megtrim.github.jobs import wait
+from megtrim.github.jobs import PollingLimits, WaitResult, wait
 from support.github_double import GithubDouble
 from unit.github.support import asking
 
 RUN, ATTEMPT = 77, 2
 PATH = "GET /repos/acme/phone/actions/runs/77/attempts/2/jobs"
+NO_RUNNER, LATE = PendingReason.NO_RUNNER, PendingReason.LATE
+QUEUED, RUNS, ENDED = "queued", "in_progress", "completed"
+
+Round = list[dict[str, Any]]
 
 
 def job(name: str, status: str, conclusion: str | None = None) -> dict[str, Any]:
     """Return a job as the API describes it."""
-    ended = conclusion or ("success" if status == "completed" else None)
+    ended = conclusion or ("success" if status == ENDED else None)
     return {"id": 1, "name": name, "status": status, "conclusion": ended}
 
 
-def pixel(status: str, shard: str = "1/1") -> dict[str, Any]:
-    """Return the device job of one class."""
-    return job(f"size / device pixel-6 {shard}", status)
+def pixel(*statuses: str) -> Round:
+    """Return the device jobs of one class."""
+    return [
+        job(f"size / device pixel-6 {shard}/{len(statuses)}", status)
+        for shard, status in enumerate(statuses, 1)
+    ]
 
 
 @dataclass(slots=True)
@@ -44,7 +50,7 @@ class Waiting:
 
     def __call__(
         self,
-        *rounds: list[dict[str, Any]],
+        *rounds: Round,
         jobs: int = 1,
         pickup_s: float = 600,
         run_s: float = 3600,
@@ -83,31 +89,19 @@ def waiting(github: GithubDouble) -> Waiting:
     return Waiting(github)
 
 
-def test_jobs_that_have_ended_are_not_waited_for(waiting: Waiting) -> None:
-    """One question, no pause."""
-    ended = waiting([pixel("completed", "1/2"), pixel("completed", "2/2")], jobs=2)
-
-    assert ended == WaitResult(pending=None, text="2 of 2 ended, 0 run, 0 wait for a runner")
-    assert [str(call) for call in waiting.github.journal] == [PATH]
-    assert waiting.pauses == []
-
-
 def test_no_jobs_need_no_question(waiting: Waiting) -> None:
-    """A change that touches nothing has none."""
-    ended = waiting([], jobs=0)
-
-    assert ended == WaitResult(pending=None, text="there are no device jobs")
+    """A change that touches nothing has none; those that have ended need one."""
+    assert waiting([], jobs=0) == WaitResult(pending=None, text="there are no device jobs")
     assert waiting.github.journal == []
+    assert waiting(pixel(ENDED, ENDED), jobs=2) == WaitResult(
+        pending=None, text="2 of 2 ended, 0 run, 0 wait for a runner"
+    )
+    assert [str(call) for call in waiting.github.journal] == [PATH]
 
 
 def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
     """Queued, running, ended; what is new is said once."""
-    ended = waiting(
-        [pixel("queued")],
-        [pixel("queued")],
-        [pixel("in_progress")],
-        [pixel("completed")],
-    )
+    ended = waiting(pixel(QUEUED), pixel(QUEUED), pixel(RUNS), pixel(ENDED))
 
     assert ended.pending is None
     assert waiting.said == [
@@ -117,150 +111,140 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
     assert waiting.pauses == [5, 7.5, 11.25]
 
 
-def test_other_jobs_do_not_count(waiting: Waiting) -> None:
-    """Names of callers stand before the last " / "; the prefix is a whole word."""
-    ended = waiting(
-        [
-            job("size / build", "completed"),
-            job("size / verdict", "in_progress"),
-            job("size / late", "queued"),
-            job("device / verdict", "in_progress"),
-            job("size / devices pixel-6 1/1", "queued"),
-            job("size / device", "queued"),
-            job("outer / size / device pixel-6 1/1", "completed"),
-        ]
-    )
-
-    assert ended.pending is None
-
-
-def test_the_prefix_can_be_another(waiting: Waiting) -> None:
-    """A team may have named its jobs otherwise."""
-    ended = waiting([job("phone a 1/1", "completed"), pixel("queued")], prefix="phone")
-
-    assert ended.pending is None
-
-
-@pytest.mark.parametrize("status", ["queued", "pending", "requested"])
-def test_jobs_that_no_one_takes_are_given_up(waiting: Waiting, status: str) -> None:
-    """An offline phone."""
-    ended = waiting([pixel(status)], pickup_s=600)
-
-    assert ended == WaitResult(
-        pending=PendingReason.NO_RUNNER, text="0 of 1 ended, 0 run, 1 wait for a runner"
-    )
-    assert 600 <= waiting.waited_s < 630
-
-
-def test_jobs_that_are_not_there_wait_for_a_runner_too(waiting: Waiting) -> None:
-    """One of two shards was never queued."""
-    ended = waiting([job("size / build", "completed"), pixel("completed")], jobs=2)
-
-    assert ended == WaitResult(
-        pending=PendingReason.NO_RUNNER, text="1 of 2 ended, 0 run, 1 wait for a runner"
-    )
-    assert 600 <= waiting.waited_s < 630
-
-
-def test_running_jobs_are_waited_for_while_others_find_no_runner(waiting: Waiting) -> None:
-    """One phone is offline, the other one works for twenty minutes."""
-    other = job("size / device galaxy-s9 1/1", "in_progress")
-    rounds = [[pixel("queued"), other]] * 40
-
-    ended = waiting(*rounds, [pixel("queued"), other | {"status": "completed"}], jobs=2)
-
-    assert ended.pending is PendingReason.NO_RUNNER
-    assert 1100 < waiting.waited_s < 1250
-
-
-def test_a_job_behind_a_busy_runner_is_not_given_up(waiting: Waiting) -> None:
-    """One phone takes the shards of its class one after the other."""
-    first = [pixel("in_progress", "1/2"), pixel("queued", "2/2")]
-    between = [pixel("completed", "1/2"), pixel("queued", "2/2")]
-    second = [pixel("completed", "1/2"), pixel("in_progress", "2/2")]
-    both = [pixel("completed", "1/2"), pixel("completed", "2/2")]
-
-    ended = waiting(*[first] * 40, *[between] * 5, *[second] * 10, both, jobs=2)
-
-    assert ended.pending is None
-    assert waiting.waited_s > 1500
+@pytest.mark.parametrize(
+    ("rounds", "jobs", "prefix"),
+    [
+        # The prefix is a whole word, after the names of callers.
+        (
+            [
+                [
+                    job("size / verdict", RUNS),
+                    job("size / late", QUEUED),
+                    job("device / verdict", RUNS),
+                    job("size / devices pixel-6 1/1", QUEUED),
+                    job("size / device", QUEUED),
+                    job("outer / size / device pixel-6 1/1", ENDED),
+                ]
+            ],
+            1,
+            "device",
+        ),
+        ([[job("phone a 1/1", ENDED), *pixel(QUEUED)]], 1, "phone"),
+        # Those of another configuration have its id before their class.
+        ([[job("device android pixel-6 1/1", QUEUED), *pixel(ENDED)]], 1, "device"),
+        # What they bring, or do not bring, is for the verdict.
+        (
+            [[job("device a 1/2", ENDED, "cancelled"), job("device a 2/2", ENDED, "failure")]],
+            2,
+            "device",
+        ),
+        # Two callers in one run have jobs of equal names.
+        (
+            [
+                [job("a / device any 1/1", ENDED), job("b / device any 1/1", RUNS)],
+                [job("a / device any 1/1", ENDED), job("b / device any 1/1", ENDED)],
+            ],
+            1,
+            "device",
+        ),
+        # A matrix has up to 256: more than a page.
+        ([pixel(*[ENDED] * 256)], 256, "device"),
+        ([[{"id": 1, "name": None, "status": 7}, *pixel(ENDED)]], 1, "device"),
+        # One phone takes the shards of its class one after the other.
+        (
+            [
+                *[pixel(RUNS, QUEUED)] * 40,
+                *[pixel(ENDED, QUEUED)] * 5,
+                *[pixel(ENDED, RUNS)] * 10,
+                pixel(ENDED, ENDED),
+            ],
+            2,
+            "device",
+        ),
+        # A phone that is busy with another configuration comes to this one next.
+        (
+            [*[[job("device android pixel-6 1/1", RUNS), *pixel(QUEUED)]] * 40, pixel(ENDED)],
+            1,
+            "device",
+        ),
+    ],
+)
+def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int, prefix: str) -> None:
+    """Other jobs do not count, and nothing that a runner comes to is given up."""
+    assert waiting(*rounds, jobs=jobs, prefix=prefix).pending is None
+    assert len(waiting.pauses) == len(rounds) - 1
 
 
-def test_a_runner_that_left_is_given_up_after_a_while(waiting: Waiting) -> None:
-    """The phone ended one shard and was then unplugged."""
-    first = [pixel("in_progress", "1/2"), pixel("queued", "2/2")]
-    between = [pixel("completed", "1/2"), pixel("queued", "2/2")]
+@pytest.mark.parametrize(
+    ("rounds", "jobs", "run_s", "pending", "text", "least_s", "most_s"),
+    [
+        # An offline phone.
+        *(
+            ([pixel(status)], 1, 3600, NO_RUNNER, "0 of 1 ended, 0 run, 1 wait for", 600, 629)
+            for status in (QUEUED, "pending", "requested")
+        ),
+        # One of two shards was never queued.
+        ([pixel(ENDED)], 2, 3600, NO_RUNNER, "1 of 2 ended, 0 run, 1 wait for", 600, 629),
+        ([[]], 2, 3600, NO_RUNNER, "0 of 2 ended, 0 run, 2 wait for a runner", 600, 629),
+        # One phone is offline, the other one works for twenty minutes.
+        (
+            [
+                *[[*pixel(QUEUED), job("device galaxy-s9 1/1", RUNS)]] * 40,
+                [*pixel(QUEUED), job("device galaxy-s9 1/1", ENDED)],
+            ],
+            *(2, 3600, NO_RUNNER, "1 of 2 ended, 0 run, 1 wait for a runner", 1100, 1250),
+        ),
+        # The phone ended one shard and was then unplugged.
+        (
+            [*[pixel(RUNS, QUEUED)] * 20, pixel(ENDED, QUEUED)],
+            *(2, 3600, NO_RUNNER, "1 of 2 ended, 0 run, 1 wait for", 1115.9375, 1115.9375),
+        ),
+        # A reviewer must approve it: it waits for no runner, and is given up as early.
+        (
+            [pixel("waiting", QUEUED)],
+            *(2, 3600, PendingReason.APPROVAL),
+            *("0 of 2 ended, 0 run, 1 wait for a runner, 1 for approval", 600, 629),
+        ),
+        # The bound of all waiting is kept to the second.
+        ([pixel(RUNS)], 1, 1000, LATE, "0 of 1 ended, 1 run, 0 wait for a runner", 1000, 1000),
+        ([pixel(RUNS, QUEUED)], 2, 1000, LATE, "0 of 2 ended, 1 run, 1 wait for", 1000, 1000),
+        (
+            [[*pixel(RUNS), job("device nexus 1/1", QUEUED)]],
+            *(2, 1000, NO_RUNNER, "0 of 2 ended, 1 run, 1 wait for a runner", 1000, 1000),
+        ),
+    ],
+)
+def test_what_is_given_up_has_a_reason(
+    waiting: Waiting,
+    rounds: list[Round],
+    jobs: int,
+    run_s: float,
+    pending: PendingReason,
+    text: str,
+    least_s: float,
+    most_s: float,
+) -> None:
+    """After ten minutes for a runner that is not there; what a runner comes to may take longer."""
+    ended = waiting(*rounds, jobs=jobs, run_s=run_s)
 
-    ended = waiting(*[first] * 20, between, jobs=2)
-
-    assert ended.pending is PendingReason.NO_RUNNER
-    assert waiting.waited_s == 515.9375 + 600
-
-
-def test_what_runs_too_long_is_late(waiting: Waiting) -> None:
-    """The bound of all waiting is kept to the second."""
-    ended = waiting([pixel("in_progress")], run_s=1000)
-
-    assert ended == WaitResult(
-        pending=PendingReason.LATE, text="0 of 1 ended, 1 run, 0 wait for a runner"
-    )
-    assert waiting.waited_s == 1000
-
-
-def test_a_queue_behind_a_runner_is_late_in_the_end(waiting: Waiting) -> None:
-    """Its runner is there: it is only not its turn."""
-    ended = waiting([pixel("in_progress", "1/2"), pixel("queued", "2/2")], jobs=2, run_s=1000)
-
-    assert ended.pending is PendingReason.LATE
-    assert waiting.waited_s == 1000
-
-
-def test_cancelled_and_failed_jobs_have_ended(waiting: Waiting) -> None:
-    """What they bring, or do not bring, is for the verdict."""
-    ended = waiting(
-        [
-            job("device pixel-6 1/2", "completed", "cancelled"),
-            job("device pixel-6 2/2", "completed", "failure"),
-        ],
-        jobs=2,
-    )
-
-    assert ended.pending is None
-
-
-def test_two_callers_in_one_run_are_distinguished(waiting: Waiting) -> None:
-    """Jobs of two configurations have equal names behind those of their callers."""
-    ended = waiting(
-        [job("a / device any 1/1", "completed"), job("b / device any 1/1", "in_progress")],
-        [job("a / device any 1/1", "completed"), job("b / device any 1/1", "completed")],
-    )
-
-    assert ended.pending is None
-    assert waiting.pauses == [5]
+    assert ended.pending is pending
+    assert ended.text.startswith(text)
+    assert least_s <= waiting.waited_s <= most_s
 
 
 def test_pauses_grow_to_half_a_minute(waiting: Waiting) -> None:
     """A job's token has a thousand questions in an hour, for all jobs of a repository."""
-    waiting([pixel("in_progress")], run_s=3600)
+    waiting(pixel(RUNS), run_s=3600)
 
     assert max(waiting.pauses) == 30
     assert len(waiting.github.journal) < 130
 
 
-def test_zero_minutes_ask_once(waiting: Waiting) -> None:
+@pytest.mark.parametrize("jobs", [pixel(QUEUED), [job("size / build", ENDED)]])
+def test_zero_minutes_ask_once(waiting: Waiting, jobs: Round) -> None:
     """No one waits who does not want to."""
-    ended = waiting([pixel("queued")], pickup_s=0, run_s=0)
-
-    assert (ended.pending, waiting.pauses) == (PendingReason.NO_RUNNER, [])
-    nothing = waiting([job("size / build", "completed")], pickup_s=0, run_s=0)
-    assert (nothing.pending, waiting.pauses) == (PendingReason.NO_RUNNER, [])
-
-
-def test_more_jobs_than_a_page_are_seen(waiting: Waiting) -> None:
-    """A matrix has up to 256."""
-    jobs = [pixel("completed", f"{number}/256") for number in range(1, 257)]
-
-    assert waiting(jobs, jobs=256).pending is None
+    assert waiting(jobs, pickup_s=0, run_s=0).pending is NO_RUNNER
+    assert waiting.pauses == []
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
@@ -268,10 +252,9 @@ def test_github_that_does_not_answer_is_late(waiting: Waiting, status: int) -> N
     """Nothing is known, so nothing is said of a runner; and no one waits in vain."""
     waiting.github.fail("GET", "/jobs", status=status, times=9)
 
-    ended = waiting([pixel("in_progress")])
+    ended = waiting(pixel(RUNS))
 
-    assert ended.pending is PendingReason.LATE
-    assert ended.text == "GitHub did not report the device jobs"
+    assert (ended.pending, ended.text) == (LATE, "GitHub did not report the device jobs")
     assert ended.failure is not None
     assert f"GitHub answered {status}" in ended.failure.message
     assert waiting.pauses == []
@@ -283,11 +266,20 @@ def test_a_hiccup_is_no_end(waiting: Waiting) -> None:
     waiting.github.fail("GET", "/jobs", status=403, headers={"Retry-After": "3"})
     waiting.github.fail("GET", "/jobs", status=0)
 
-    assert waiting([pixel("in_progress")], [pixel("completed")]).pending is None
+    assert waiting(pixel(RUNS), pixel(ENDED)).pending is None
 
 
-def test_a_job_without_a_name_is_no_device_job(waiting: Waiting) -> None:
-    """One strange entry does not end the waiting."""
-    strange = [{"id": 1, "name": None, "status": 7}, pixel("completed")]
+def test_jobs_of_other_configurations_are_not_waited_for() -> None:
+    """They have the id of their configuration before their class, or none."""
+    names = ("device android desk 1/1", "size / device desk 1/1", "device linux desk 1/1")
+    own = {
+        config: [
+            PollingLimits(jobs=1, pickup_s=1, run_s=1, prefix="device", config_id=config).is_own(
+                name
+            )
+            for name in names
+        ]
+        for config in ("android", "")
+    }
 
-    assert waiting(strange).pending is None
+    assert own == {"android": [True, False, False], "": [False, True, False]}

@@ -18,7 +18,7 @@ from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interru
 from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.configuration import expect_configuration
 from megtrim.github.event import Event
-from megtrim.github.job_watch import PollingLimits, WaitResult
+from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.log_text import one_line
 from megtrim.github.proposal import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from megtrim.errors import InfrastructureFailure
-from megtrim.github.job_watch import PollingLimits
+from megtrim.github.jobs import PollingLimits
 from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
 from megtrim.midout.region import Region
 from megtrim.pipeline.committed_keepset import write_committed
