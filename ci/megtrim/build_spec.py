@@ -121,24 +121,6 @@ class EngineLibrary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolchainSpec:
-    """What a configuration requests of a toolchain."""
-
-    kind: str
-    ndk: str = ""
-    """Expected release of the Android NDK, such as ``r21e``; empty: any."""
-    abi: str = ""
-    """Android's name of the architecture; empty: the toolchain's first."""
-    api: int | None = None
-    """Android API level of the oldest phone; None: the lowest that the ABI has."""
-    fp16: bool = False
-    """Use the half-precision instructions of Armv8.2."""
-    clang: int | None = None
-    """Expected release of clang and lld; None: the first known to work."""
-    relocations: Relocations = Relocations.NONE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Toolchain:
     """A compiler that was found, and everything a build needs to know about it."""
 

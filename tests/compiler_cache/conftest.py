@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import BuildSpec, ToolchainSpec, Variant
+from megtrim.build_spec import BuildSpec, Variant
+from megtrim.config.model import ToolchainConfig
 from megtrim.engines import checkout
 from megtrim.engines.builder import Builder
 from megtrim.engines.cmake import compiler_cache, remote_cache
@@ -80,7 +81,7 @@ class Bench:
         processes = ProcessRunner({**self.processes.env, "CCACHE_DIR": str(home / "local")})
         warnings: list[str] = []
         cache = self.cache(remote, writes=writes, warnings=warnings)
-        toolchain = toolchains.find(ToolchainSpec(kind="host"), processes, emulated=False)
+        toolchain = toolchains.find(ToolchainConfig(kind="host"), processes, emulated=False)
         cache.variables(processes, toolchain.cxx_compiler, home / "work")
         meanwhile()
         source = checkout.take(self.root / "engine", processes)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, ToolchainSpec, Variant
+from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, Variant
+from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationSpec
@@ -84,7 +85,7 @@ class Lease:
 def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
     """Return a lease that has built nothing yet; ``options`` are CMake's."""
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
-    found = toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes)
+    found = toolchains.KINDS[kind](ToolchainConfig(kind=kind), processes)
     spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,

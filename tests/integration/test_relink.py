@@ -16,9 +16,9 @@ from megtrim.build_spec import (
     EngineLibrary,
     Linkage,
     LinkSpec,
-    ToolchainSpec,
     Variant,
 )
+from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import read_table
 from megtrim.engines import checkout
 from megtrim.engines.application import ApplicationSpec
@@ -341,7 +341,7 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
     """In the folder that the script builds in, and without the script where nothing changed."""
     ndk = make_standin_ndk(tmp_path / "ndk")
     processes = ProcessRunner({**os.environ, "ANDROID_NDK_ROOT": str(ndk), "CCACHE_DISABLE": "1"})
-    toolchain = toolchains.KINDS["ndk"](ToolchainSpec(kind="ndk"), processes)
+    toolchain = toolchains.KINDS["ndk"](ToolchainConfig(kind="ndk"), processes)
     sources = write(tmp_path / "sources", PARTS | {"build.sh": SCRIPT})
     spec = BuildSpec(
         variant=Variant.PLAIN,

@@ -10,7 +10,7 @@ import pytest
 
 from integration.sample_builds import compile_project
 from megtrim import toolchains
-from megtrim.build_spec import ToolchainSpec
+from megtrim.config.model import ToolchainConfig
 from megtrim.engines.cmake.toolchain_file import render
 from megtrim.process import ProcessRunner
 from unit.engines.support import write
@@ -56,7 +56,7 @@ def compile_in(root: Path, place: str, launcher: str | None) -> bytes:
     processes = ProcessRunner(os.environ)
     tree = root / place
     way = "" if tree == root else os.path.relpath(root, tree)
-    toolchain = toolchains.KINDS["host"](ToolchainSpec(kind="host"), processes)
+    toolchain = toolchains.KINDS["host"](ToolchainConfig(kind="host"), processes)
     files = {
         f"{place}/toolchain.cmake": render(toolchain, quoted_include=False, engine_tree=way),
         f"{place}/src/CMakeLists.txt": CMAKE,

@@ -12,7 +12,8 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from megtrim import toolchains
-from megtrim.build_spec import LinkSpec, StubForm, Toolchain, ToolchainSpec
+from megtrim.build_spec import LinkSpec, StubForm, Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.engines.link import invocation, stubbed_objects
 from megtrim.engines.link.command_line import LinkCommand
@@ -155,7 +156,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     processes = ProcessRunner(os.environ)
     made = Place(
         root=write(tmp_path_factory.mktemp(kind), SOURCES),
-        toolchain=toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes),
+        toolchain=toolchains.KINDS[kind](ToolchainConfig(kind=kind), processes),
         processes=processes,
     )
     made.compiled()
@@ -277,7 +278,7 @@ def test_a_cold_half_is_no_function(tmp_path: Path) -> None:
     place = Place(
         root=write(tmp_path, HALVES),
         toolchain=toolchains.KINDS["host"](
-            ToolchainSpec(kind="host"), processes := ProcessRunner(os.environ)
+            ToolchainConfig(kind="host"), processes := ProcessRunner(os.environ)
         ),
         processes=processes,
     )

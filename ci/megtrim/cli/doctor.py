@@ -12,9 +12,9 @@ from typing import Protocol
 import click
 
 from megtrim import toolchains
-from megtrim.build_spec import ToolchainSpec
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
+from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
 from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.images.docker import DockerClient
@@ -92,7 +92,7 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
 
 
 def _version(kind: str, processes: ProcessRunner) -> str:
-    return toolchains.KINDS[kind](ToolchainSpec(kind=kind), processes.for_builds()).version
+    return toolchains.KINDS[kind](ToolchainConfig(), processes.for_builds()).version
 
 
 def _daemon(processes: ProcessRunner) -> str:

@@ -6,14 +6,26 @@ A kind's ``find`` returns a :class:`~megtrim.build_spec.Toolchain` or raises an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Protocol
 
-from megtrim.build_spec import Toolchain, ToolchainSpec
+from megtrim.build_spec import Relocations, Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import clang_linux_arm64, host, ndk, zig
 
-Find = Callable[[ToolchainSpec, ProcessRunner], Toolchain]
+
+class Find(Protocol):
+    """Finds the compiler of one kind."""
+
+    def __call__(
+        self,
+        wanted: ToolchainConfig,
+        processes: ProcessRunner,
+        relocations: Relocations = Relocations.NONE,
+    ) -> Toolchain: ...
+
 
 KINDS: Mapping[str, Find] = {
     "zig": zig.find,
@@ -23,19 +35,25 @@ KINDS: Mapping[str, Find] = {
 }
 
 
-def find(spec: ToolchainSpec, processes: ProcessRunner, *, emulated: bool) -> Toolchain:
+def find(
+    wanted: ToolchainConfig,
+    processes: ProcessRunner,
+    relocations: Relocations = Relocations.NONE,
+    *,
+    emulated: bool,
+) -> Toolchain:
     """Return the toolchain of the requested kind; ``auto`` takes the best that is installed.
 
     ``emulated``: arm64 programs can run here. If not, ``auto`` builds for this machine's own
     architecture.
     """
-    if spec.kind != "auto":
-        return KINDS[spec.kind](spec, processes)
+    if wanted.kind != "auto":
+        return KINDS[wanted.kind](wanted, processes, relocations)
     choices: tuple[Find, ...] = (zig.find,) if emulated else ()
     problems = []
     for choice in (*choices, zig.find_native, host.find):
         try:
-            return choice(spec, processes)
+            return choice(wanted, processes, relocations)
         except InputError as problem:
             problems.append(problem.message)
     msg = "no C++ compiler was found: " + "; ".join(problems)

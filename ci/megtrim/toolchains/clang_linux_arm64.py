@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
+from megtrim.build_spec import Relocations, Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import tools
@@ -27,9 +28,11 @@ _LLD = re.compile(r"\bLLD (\d{1,3})\.")
 _GLIBC = re.compile(r"^#define\s+__GLIBC(?:_MINOR)?__\s+(\d{1,3})$", re.MULTILINE)
 
 
-def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(
+    wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
+) -> Toolchain:
     """Return clang and lld of one version, and the sysroot an emulator needs."""
-    suffix = _version_suffix(spec.clang, processes)
+    suffix = _version_suffix(wanted.clang, processes)
     if processes.read(_SYSROOT / "lib" / "ld-linux-aarch64.so.1") is None:
         msg = f"the arm64 C library is not in {_SYSROOT} of {processes.where}"
         raise InputError(msg, hint=_HINT)
@@ -47,7 +50,7 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
             f"--target={_TARGET}",
             f"-fuse-ld={lld}",
             "-Wl,--build-id=none",
-            *_packing(spec.relocations, lld, processes),
+            *_packing(relocations, lld, processes),
         ),
         strip=(tools.need(processes, f"llvm-strip{suffix}", hint=_HINT), "--strip-all"),
         archiver=tools.need(processes, f"llvm-ar{suffix}", hint=_HINT),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 
-from megtrim.build_spec import Toolchain, ToolchainSpec
+from megtrim.build_spec import Relocations, Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import tools
@@ -12,9 +13,11 @@ from megtrim.toolchains import tools
 _PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
 
 
-def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(
+    wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
+) -> Toolchain:
     """Return the first C++ compiler on the path."""
-    del spec  # it always builds for this machine
+    del wanted, relocations  # it always builds for this machine
     for cxx_name, c_name in _PAIRS:
         cxx, c = processes.which(cxx_name), processes.which(c_name)
         if cxx and c:

@@ -18,8 +18,8 @@ from megtrim.build_spec import (
     PACKED,
     Relocations,
     Toolchain,
-    ToolchainSpec,
 )
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import tools
@@ -47,7 +47,9 @@ _ABIS = {
 ABIS = tuple(_ABIS)
 
 
-def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(
+    wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
+) -> Toolchain:
     """Return the NDK for the requested ABI and API level.
 
     Raises InputError for an NDK that is missing, incomplete, of another release than requested,
@@ -56,14 +58,14 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
     root = _root(processes)
     properties = _text(root, _RELEASE, processes)
     release = release_of(properties, source=str(root / _RELEASE))
-    if spec.ndk and spec.ndk != release:
-        msg = f"{root} is NDK {release}, expected {spec.ndk}"
+    if wanted.ndk and wanted.ndk != release:
+        msg = f"{root} is NDK {release}, expected {wanted.ndk}"
         raise InputError(msg, hint=f"set {VARIABLE} to that one, or change toolchain.ndk")
-    name = spec.abi or ABIS[0]
+    name = wanted.abi or ABIS[0]
     abi = _ABIS[name]
-    api = spec.api or LOWEST_API[name]
+    api = wanted.api or LOWEST_API[name]
     _check_level(api, name, _text(root, _LEVELS, processes), release)
-    _check_loader(spec.relocations, api)
+    _check_loader(relocations, api)
     cmake_file = root / _TOOLCHAIN_FILE
     rules = _text(root, _TOOLCHAIN_FILE, processes)
     programs = root / _PROGRAMS
@@ -76,12 +78,12 @@ def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
         files=hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()[:16],
         c_compiler=(str(programs / "clang"),),
         cxx_compiler=(cxx,),
-        link_flags=("-Wl,--build-id=none", *PACKED.get(spec.relocations, ())),
+        link_flags=("-Wl,--build-id=none", *PACKED.get(relocations, ())),
         strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
         host_cxx=_host_compiler(processes),
         abi=name,
         api=api,
-        fp16=spec.fp16,
+        fp16=wanted.fp16,
         ndk=str(root),
         includes=str(cmake_file),
         settings=(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),

@@ -9,22 +9,27 @@ import importlib.util
 import platform
 from pathlib import Path
 
-from megtrim.build_spec import Toolchain, ToolchainSpec
+from megtrim.build_spec import Relocations, Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
-def find(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find(
+    wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
+) -> Toolchain:
     """Return zig for static arm64 Linux programs."""
-    del spec  # it has no settings
+    del wanted, relocations  # it has no settings
     return _toolchain(processes, "aarch64")
 
 
-def find_native(spec: ToolchainSpec, processes: ProcessRunner) -> Toolchain:
+def find_native(
+    wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
+) -> Toolchain:
     """Return zig for static programs of this machine's own architecture."""
-    del spec  # it has no settings
+    del wanted, relocations  # it has no settings
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         msg = f"zig has no Linux target for {platform.machine()}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
+from megtrim.build_spec import Relocations, Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import clang_linux_arm64
 from unit.toolchains.support import machine
 
-ORDER = ToolchainSpec(kind="clang-linux-arm64")
+ORDER = ToolchainConfig(kind="clang-linux-arm64")
 
 
 def test_a_missing_compiler_is_an_input_error(tmp_path: Path) -> None:
@@ -93,14 +93,15 @@ def glibc(release: str) -> str:
     return f"#define\t__GLIBC__\t{major}\n#define\t__GLIBC_MINOR__\t{minor}\n"
 
 
-PACKED = ToolchainSpec(kind="clang-linux-arm64", clang=16, relocations=Relocations.RELR)
+NEWER = ToolchainConfig(kind="clang-linux-arm64", clang=16)
 
 
 def test_relocations_are_packed_as_glibc_loads_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the condition by which an older glibc says that it cannot."""
-    found = clang_linux_arm64.find(PACKED, cross_machine(tmp_path, monkeypatch, 16, glibc("2.36")))
+    processes = cross_machine(tmp_path, monkeypatch, 16, glibc("2.36"))
+    found = clang_linux_arm64.find(NEWER, processes, Relocations.RELR)
 
     assert found.link_flags[-1] == "-Wl,-z,pack-relative-relocs"
 
@@ -120,7 +121,9 @@ def test_relocations_that_would_not_load_are_refused(
     processes = cross_machine(tmp_path, monkeypatch, release, header)
 
     with pytest.raises(InputError) as caught:
-        clang_linux_arm64.find(replace(PACKED, clang=release), processes)
+        clang_linux_arm64.find(
+            NEWER.model_copy(update={"clang": release}), processes, Relocations.RELR
+        )
     assert message in caught.value.message
 
 
@@ -131,6 +134,6 @@ def test_the_release_that_was_asked_for_is_taken_or_refused(
     processes = cross_machine(tmp_path, monkeypatch, 16, glibc("2.36"))
 
     with pytest.raises(InputError) as caught:
-        clang_linux_arm64.find(replace(PACKED, clang=15), processes)
+        clang_linux_arm64.find(NEWER.model_copy(update={"clang": 15}), processes)
     assert caught.value.message == "clang++-15 and ld.lld-15 were not found on this machine"
     assert "apt-get install clang-15 lld-15 llvm-15" in caught.value.hint

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build_spec import Toolchain, ToolchainSpec
+from megtrim.build_spec import Toolchain
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.toolchains import host
 from unit.toolchains.support import machine
 
-ORDER = ToolchainSpec(kind="host")
+ORDER = ToolchainConfig(kind="host")
 
 
 @pytest.mark.parametrize(

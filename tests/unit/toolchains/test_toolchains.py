@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import ToolchainSpec
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import host, zig
 from unit.toolchains.support import machine
 
-ORDER = ToolchainSpec(kind="auto")
+ORDER = ToolchainConfig(kind="auto")
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
@@ -21,7 +21,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool) -> str:
     calls = {"zig": (zig, "find"), "zig native": (zig, "find_native"), "host": (host, "find")}
     for name, (module, function) in calls.items():
 
-        def find(_spec: ToolchainSpec, _processes: ProcessRunner, name: str = name) -> str:
+        def find(*_: object, name: str = name) -> str:
             if name not in there:
                 msg = f"no {name}"
                 raise InputError(msg)
@@ -60,7 +60,7 @@ def test_auto_says_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kind_that_was_asked_for_is_taken(tmp_path: Path) -> None:
     """Or refused: nothing else is taken in its place."""
     here = machine(tmp_path, "g++", "gcc")
-    assert toolchains.find(ToolchainSpec(kind="host"), here, emulated=True).kind == "host"
+    assert toolchains.find(ToolchainConfig(kind="host"), here, emulated=True).kind == "host"
     with pytest.raises(InputError, match="clang and lld"):
-        wanted = ToolchainSpec(kind="clang-linux-arm64")
+        wanted = ToolchainConfig(kind="clang-linux-arm64")
         toolchains.find(wanted, ProcessRunner({"PATH": "/nowhere"}), emulated=True)

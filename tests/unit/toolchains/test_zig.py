@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from megtrim import toolchains
-from megtrim.build_spec import ToolchainSpec
+from megtrim.config.model import ToolchainConfig
 from megtrim.errors import InputError
 from megtrim.process import ProcessRunner
 from megtrim.toolchains import zig
 from unit.toolchains.support import machine
 
-ORDER = ToolchainSpec(kind="zig")
+ORDER = ToolchainConfig(kind="zig")
 
 
 def test_a_missing_zig_is_an_input_error(

@@ -7,7 +7,7 @@ import platform
 from pathlib import Path
 
 from megtrim import engines, toolchains
-from megtrim.build_spec import Relocations, Toolchain, ToolchainSpec
+from megtrim.build_spec import Relocations, Toolchain
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import (
     open_processes,
@@ -203,21 +203,8 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     Raises InputError for one that is not installed.
     """
     emulated = qemu.program(processes) is not None
-    return toolchains.find(_make_toolchain_spec(loaded), processes, emulated=emulated)
-
-
-def _make_toolchain_spec(loaded: LoadedConfig) -> ToolchainSpec:
-    """Return what the configuration asks of a toolchain."""
-    wanted = loaded.config.toolchain
-    return ToolchainSpec(
-        kind=wanted.kind,
-        ndk=wanted.ndk or "",
-        abi=wanted.abi or "",
-        api=wanted.api,
-        fp16=wanted.fp16,
-        clang=wanted.clang,
-        relocations=loaded.config.trim.relocations or Relocations.NONE,
-    )
+    relocations = loaded.config.trim.relocations or Relocations.NONE
+    return toolchains.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
 
 
 def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
