@@ -96,10 +96,15 @@ def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
     return (*regions, (str(Variant.REDUCED), REDUCED))
 
 
+def make_experiment_task(scenario: Scenario, experiment: str) -> Task:
+    """Return the task that compares an experiment of the plain program with the baseline."""
+    return _contest(scenario, experiment, (PLAIN,))
+
+
 def _measure(config: Config, *, since_base: bool) -> Iterator[Task]:
     for each in select_measured(config):
         for name in config.perf.names:
-            yield _contest(each, name, (PLAIN,))
+            yield make_experiment_task(each, name)
             if since_base:
                 yield _contest(each, f"{SINCE_PREFIX}{name}", (PLAIN, BASE))
         if config.perf.trimming:

@@ -14,23 +14,18 @@ from pathlib import Path
 
 from megtrim.config.device import EMULATED
 from megtrim.console import show_time
-from megtrim.devices import Lease
-from megtrim.devices.cpu_features import read_device_features
-from megtrim.devices.retry import run_with_retries
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
 from megtrim.perf.contest import METHOD, Contest, ContestResult
-from megtrim.perf.experiments.situation import describe_lacking
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.results import PerfResult
 from megtrim.pipeline.running.contest_plan import (
-    find_files,
     list_needed_features,
+    measure_task,
     plan_contest,
     plan_for_runner,
 )
 from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
-from megtrim.pipeline.running.timing import measure
 from megtrim.pipeline.session import Session, scenario_inputs
 from megtrim.plan.graph import PLAIN, Stage, Task
 from megtrim.plan.performance import (
@@ -100,7 +95,7 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
         return _skip(task, session, contest)
     if timed is None:
         session.services.console.say(f"    time  {_describe_place(task, session)}")
-        device, measured = _measure(task, session, contest)
+        device, measured = measure_task(task, session, contest)
         if isinstance(measured, str):
             return _skip(task, session, f"{device.name}: {measured}")
         return _make_result(task, contest, device, measured)
@@ -128,22 +123,6 @@ def _skip(task: Task, session: Session, reason: str) -> PerfResult:
     subject = subject_of(task)
     session.services.console.say(f"  skip  {subject}: {reason}")
     return PerfResult(scenario=scenario_of(task).id, subject=subject, skipped=reason)
-
-
-def _measure(
-    task: Task, session: Session, contest: Contest
-) -> tuple[DeviceIdentity, ContestResult | str]:
-    """Return the machine and what it measured, or what its CPU must have and does not."""
-    device, files = session.services.device(scenario_of(task)), find_files(task, session)
-    say, machine = session.services.console.say, session.services.toolchain.machine
-
-    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
-        who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
-        features = read_device_features(lease.kind, machine, who.facts)
-        lacking = describe_lacking(list_needed_features(task), features)
-        return who, lacking or measure(contest, files, lease, say=say)
-
-    return run_with_retries(device, attempt, say=say)
 
 
 def _describe_place(task: Task, session: Session) -> str:

@@ -1,8 +1,10 @@
-"""``megtrim perf tune``: race for the fastest flags of a scenario, and keep them."""
+"""``megtrim perf tune``: find the fastest experiment of a scenario, and keep its flags."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -10,25 +12,25 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option, json_option
 from megtrim.cli.perf.options import emulated_option, expect_real_devices
-from megtrim.cli.perf.tune_text import describe_result, list_facts
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.units import parse_duration
+from megtrim.config.yaml.edit import render_item
 from megtrim.config.yaml.problems import closest
 from megtrim.config_id import split
-from megtrim.devices import Lease
-from megtrim.devices.retry import run_with_retries
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, worst_exit_code
-from megtrim.perf.experiments.table import BASELINE
-from megtrim.pipeline.running.contest_plan import own_flags
+from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.perf.experiments.listing import describe_step
+from megtrim.perf.experiments.table import find_experiments
+from megtrim.pipeline.running.contest_plan import look_at, own_flags
 from megtrim.pipeline.session import Session
-from megtrim.pipeline.tuning.field import Field, make_field
-from megtrim.pipeline.tuning.flag_race import TuneResult, TuneTerms, tune
+from megtrim.pipeline.tuning.halving import Heat, Search, TuneResult, tune
 from megtrim.pipeline.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
 from megtrim.plan.graph import PLAIN, tasks, with_dependencies
+from megtrim.report.performance.numbers import ratio_with_interval
 from megtrim.stages import runner
 from megtrim.store import write_atomically
+from megtrim.strict_json import encode
 from megtrim.verdict.invocation import Options
 
 
@@ -58,7 +60,7 @@ Examples:
     default="1 hour",
     show_default=True,
     metavar="TIME",
-    help="Begin no round of the race after this time; the last heat comes on top.",
+    help="Begin no comparison after this time; that of the winner comes on top.",
 )
 @click.option("--write", is_flag=True, help="Add the winner to the configuration as a scenario.")
 @click.option("--name", metavar="NAME", help="Of that scenario. [default: SCENARIO-tuned]")
@@ -74,11 +76,9 @@ def tune_flags(
 ) -> int:
     """Find the fastest flags of a scenario on its device.
 
-    Combinations of layouts, weight pre-processing, fusions, recorded kernels and searched
-    algorithms race in interleaved rounds, with the recipes and the choice of the engine's own
-    --fitting. Who is surely slower leaves; who computes something else does not start. The fastest
-    meets the baseline, the recipes and that choice once more: without a comparison with the
-    baseline there is no winner.
+    Each experiment that can run there is compared with the baseline, as `perf run` compares it. The
+    faster half goes on, with more pairs of processes, until one is left, which meets the baseline
+    once more. What fails or computes something else is named and leaves.
     """
     session = open_session(options)
     chosen = choose_scenario(wanted, session)
@@ -88,24 +88,26 @@ def tune_flags(
     _, codes = runner.run(with_dependencies({PLAIN}, every), session)
     if PLAIN not in session.results.done:
         return worst_exit_code(codes)
-    field = make_field(chosen, session)
     name = name or f"{chosen.settings.name}-tuned"
     loaded = session.request.loaded
     if write:
-        expect_free(loaded, field, name)
-    result = _race(field, budget_s, session)
-    own = own_flags(chosen, session)
-    _, toolchain = split(str(options.config))
-    tuned = make_tuned(result.winner, field, own, loaded, name, toolchain=toolchain)
+        expect_free(loaded, chosen, name)
+    result = tune(chosen, session, budget_s=budget_s)
+    tuned = None
+    if winner := result.search.winner:
+        (experiment,) = find_experiments([winner])
+        situation, own = look_at(chosen, session), own_flags(chosen, session)
+        _, toolchain = split(str(options.config))
+        tuned = make_tuned(experiment, chosen, situation, own, loaded, name, toolchain=toolchain)
     if options.as_json:
-        show(json.dumps(list_facts(chosen.id, result, tuned), indent=1))
+        facts = {"scenario": chosen.id, "winner": winner or None, **encode(result.search)}
+        show(json.dumps(facts | {"yaml": dict(tuned.item) if tuned else None}, indent=1))
     else:
-        show(describe_result(chosen.id, result, tuned))
-    if not result.is_compared:
-        msg = f"no winner: too few processes of {result.winner.name} or the baseline count"
-        hint = "let the machine rest, look at its temperature and battery, and run this again"
-        raise InfrastructureFailure(msg, hint=hint)
-    if write and result.winner.name != BASELINE:
+        show("\n".join(describe_search(chosen.id, result.search)))
+        if tuned:
+            lines = render_item(tuned.item).splitlines()
+            show("\n".join(("in megtrim.yaml:", *(f"  {line}" for line in lines))))
+    if write and tuned:
         file, edited = add(loaded, tuned)
         keep_winner(options.config, (file, edited), tuned, result)
         again = session.request.invocation.again("trim")
@@ -113,15 +115,29 @@ def tune_flags(
     return EXIT_PASS
 
 
-def _race(field: Field, budget_s: float, session: Session) -> TuneResult:
-    terms = TuneTerms(budget_s=budget_s, criterion=session.request.config.perf.criterion)
-    say = session.services.console.say
-    say(f"  tune  {field.scenario.id}: {len(field.entrants)} contestants")
+def describe_search(scenario: str, search: Search) -> Iterator[str]:
+    """Yield the lines of a search: each stage, then the winner."""
+    *before, last = search.heats
+    yield f"{scenario}: {len({each.experiment for each in search.heats})} experiments"
+    for rounds, heats in groupby(before, key=lambda each: each.rounds):
+        yield f"  {rounds} pairs of processes at most"
+        for heat in sorted(heats, key=lambda each: each.ratio.ratio if each.ratio else 1e9):
+            yield f"    {heat.experiment}: {_describe_heat(heat)}"
+    if search.skipped:
+        yield f"  not measured, for the budget ended: {', '.join(search.skipped)}"
+    if not search.winner:
+        yield "no experiment is surely faster than the baseline"
+    yield f"{'winner' if search.winner else 'fastest'}: {last.experiment}"
+    (experiment,) = find_experiments([last.experiment])
+    yield from (f"  step: {describe_step(step)}" for step in experiment.steps)
+    yield f"  once more: {_describe_heat(last)}"
 
-    def attempt(lease: Lease) -> TuneResult:
-        return tune(field, terms, lease, say=say)
 
-    return run_with_retries(session.services.device(field.scenario), attempt, say=say)
+def _describe_heat(heat: Heat) -> str:
+    if heat.ratio is None:
+        return heat.reason
+    shown = f"{ratio_with_interval(heat.ratio)} of the baseline's time"
+    return f"{shown}, {heat.ratio.pairs} pairs; different: {heat.ratio.different}"
 
 
 def choose_scenario(text: str, session: Session) -> Scenario:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.config.scenarios import Scenario
+from megtrim.devices import Lease
 from megtrim.devices.cpu_features import read_device_features
+from megtrim.devices.retry import run_with_retries
 from megtrim.errors import InputError
 from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags, render_flags
 from megtrim.load_and_run.parity import EXACT, Tolerance
@@ -17,6 +20,7 @@ from megtrim.perf.contest import (
     SEARCH_ROUNDS,
     Contest,
     Contestant,
+    ContestResult,
     Side,
     derive_seed,
     name_files,
@@ -34,13 +38,15 @@ from megtrim.perf.experiments.experiment import CacheUse, DataType, Experiment, 
 from megtrim.perf.experiments.situation import (
     Situation,
     choose_backend,
+    describe_lacking,
     find_data_type,
     why_not,
 )
 from megtrim.perf.experiments.table import BASELINE, find_experiments
 from megtrim.pipeline.building import programs
 from megtrim.pipeline.running.scenario_runs import cache_of, scenario_of
-from megtrim.pipeline.running.timing_runs import ContestFiles
+from megtrim.pipeline.running.timing import measure
+from megtrim.pipeline.running.timing_runs import ContestFiles, ContestRuns
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import PLAIN, Task
 from megtrim.plan.performance import (
@@ -50,6 +56,7 @@ from megtrim.plan.performance import (
     list_trimmed,
     trimmed_variant,
 )
+from megtrim.verdict.model import DeviceIdentity
 
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 
@@ -98,6 +105,29 @@ def find_files(task: Task, session: Session) -> ContestFiles:
         inputs={name: session.request.path(path) for name, path in inputs.items()},
         cache=cache_of(scenario, session) if variant else None,
     )
+
+
+def measure_task(
+    task: Task,
+    session: Session,
+    contest: Contest,
+    *,
+    keep: Callable[[ContestRuns], None] = lambda _: None,
+) -> tuple[DeviceIdentity, ContestResult | str]:
+    """Return the machine and what it measured, or what its CPU must have and does not.
+
+    ``keep`` gets the runs before their files are gone.
+    """
+    device, files = session.services.device(scenario_of(task)), find_files(task, session)
+    say, machine = session.services.console.say, session.services.toolchain.machine
+
+    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
+        who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
+        features = read_device_features(lease.kind, machine, who.facts)
+        lacking = describe_lacking(list_needed_features(task), features)
+        return who, lacking or measure(contest, files, lease, say=say, keep=keep)
+
+    return run_with_retries(device, attempt, say=say)
 
 
 def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:

@@ -64,9 +64,16 @@ class _Lengths:
 
 
 def measure(
-    contest: Contest, files: ContestFiles, lease: Lease, *, say: Callable[[str], None]
+    contest: Contest,
+    files: ContestFiles,
+    lease: Lease,
+    *,
+    say: Callable[[str], None],
+    keep: Callable[[ContestRuns], None] = lambda _: None,
 ) -> ContestResult:
     """Return what a contest brought; ``say`` gets a line on its progress now and then.
+
+    ``keep`` gets the runs before their files are gone.
 
     Raises what the machine raises, and nothing for what a program does.
     """
@@ -82,7 +89,9 @@ def measure(
             environment=contest.environment,
         )
         session = _Measurement(contest, runs, cpus=directory.cpus(), began_s=began_s, say=say)
-        return session.measure()
+        result = session.measure()
+        keep(runs)
+        return result
 
 
 class _Measurement:

@@ -1,9 +1,7 @@
 """The processes of contestants: files put once, steps prepared once, then one process at a time.
 
-All sides share one run directory, because a machine has one at a time. A side is whoever shares the
-files that steps make: one contestant in a contest, those with equal preparation in a race. Each
-run that reads an algorithm cache gets a copy of its own: the engine writes the file back at the
-end.
+Both sides share one run directory, because a machine has one at a time. Each run that reads an
+algorithm cache gets a copy of its own: the engine writes the file back at the end.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from megtrim.devices import RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
@@ -27,20 +24,6 @@ from megtrim.perf.experiments.experiment import CacheUse
 _PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
 _LONGEST_REASON = 300
-
-
-class TimedFiles(Protocol):
-    """The files of some sides on this machine."""
-
-    @property
-    def cache(self) -> Path | None:
-        """Recorded algorithm cache, for steps that read one which no step before them wrote."""
-
-    def names_of(self, side: str) -> StepFiles:
-        """Return the names that a side's files have in the run directory."""
-
-    def list_files(self, sides: Iterable[str]) -> Mapping[str, Path]:
-        """Return what the sides need, by its name in the run directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +65,7 @@ class ContestRuns:
     def __init__(
         self,
         sides: tuple[str, ...],
-        files: TimedFiles,
+        files: ContestFiles,
         directory: RunDirectory,
         *,
         machine: str,
@@ -135,18 +118,12 @@ class ContestRuns:
         self._run(side, contestant, make_dumping(contestant.commands[-1], folder))
         return tuple(self._fetch_outputs(folder, contestant))
 
-    def run_apart(self, argv: tuple[str, ...]) -> ProgramRun:
-        """Run a command that is no step. Raises ContestEnded if it fails."""
-        return self._finish(argv[0], argv)
-
-    def read_made(self, side: str, contestant: Contestant) -> tuple[bytes | None, bytes | None]:
+    def read_made(self, side: str) -> tuple[bytes | None, bytes | None]:
         """Return the dumped model and the algorithm cache that the steps of a side left."""
-        steps = [command.step for command in contestant.commands]
-        dumped = any(step.dumps for step in steps)
-        cached = any(step.cache is CacheUse.WRITES for step in steps)
+        cache = self._caches.get(side)
         return (
-            self._directory.get(self._files.names_of(side).dumped_model) if dumped else None,
-            self._caches[side].read_bytes() if cached else None,
+            self._directory.get(self._files.names_of(side).dumped_model),
+            None if cache is None else cache.read_bytes(),
         )
 
     def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:

@@ -105,7 +105,7 @@ class ContestOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class ContestReading:
     """What one contest says of the side that it is about."""
 
     status: PerformanceStatus
@@ -170,24 +170,37 @@ def _key(outcome: ContestOutcome) -> str:
     return f"{outcome.scenario} {outcome.subject}"
 
 
-def _read(outcome: ContestOutcome, adjusted: Mapping[str, float], against: Reference) -> _Reading:
+def _read(
+    outcome: ContestOutcome, adjusted: Mapping[str, float], against: Reference
+) -> ContestReading:
     if outcome.result is None:
         return _read_failure(outcome.failure)
     if outcome.held is None:
-        return _Reading(status=PerformanceStatus.SKIPPED, reason=outcome.result.skipped)
-    contest, measured = outcome.held
+        return ContestReading(status=PerformanceStatus.SKIPPED, reason=outcome.result.skipped)
+    return read_contest(*outcome.held, against, adjusted_p=adjusted.get(_key(outcome)))
+
+
+def read_contest(
+    contest: Contest,
+    measured: ContestResult,
+    against: Reference,
+    *,
+    adjusted_p: float | None = None,
+) -> ContestReading:
+    """Return what a contest says; ``adjusted_p``: for all rows of a verdict, None: it is alone."""
     if measured.status is not ContestStatus.MEASURED:
-        return _Reading(status=_STATUS[measured.status], reason=measured.reason)
+        return ContestReading(status=_STATUS[measured.status], reason=measured.reason)
     about = contest.rival or contest.reference
     times = summarize_stages(measured, about.name)
-    adjusted_p = adjusted.get(_key(outcome), 1.0)
+    if adjusted_p is None:
+        adjusted_p = find_p_value(contest, measured)
     ratio = compare_sides(contest, measured, against, adjusted_p=adjusted_p)
     why = describe_left_out(measured.samples)
     if not times or (contest.rival is not None and ratio is None):
         reason = f"{_NOTHING_COUNTS}: {why}" if why else _NOTHING_COUNTS
-        return _Reading(status=PerformanceStatus.INFRASTRUCTURE, reason=reason)
+        return ContestReading(status=PerformanceStatus.INFRASTRUCTURE, reason=reason)
     status = status_of(() if ratio is None else (ratio,))
-    return _Reading(
+    return ContestReading(
         status=status,
         reason=why if status is PerformanceStatus.INCONCLUSIVE else "",
         times=times,
@@ -196,9 +209,9 @@ def _read(outcome: ContestOutcome, adjusted: Mapping[str, float], against: Refer
     )
 
 
-def _read_failure(failure: MegtrimError | None) -> _Reading:
+def _read_failure(failure: MegtrimError | None) -> ContestReading:
     reason = failure.title if failure else NOT_HELD
-    return _Reading(status=status_of_failure(failure), reason=reason)
+    return ContestReading(status=status_of_failure(failure), reason=reason)
 
 
 def _row(
@@ -277,12 +290,12 @@ def _trimming_rows(
 
 
 def _variants(
-    outcomes: Sequence[ContestOutcome], read: Sequence[_Reading]
+    outcomes: Sequence[ContestOutcome], read: Sequence[ContestReading]
 ) -> Iterator[VariantTime]:
     """Yield plain, then each trimmed variant in the order of the contests."""
     sizes = outcomes[0].sizes
     names = (str(Variant.PLAIN), *(each.variant for each in outcomes))
-    plain = _Reading(
+    plain = ContestReading(
         status=PerformanceStatus.MEASURED,
         times=next((each.reference for each in read if each.reference), ()),
     )

@@ -1,4 +1,4 @@
-"""The winner of a race as an entry of megtrim.yaml, with the files that it runs with.
+"""The winner of a search as an entry of megtrim.yaml, with the files that it runs with.
 
 A winner that runs a dumped model becomes a model of its own, as a scenario has no other model than
 that of its section; any other winner becomes a scenario of its model. Where the others are
@@ -13,16 +13,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import Scenario
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.edit import append_item, render_document
 from megtrim.config.yaml.problems import KeyPath
 from megtrim.errors import InputError
 from megtrim.input_files import read_bytes
 from megtrim.load_and_run.arguments import Flag, render_flags, without
-from megtrim.perf.experiments.commands import list_flags
+from megtrim.perf.experiments.commands import keep_for_experiments, list_flags
 from megtrim.perf.experiments.experiment import CacheUse, Experiment, ModelFile
-from megtrim.perf.experiments.situation import choose_backend
-from megtrim.pipeline.tuning.field import Field
+from megtrim.perf.experiments.situation import Situation, choose_backend
 
 FOLDER = PurePosixPath("megtrim/tuned")
 """Of models and caches, next to the configuration; several toolchains have a folder each in it."""
@@ -45,7 +45,8 @@ class TunedScenario:
 
 def make_tuned(
     winner: Experiment,
-    field: Field,
+    scenario: Scenario,
+    situation: Situation,
     own: tuple[Flag, ...],
     loaded: LoadedConfig,
     name: str,
@@ -54,10 +55,9 @@ def make_tuned(
 ) -> TunedScenario:
     """Return the entry for a winner; ``own``: the scenario's flags.
 
-    It is for the ``toolchain`` of the file that was raced, if there are several: what another one
-    compiles has other fastest flags.
+    It is for the ``toolchain`` of the file, if there are several: what another one compiles has
+    other fastest flags.
     """
-    scenario = field.scenario
     before = _find(loaded, scenario.path)
     stem = f"{scenario.model.name}-{name}"
     measured = winner.measured
@@ -68,17 +68,17 @@ def make_tuned(
     cache = folder / f"{stem}.algo.cache" if cached else None
     flags = list_flags(
         measured,
-        field.situation.dialect,
-        choose_backend(winner, field.situation),
-        field.situation.architecture,
+        situation.dialect,
+        choose_backend(winner, situation),
+        situation.architecture,
         threads=scenario.settings.threads,
     )
     # It changes the first warm-up alone, and the engine cannot dump outputs with it.
     flags = without(flags, "fake_first")
-    counts = tuple(each for each in own if each.name in _COUNTS)
+    kept = (*keep_for_experiments(own), *(each for each in own if each.name in _COUNTS))
     item: dict[str, object] = {
         "name": name,
-        "args": list(render_flags((*flags, *field.kept, *counts), field.situation.dialect)),
+        "args": list(render_flags((*flags, *kept), situation.dialect)),
         **({"fast_run": True, "algo_cache": str(cache)} if cache else {}),
         **{key: value for key, value in before.items() if key not in _REPLACED},
         **({"toolchains": [toolchain]} if toolchain else {}),
@@ -113,13 +113,12 @@ def add(loaded: LoadedConfig, tuned: TunedScenario) -> tuple[Path, bytes]:
     return file, append_item(_read(file), path, tuned.item, file=str(file))
 
 
-def expect_free(loaded: LoadedConfig, field: Field, name: str) -> None:
-    """Raise InputError if the name is taken, before anything is raced."""
-    scenario = field.scenario
+def expect_free(loaded: LoadedConfig, scenario: Scenario, name: str) -> None:
+    """Raise InputError if the name is taken, before anything is measured."""
     if name in {each.name for each in scenario.model.scenarios}:
         msg = f"{loaded.path}: the model {scenario.model.name} has a scenario {name} already"
         raise InputError(msg, hint="choose another with --name, or remove that one")
-    # A rehearsal: better now than after an hour of racing.
+    # A rehearsal: better now than after an hour of measuring.
     add(
         loaded,
         TunedScenario(

@@ -8,11 +8,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 from click.testing import CliRunner
 
-from megtrim.cli.perf.tune import keep_winner, tune_flags
+from megtrim.cli.perf.tune import describe_search, keep_winner, tune_flags
 from megtrim.errors import InputError
+from megtrim.pipeline.tuning.halving import TuneResult
 from megtrim.pipeline.tuning.tuned_scenario import TunedScenario
-from unit.cli.perf.test_tune_text import make_result
-from unit.pipeline.tuning.scripted import CONFIG, make_field
+from megtrim.verdict.performance import PerformanceStatus
+from unit.pipeline.tuning.test_halving import search
+from unit.pipeline.tuning.test_tuned_scenario import CONFIG, write_config
 
 CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
 TUNED = TunedScenario(
@@ -21,6 +23,30 @@ TUNED = TunedScenario(
     dumped_model=None,
     algo_cache=CACHE,
 )
+
+
+RESULT = TuneResult(search=search({"nchw88": 0.9}), dumped_model=None, algo_cache=None)
+
+
+def test_a_search_is_described() -> None:
+    """Each stage with its ratios, what failed, what was left out, and the last comparison."""
+    failed = PerformanceStatus.FAILED
+    ratios = {"nchw88": 0.5, "record-1": 0.8, "fast-run-cache": failed}
+    found = describe_search("net/default@any", replace(search(ratios), skipped=("recipe-x86",)))
+
+    assert [*found] == [
+        "net/default@any: 3 experiments",
+        "  12 pairs of processes at most",
+        "    nchw88: 0.500 (0.495 to 0.505) of the baseline's time, 12 pairs; different: yes",
+        "    record-1: 0.800 (0.792 to 0.808) of the baseline's time, 12 pairs; different: yes",
+        "    fast-run-cache: x",
+        "  not measured, for the budget ended: recipe-x86",
+        "winner: nchw88",
+        "  step: run the model with --enable-nchw88; measured",
+        "  once more: 0.500 (0.495 to 0.505) of the baseline's time, 40 pairs; different: yes",
+    ]
+    slower = [*describe_search("net/default@any", search({"nchw88": 1.5}))]
+    assert slower[3:5] == ["no experiment is surely faster than the baseline", "fastest: nchw88"]
 
 
 @pytest.mark.parametrize("text", ["soon", "9 moons", "-1 min"])
@@ -32,10 +58,10 @@ def test_a_budget_is_a_duration(text: str) -> None:
 
 def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
     """Both are written, and the configuration is read again."""
-    make_field(tmp_path)
+    write_config(tmp_path)
     file = tmp_path / "megtrim.yaml"
     edited = f"{CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"
-    result = make_result("nchw88", algo_cache=b"found")
+    result = replace(RESULT, algo_cache=b"found")
     keep_winner(file, (file, edited.encode()), TUNED, result)
     assert file.read_text("utf-8") == edited
     assert (tmp_path / CACHE).read_bytes() == b"found"
@@ -43,7 +69,7 @@ def test_a_cache_is_there_before_the_file_that_names_it(tmp_path: Path) -> None:
 
 def test_one_of_several_toolchains_keeps_its_winner(tmp_path: Path) -> None:
     """The file is read again as it was given: without a choice it would be refused."""
-    make_field(tmp_path)
+    write_config(tmp_path)
     several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\nmodels:"
     before = CONFIG.replace("models:", several)
     file = tmp_path / "megtrim.yaml"
@@ -51,26 +77,24 @@ def test_one_of_several_toolchains_keeps_its_winner(tmp_path: Path) -> None:
     edited = f"{before}      - {{name: fast, args: [--cpu], toolchains: [desk]}}\n"
     tuned = replace(TUNED, algo_cache=None)
     chosen = tmp_path / "megtrim.yaml#desk"
-    keep_winner(chosen, (file, edited.encode()), tuned, make_result("nchw88"))
+    keep_winner(chosen, (file, edited.encode()), tuned, RESULT)
     assert file.read_text("utf-8") == edited
 
 
 def test_a_file_that_would_not_be_valid_stays_as_it_was(tmp_path: Path) -> None:
     """A mistake of ours costs no one their configuration."""
-    make_field(tmp_path)
+    write_config(tmp_path)
     file = tmp_path / "megtrim.yaml"
     wrong = f"{CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
     with pytest.raises(InputError, match="arg"):
-        keep_winner(file, (file, wrong.encode()), TUNED, make_result("nchw88"))
+        keep_winner(file, (file, wrong.encode()), TUNED, RESULT)
     assert file.read_text("utf-8") == CONFIG
 
 
 def test_a_file_that_nothing_finds_does_not_stay(tmp_path: Path) -> None:
     """The pattern of its siblings may be narrower than its name."""
-    make_field(tmp_path)
+    write_config(tmp_path)
     lost = tmp_path / "fast.yaml"
     with pytest.raises(InputError, match="the pattern that finds its siblings"):
-        keep_winner(
-            tmp_path / "megtrim.yaml", (lost, b"name: fast\n"), TUNED, make_result("nchw88")
-        )
+        keep_winner(tmp_path / "megtrim.yaml", (lost, b"name: fast\n"), TUNED, RESULT)
     assert not lost.exists()
