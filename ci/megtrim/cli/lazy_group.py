@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -16,25 +15,20 @@ _MARGINS = 6
 """Columns of a list of verbs that hold no text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One verb of a group."""
-
-    place: str
-    """``module:attribute``, as entry points have it."""
-    about: str
-    """First sentence of its help."""
-
-
 class LazyGroup(click.Group):
-    """A group that finds each verb by ``members``, and lists them without finding any.
+    """A group that lists its verbs without importing any.
 
-    ``alone`` is the place of the command that the group is without a verb, if it is one: a call
-    without arguments, or with options first.
+    ``members``: of each verb ``module:attribute`` below ``megtrim.cli``, and the first sentence of
+    its help. ``alone``: likewise the command that the group is without a verb, in a call without
+    arguments or with options first; empty: it is none.
     """
 
     def __init__(
-        self, *arguments: Any, members: Mapping[str, Member], alone: str = "", **options: Any
+        self,
+        *arguments: Any,
+        members: Mapping[str, tuple[str, str]],
+        alone: str = "",
+        **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
         self.members = members
@@ -43,10 +37,7 @@ class LazyGroup(click.Group):
     @property
     def alone(self) -> click.Command | None:
         """Import the command that the group is without a verb; None if it is none."""
-        if not self._alone:
-            return None
-        command: click.Command = pkgutil.resolve_name(self._alone)
-        return command
+        return _import(self._alone) if self._alone else None
 
     def make_context(
         self,
@@ -56,9 +47,8 @@ class LazyGroup(click.Group):
         **extra: Any,
     ) -> click.Context:
         """Make the context of the group, or of the command that it is without a verb."""
-        helps = ("--help", "-h")
-        verb = bool(args) and (not args[0].startswith("-") or args[0] in helps)
-        if verb or (command := self.alone) is None:
+        is_verb = bool(args) and (not args[0].startswith("-") or args[0] in ("--help", "-h"))
+        if is_verb or (command := self.alone) is None:
             return super().make_context(info_name, args, parent, **extra)
         return command.make_context(info_name, args, parent, **extra)
 
@@ -76,10 +66,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a verb; None if the group has none of that name."""
-        if cmd_name not in self.members:
-            return None
-        command: click.Command = pkgutil.resolve_name(self.members[cmd_name].place)
-        return command
+        return _import(self.members[cmd_name][0]) if cmd_name in self.members else None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs, each with what it does."""
@@ -87,8 +74,8 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(
                 [
-                    (name, click.Command(name, help=each.about).get_short_help_str(room))
-                    for name, each in self.members.items()
+                    (name, click.Command(name, help=about).get_short_help_str(room))
+                    for name, (_, about) in self.members.items()
                 ]
             )
 
@@ -98,19 +85,24 @@ class LazyGroup(click.Group):
         """Find the verb of a call; an error names the groups that have one of that name."""
         root = ctx.find_root()
         if args[0] not in self.members and isinstance(root.command, click.Group):
-            found = [f"`{path}`" for path in _find(args[0], root.command, root.command_path)]
-            if found:
-                msg = f"No such command '{args[0]}'. Did you mean {' or '.join(found)}?"
+            calls = [f"`{call}`" for call in _find_calls(args[0], root.command, root.command_path)]
+            if calls:
+                msg = f"No such command '{args[0]}'. Did you mean {' or '.join(calls)}?"
                 raise click.UsageError(msg, ctx)
         return super().resolve_command(ctx, args)
 
 
-def _find(name: str, group: click.Group, path: str) -> Iterator[str]:
+def _import(place: str) -> click.Command:
+    command: click.Command = pkgutil.resolve_name(f"megtrim.cli.{place}")
+    return command
+
+
+def _find_calls(name: str, group: click.Group, path: str) -> Iterator[str]:
     """Yield every command line that runs a verb of that name."""
     context = click.Context(group)
-    for each in group.list_commands(context):
-        if each == name:
-            yield f"{path} {each}"
-        command = group.get_command(context, each)
+    for verb in group.list_commands(context):
+        if verb == name:
+            yield f"{path} {verb}"
+        command = group.get_command(context, verb)
         if isinstance(command, click.Group):
-            yield from _find(name, command, f"{path} {each}")
+            yield from _find_calls(name, command, f"{path} {verb}")

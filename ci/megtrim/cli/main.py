@@ -10,7 +10,7 @@ import click
 
 from megtrim.cli.echo import complain
 from megtrim.cli.environment import describe_clock
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
 from megtrim.printable import make_printable
 
@@ -37,74 +37,55 @@ Exit status:
   130  interrupted
 """
 _VERBS = {
-    "doctor": Member(
-        "megtrim.cli.doctor:doctor",
-        "Show what this machine has, what is missing, and how to get it.",
-    ),
-    "init": Member(
-        "megtrim.cli.init:init",
+    "doctor": ("doctor:doctor", "Show what this machine has, what is missing, and how to get it."),
+    "init": (
+        "init:init",
         "Write a commented starter configuration for MODELS, and inputs next to them.",
     ),
-    "check": Member(
-        "megtrim.cli.check:check",
+    "check": (
+        "check:check",
         "Check the configuration and all files that it names: models, inputs, keep set, options.",
     ),
-    "plan": Member(
-        "megtrim.cli.plan:plan",
-        "Show which tasks would run and which are up to date.",
-    ),
-    "trim": Member(
-        "megtrim.cli.trim:trim",
-        "Run all stages: build, profile, reduce, verify, measure, report.",
-    ),
-    "verify": Member(
-        "megtrim.cli.verify:verify",
+    "plan": ("plan:plan", "Show which tasks would run and which are up to date."),
+    "trim": ("trim:trim", "Run all stages: build, profile, reduce, verify, measure, report."),
+    "verify": (
+        "verify:verify",
         "Run every scenario on the reduced build and compare its outputs with the plain build.",
     ),
-    "probe": Member(
-        "megtrim.cli.probe:probe",
-        "Run MODEL with any arguments on the reduced build.",
-    ),
-    "explain": Member(
-        "megtrim.cli.explain.command:explain",
+    "probe": ("probe:probe", "Run MODEL with any arguments on the reduced build."),
+    "explain": (
+        "explain.command:explain",
         "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
     ),
-    "size": Member(
-        "megtrim.cli.size.group:size",
-        "Measure the artifacts and compare them with their budgets.",
-    ),
-    "report": Member(
-        "megtrim.cli.stage.commands:report",
-        "Write the verdict as JUnit, Markdown and HTML.",
-    ),
-    "export": Member(
-        "megtrim.cli.release.export:export",
+    "size": ("size.group:size", "Measure the artifacts and compare them with their budgets."),
+    "report": ("stage:report", "Write the verdict as JUnit, Markdown and HTML."),
+    "export": (
+        "release.export:export",
         "Trim, and write programs, libraries, headers and a CMake package to FOLDER.",
     ),
-    "release": Member(
-        "megtrim.cli.release.group:release",
-        "Build a release and verify it.",
-    ),
-    "perf": Member(
-        "megtrim.cli.perf.group:perf",
-        "Measure experiments, compare times, and keep their history.",
-    ),
-    "devices": Member(
-        "megtrim.cli.devices.group:devices",
+    "release": ("release.group:release", "Build a release and verify it."),
+    "perf": ("perf.group:perf", "Measure experiments, compare times, and keep their history."),
+    "devices": (
+        "devices.group:devices",
         "List devices, check them, run programs on them, and look after them.",
     ),
-    "model": Member(
-        "megtrim.cli.model:model",
-        "Show what model files hold.",
+    "model": ("model:model", "Show what model files hold."),
+    "stage": ("main:stage", "Run one stage of a trim, and those that it depends on."),
+    "ci": ("ci.group:ci", "Commands for workflows and other programs."),
+}
+_STAGES = {
+    "build": ("stage:build", "Build the plain and the profile variant of the engine."),
+    "profile": (
+        "stage:profile",
+        "Run every scenario on the profile build and collect its trace.",
     ),
-    "stage": Member(
-        "megtrim.cli.stage.group:stage",
-        "Run one stage of a trim, and those that it depends on.",
+    "header": (
+        "stage:header",
+        "Merge the traces and the operator JSON into the keep set and the header.",
     ),
-    "ci": Member(
-        "megtrim.cli.ci.group:ci",
-        "Commands for workflows and other programs.",
-    ),
+    "reduce": ("stage:reduce", "Build the engine with only what the keep set names."),
+    "functions": ("stage:functions", "Record which functions run, for trim.level: function."),
+    "verdict": ("stage:verdict", "Combine sizes, traps and parity into one verdict."),
 }
 
 
@@ -118,6 +99,22 @@ _VERBS = {
 @click.version_option(package_name="megtrim", prog_name="megtrim")
 def main() -> None:
     """Parse the command line."""
+
+
+@click.group(
+    cls=LazyGroup,
+    members=_STAGES,
+    epilog="""\b
+Examples:
+  megtrim stage build
+  megtrim stage header --accept
+""",
+)
+def stage() -> None:
+    """Run one stage of a trim, and those that it depends on.
+
+    `megtrim trim` runs them all. The stages `verify`, `size` and `report` are verbs of their own.
+    """
 
 
 def run() -> None:

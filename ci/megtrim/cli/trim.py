@@ -26,7 +26,7 @@ from megtrim.cli.options import (
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.new_files import write_files
 from megtrim.cli.session.starter import plan_starter
-from megtrim.cli.stage.chain import clear_final, run_chain
+from megtrim.cli.stage import clear_final, run_chain
 from megtrim.config.load import load_config
 from megtrim.config_id import split
 from megtrim.console import Console

@@ -6,29 +6,18 @@ import click
 
 from megtrim.cli.options import again_option, json_option, neighbours_option, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.stage.chain import execute
+from megtrim.cli.stage import execute
 from megtrim.plan.graph import Stage
 from megtrim.verdict.invocation import Options
 
 
-class _Verify(click.Command):
-    """Names the verb for a probe to people who look for it here."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse ``--probe`` before the options that would go with it."""
-        if any(word.partition("=")[0] == "--probe" for word in args):
-            ctx.fail("No such option: --probe. Did you mean `megtrim probe MODEL -- ARGUMENT...`?")
-        return super().parse_args(ctx, args)
-
-
 @click.command(
-    cls=_Verify,
     epilog="""\b
 Examples:
   megtrim verify
   megtrim verify --scenario resnet50/default@any --again
   megtrim verify --neighbours
-""",
+"""
 )
 @each_toolchain()
 @trimming

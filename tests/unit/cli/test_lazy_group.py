@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
 from megtrim.process import Command, ProcessRunner
 from megtrim.verdict.model import to_json
@@ -40,9 +40,9 @@ def test_a_verb_of_another_group_is_named(shell: Shell, words: str, found: str) 
 GROUP = LazyGroup(
     "tool",
     members={
-        "show": Member("megtrim.cli.ci.schema:schema", "Print it."),
-        "inner": Member("megtrim.cli.devices.group:devices", "Look around."),
-        "broken": Member("megtrim.nowhere:nothing", "Do nothing."),
+        "show": ("ci.schema:schema", "Print it."),
+        "inner": ("devices.group:devices", "Look around."),
+        "broken": ("nowhere:nothing", "Do nothing."),
     },
 )
 
@@ -81,7 +81,7 @@ def test_a_list_says_of_each_verb_what_its_help_begins_with() -> None:
         for name in group.list_commands(context):
             command = group.get_command(context, name)
             assert command is not None
-            assert group.members[name].about == command.get_short_help_str(limit=1000), name
+            assert group.members[name][1] == command.get_short_help_str(limit=1000), name
 
 
 @pytest.mark.parametrize(

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "gate": Member(
-            "megtrim.cli.ci.gate:gate",
-            "Exit with the status of the verdict in REPORT, or of a run that ended before a "
-            "verdict.",
+        "gate": (
+            "ci.gate:gate",
+            (
+                "Exit with the status of the verdict in REPORT, or of a run that ended before a "
+                "verdict."
+            ),
         ),
-        "evidence": Member(
-            "megtrim.cli.ci.evidence.group:evidence",
+        "evidence": (
+            "ci.evidence.group:evidence",
             "Verify, trace or time on devices of other machines: pack, run, join.",
         ),
-        "sources": Member(
-            "megtrim.cli.ci.sources:sources",
-            "Fetch what an engine is built from.",
-        ),
-        "github": Member(
-            "megtrim.cli.ci.github.group:github",
-            "Commands for jobs of GitHub Actions.",
-        ),
-        "schema": Member(
-            "megtrim.cli.ci.schema:schema",
+        "sources": ("ci.sources:sources", "Fetch what an engine is built from."),
+        "github": ("ci.github.group:github", "Commands for jobs of GitHub Actions."),
+        "schema": (
+            "ci.schema:schema",
             "Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.",
         ),
     },

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.stage import results_json
+from megtrim.cli.stage import RESULTS_VERSION, make_results_schema
 from megtrim.config.checks.json_schema import DIALECT, make_item_schema, make_json_schema
 from megtrim.errors import EXIT_PASS
 from megtrim.size import baseline, history
@@ -36,7 +36,7 @@ _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
         left_out.VERSION,
         lambda: _of_document(left_out.LeftOutDocument),
     ),
-    "results": (results_json.VERSION, results_json.make_schema),
+    "results": (RESULTS_VERSION, make_results_schema),
 }
 NAMES = tuple(_MADE)
 

@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "list": Member(
-            "megtrim.cli.perf.list:list_experiments",
+        "list": (
+            "perf.list:list_experiments",
             "Print the experiments, with what each needs, runs, makes and changes.",
         ),
-        "run": Member(
-            "megtrim.cli.perf.run:run",
+        "run": (
+            "perf.run:run",
             "Measure experiments against the baseline, in interleaved pairs of processes.",
         ),
-        "compare": Member(
-            "megtrim.cli.perf.compare:compare",
-            "Print times of B over those of A, with intervals.",
-        ),
-        "history": Member(
-            "megtrim.cli.perf.history:history",
+        "compare": ("perf.compare:compare", "Print times of B over those of A, with intervals."),
+        "history": (
+            "perf.history:history",
             "Print each series of nights: its last time, and its changes, or whether it drifts.",
         ),
-        "append": Member(
-            "megtrim.cli.perf.append:append",
-            "Add runs to the history, each as a file of its own.",
-        ),
-        "export": Member(
-            "megtrim.cli.perf.export:export",
+        "append": ("perf.append:append", "Add runs to the history, each as a file of its own."),
+        "export": (
+            "perf.export:export",
             "Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).",
         ),
-        "tune": Member(
-            "megtrim.cli.perf.tune:tune_flags",
-            "Find the fastest flags of a scenario on its device.",
-        ),
+        "tune": ("perf.tune:tune_flags", "Find the fastest flags of a scenario on its device."),
     },
     epilog="""\b
 Examples:

@@ -11,7 +11,7 @@ import click
 from megtrim.cli.options import base_options, committed_option, common, device_option, json_option
 from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.cli.stage.chain import show_results
+from megtrim.cli.stage import show_results
 from megtrim.config.performance import PerfConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.yaml.problems import closest

@@ -12,7 +12,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.options import trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.stage.chain import run_chain
+from megtrim.cli.stage import run_chain
 from megtrim.errors import EXIT_PASS, worst_exit_code
 from megtrim.pipeline.session import Session
 from megtrim.plan.graph import Stage

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "aar": Member(
-            "megtrim.cli.release.aar:aar",
+        "aar": (
+            "release.aar:aar",
             "Write one AAR with the libraries of several RELEASES, each of another ABI.",
         ),
-        "build": Member(
-            "megtrim.cli.release.build:build",
+        "build": (
+            "release.build:build",
             "Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.",
         ),
-        "prove": Member(
-            "megtrim.cli.release.prove:prove",
+        "prove": (
+            "release.prove:prove",
             "Write the release that DRAFT becomes by what devices found elsewhere.",
         ),
-        "verify": Member(
-            "megtrim.cli.release.verify:verify",
+        "verify": (
+            "release.verify:verify",
             "Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.",
         ),
     },

@@ -12,7 +12,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option
-from megtrim.cli.stage.chain import run_chain
+from megtrim.cli.stage import run_chain
 from megtrim.errors import EXIT_PASS, ProductFailure, worst_exit_code
 from megtrim.plan.graph import Stage
 from megtrim.release.archive import open_release

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
-    alone="megtrim.cli.stage.commands:size",
+    alone="stage:size",
     members={
-        "show": Member(
-            "megtrim.cli.size.show:show_file",
-            "Show what each byte of a program, library or archive is.",
-        ),
-        "diff": Member(
-            "megtrim.cli.size.show:diff",
-            "Show what grew and what shrank from file A to file B.",
-        ),
-        "history": Member(
-            "megtrim.cli.size.history:history",
+        "show": ("size.show:show_file", "Show what each byte of a program, library or archive is."),
+        "diff": ("size.show:diff", "Show what grew and what shrank from file A to file B."),
+        "history": (
+            "size.history:history",
             "Print the size of each artifact at each commit, and what changed it most.",
         ),
-        "why": Member(
-            "megtrim.cli.size.why:why",
+        "why": (
+            "size.why:why",
             "Show why THING is in the trimmed program, what it costs, and what would go with it.",
         ),
-        "left-out": Member(
-            "megtrim.cli.size.left_out:left_out",
+        "left-out": (
+            "size.left_out:left_out",
             "Show what the trim left out of a program, with its bytes.",
         ),
-        "prices": Member(
-            "megtrim.cli.size.left_out:prices",
+        "prices": (
+            "size.left_out:prices",
             "Show what each model, scenario, operator and function costs.",
         ),
     },

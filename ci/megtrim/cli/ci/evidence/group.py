@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "join": Member(
-            "megtrim.cli.ci.evidence.join:join_report",
+        "join": (
+            "ci.evidence.join:join_report",
             "Combine the build's verdict with the evidence of devices, and write the final report.",
         ),
-        "pack": Member(
-            "megtrim.cli.ci.evidence.pack:pack",
+        "pack": (
+            "ci.evidence.pack:pack",
             "Write the bundle for device jobs: programs, models, inputs, and what to run.",
         ),
-        "run": Member(
-            "megtrim.cli.ci.evidence.device_job:run_bundle",
+        "run": (
+            "ci.evidence.device_job:run_bundle",
             "Run a part of BUNDLE on a device, and write the evidence.",
         ),
     },

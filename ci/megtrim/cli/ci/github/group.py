@@ -4,68 +4,73 @@ from __future__ import annotations
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup, Member
+from megtrim.cli.lazy_group import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
     members={
-        "base": Member(
-            "megtrim.cli.ci.github.regressions:base",
+        "base": (
+            "ci.github.regressions:base",
             "Print the commit that a night of performance is compared with.",
         ),
-        "baseline": Member(
-            "megtrim.cli.ci.github.baseline:baseline",
+        "baseline": (
+            "ci.github.baseline:baseline",
             "Find or rebuild the sizes that a change is compared with.",
         ),
-        "history": Member(
-            "megtrim.cli.ci.github.history:history",
-            "Add a night or the sizes of a commit to the history, and the history to a night's "
-            "report.",
+        "history": (
+            "ci.github.history:history",
+            (
+                "Add a night or the sizes of a commit to the history, and the history to a night's "
+                "report."
+            ),
         ),
-        "image": Member(
-            "megtrim.cli.ci.github.image:image",
+        "image": (
+            "ci.github.image:image",
             "Get the image with the toolchain: pull it by digest, or build it by a recipe.",
         ),
-        "logs": Member(
-            "megtrim.cli.ci.github.logs:logs",
+        "logs": (
+            "ci.github.logs:logs",
             "Copy the end of each failed build's log, for an artifact of the run.",
         ),
-        "names": Member(
-            "megtrim.cli.ci.github.names:names",
-            "Print how the names of this configuration differ from those of others in the "
-            "repository.",
+        "names": (
+            "ci.github.names:names",
+            (
+                "Print how the names of this configuration differ from those of others in the "
+                "repository."
+            ),
         ),
-        "propose": Member(
-            "megtrim.cli.ci.github.jobs:propose",
-            "Open or update a pull request with a new keep set, if it differs from the committed "
-            "one.",
+        "propose": (
+            "ci.github.jobs:propose",
+            (
+                "Open or update a pull request with a new keep set, if it differs from the "
+                "committed one."
+            ),
         ),
-        "publish": Member(
-            "megtrim.cli.ci.github.publish:publish",
+        "publish": (
+            "ci.github.publish:publish",
             "Publish REPORT as job summary, annotations and a comment on the pull request.",
         ),
-        "regression-issues": Member(
-            "megtrim.cli.ci.github.regressions:regression_issues",
+        "regression-issues": (
+            "ci.github.regressions:regression_issues",
             "Open, update and close an issue for each scenario that got slower, by REPORT.",
         ),
-        "release": Member(
-            "megtrim.cli.ci.github.release:release",
+        "release": (
+            "ci.github.release:release",
             "Publish a release, ARCHIVE, under the tag that this run is for.",
         ),
-        "release-files": Member(
-            "megtrim.cli.ci.github.release_files:release_files",
+        "release-files": (
+            "ci.github.release_files:release_files",
             "Publish the files of FOLDER, under the tag that this run is for.",
         ),
-        "toolchains": Member(
-            "megtrim.cli.ci.github.toolchains:toolchains",
-            "Join the reports of all toolchains of a file, and exit with the worst of their "
-            "statuses.",
+        "toolchains": (
+            "ci.github.toolchains:toolchains",
+            (
+                "Join the reports of all toolchains of a file, and exit with the worst of their "
+                "statuses."
+            ),
         ),
-        "wait": Member(
-            "megtrim.cli.ci.github.jobs:wait",
-            "Wait for this run's device jobs, up to the timeouts.",
-        ),
+        "wait": ("ci.github.jobs:wait", "Wait for this run's device jobs, up to the timeouts."),
     },
     epilog="""\b
 Examples:

@@ -1,17 +1,32 @@
-"""Runs the stages up to one, and shows the results."""
+"""``megtrim stage``, ``size``, ``report``: the stages up to one are run, and the results shown.
+
+The commands are all alike, but that two of them write the committed keep set.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, get_args, get_type_hints
+
+import click
 
 from megtrim.cli.echo import show
+from megtrim.cli.options import (
+    Command,
+    accept_option,
+    add_options,
+    again_option,
+    json_option,
+    trimming,
+)
+from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.cli.stage import results_json
 from megtrim.config.scenarios import all_scenarios
 from megtrim.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
-from megtrim.pipeline.session import Session, TrimRequest
+from megtrim.pipeline.session import Session, TaskResults, TrimRequest
 from megtrim.pipeline.summary.last_proof import ahead
 from megtrim.pipeline.summary.neighbours import neighbour_results
 from megtrim.pipeline.summary.scenario_results import scenario_checks_of
@@ -28,11 +43,20 @@ from megtrim.plan.graph import (
     with_dependencies,
 )
 from megtrim.report import neighbours, table
+from megtrim.stage_result import StageResult, dump_result
 from megtrim.stages import runner
+from megtrim.stages.runner import MODULES
 from megtrim.store import Store, cannot_write
+from megtrim.strict_json import make_schemas
 from megtrim.verdict.invocation import Options
 from megtrim.verdict.model import Check, parse_verdict
 
+EXAMPLE = """\b
+Examples:
+  megtrim {verb}
+  megtrim {verb} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+"""
+RESULTS_VERSION = 2
 _FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))
 _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
     Stage.PROFILE: _FROM_PLAIN,
@@ -102,7 +126,7 @@ def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
 
 def show_results(session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool) -> None:
     """Print what was found, for a stage and those that it depends on."""
-    show(results_json.render(session.results) if as_json else _as_text(session, stage, wanted))
+    show(render_results(session.results) if as_json else _as_text(session, stage, wanted))
 
 
 def clear_final(store: Store) -> None:
@@ -167,3 +191,86 @@ def _of_scenario(scenario: str, every: Sequence[Task], request: TrimRequest) -> 
         msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
         raise InputError(msg)
     return with_dependencies([known[scenario]], tuple(every))
+
+
+def render_results(results: TaskResults) -> str:
+    """Return the folder and the result of each task, and why others failed."""
+    done = {
+        task: {"folder": str(folder.path), "result": dump_result(folder.result)}
+        for task, folder in results.done.items()
+    }
+    failed = {
+        task: {"exit": error.exit_code, "message": str(error)}
+        for task, error in results.failed.items()
+    }
+    document = {"version": RESULTS_VERSION, "done": done, "failed": failed}
+    return json.dumps(document, indent=1, sort_keys=True)
+
+
+def make_results_schema() -> dict[str, Any]:
+    """Return the schema, with a form of result for each stage, whose name begins a task's id."""
+    kinds = {stage: tuple(list_kinds(stage)) for stage in Stage}
+    schemas, known = make_schemas(kind for each in kinds.values() for kind in each)
+    done = {
+        f"^{stage}/": _object(
+            folder={"type": "string"}, result={"anyOf": [schemas[kind] for kind in kinds[stage]]}
+        )
+        for stage in Stage
+    }
+    failed = _object(exit={"enum": [1, 2, 3]}, message={"type": "string"})
+    document = _object(
+        version={"const": RESULTS_VERSION},
+        done={"type": "object", "patternProperties": done, "additionalProperties": False},
+        failed={"type": "object", "additionalProperties": failed},
+    )
+    return document | {"$defs": known}
+
+
+def list_kinds(stage: Stage) -> Iterator[type[StageResult]]:
+    """Yield the types of the results that a stage has."""
+    [kind] = get_args(get_type_hints(MODULES[stage].result_type)["return"])
+    yield from get_args(kind) or (kind,)
+
+
+def _object(**properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _command(stage: Stage, about: str, *own: Callable[[Command], Command]) -> click.Command:
+    """Return the command of a stage, with options of its own."""
+    accepts = " --accept" if accept_option in own else ""
+    epilog = EXAMPLE.format(verb=f"{stage.verb}{accepts}")
+
+    def command(options: Options) -> int:
+        return execute(options, stage)
+
+    with_options = trimming(add_options(command, json_option, again_option, *own))
+    return click.command(stage.value, help=about, epilog=epilog)(each_toolchain()(with_options))
+
+
+build = _command(Stage.BUILD, "Build the plain and the profile variant of the engine.")
+profile = _command(Stage.PROFILE, "Run every scenario on the profile build and collect its trace.")
+header = _command(
+    Stage.HEADER,
+    "Merge the traces and the operator JSON into the keep set and the header.",
+    accept_option,
+)
+reduce = _command(Stage.REDUCE, "Build the engine with only what the keep set names.")
+functions = _command(
+    Stage.FUNCTIONS, "Record which functions run, for trim.level: function.", accept_option
+)
+size = _command(Stage.SIZE, "Measure the artifacts and compare them with their budgets.")
+verdict = _command(Stage.VERDICT, "Combine sizes, traps and parity into one verdict.")
+report = _command(
+    Stage.REPORT,
+    "Write the verdict as JUnit, Markdown and HTML.",
+    click.option(
+        "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
+    ),
+)
+report.epilog = f"{report.epilog}  megtrim report --format junit > junit.xml\n"

@@ -1,1 +1,0 @@
-"""megtrim stage: single stages, and the chain up to one."""

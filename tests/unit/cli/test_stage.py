@@ -1,0 +1,120 @@
+"""Running the stages up to one: what is refused, and what is shown of the results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from megtrim.cli.stage import (
+    RESULTS_VERSION,
+    clear_final,
+    list_kinds,
+    make_results_schema,
+    render_results,
+)
+from megtrim.errors import ProductFailure
+from megtrim.pipeline.session import TaskResults
+from megtrim.plan.graph import VERDICT, Stage
+from megtrim.stage_result import StageResult, dump_result
+from megtrim.store import Store
+from unit.cli.support import Shell
+from unit.stages.results import SAMPLES
+from unit.stages.support import CONFIG
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
+    """Which errors and reports tell people to run."""
+    answer = shell(*stage.verb.split(), "--help")
+
+    assert answer.status == 0
+    assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
+
+
+_AS_IT_IS = "--committed uses the keep set as it is: leave out --accept and --traces\n"
+
+
+@pytest.mark.parametrize(
+    ("trim", "words", "message"),
+    [
+        ("level: region", "trim --committed --accept", _AS_IT_IS),
+        ("level: region", "stage header --committed --accept", _AS_IT_IS),
+        ("level: region", "trim --committed --traces somewhere", _AS_IT_IS),
+        ("level: region", "plan --committed --traces somewhere", _AS_IT_IS),
+        (
+            "level: region",
+            "stage profile --committed",
+            "--committed traces nothing, so there is nothing to profile\n  leave --committed out\n",
+        ),
+        ("level: region", "stage functions", "trim.level is region, so no functions are"),
+        (
+            "level: function, base: plain",
+            "stage profile",
+            "trim.base is plain, so nothing is traced",
+        ),
+        (
+            "level: function",
+            "stage header --accept",
+            "with trim.level: function the keep set is whole only with its functions",
+        ),
+        (
+            "level: region",
+            "verify --scenario m/other@any",
+            "--scenario: found 'm/other@any', expected one of m/s@any",
+        ),
+        ("level: region", "stage header --quick", "--quick trims the plain build by "),
+    ],
+)
+def test_a_stage_without_work_says_why(shell: Shell, trim: str, words: str, message: str) -> None:
+    """Before anything is built: nothing is silently left undone."""
+    shell.sample("tiny-vgg.sample").rename(shell.folder / "m.mge")
+    (shell.folder / "megtrim.yaml").write_text(
+        f"{CONFIG}toolchain: {{kind: host}}\ndevices: [{{name: h, kind: local, class: any}}]\n"
+        f"trim: {{{trim}}}\n",
+        encoding="utf-8",
+    )
+    answer = shell(*words.split())
+
+    assert answer.status == 2
+    assert message in answer.err
+
+
+def test_an_old_report_is_removed_with_the_results_that_it_described(tmp_path: Path) -> None:
+    """And nothing happens where there is none."""
+    (tmp_path / "final").mkdir()
+    (tmp_path / "final" / "verdict.json").touch()
+    clear_final(Store(tmp_path))
+    clear_final(Store(tmp_path))
+
+    assert not (tmp_path / "final").exists()
+
+
+def find_errors(document: Any) -> list[str]:
+    """Return what the schema of ``--json`` finds wrong."""
+    validator = Draft202012Validator(make_results_schema())
+    return [each.message for each in validator.iter_errors(document)]
+
+
+STAGES = {kind: stage for stage in Stage for kind in list_kinds(stage)}
+
+
+@pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
+def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
+    """Below the name of its task, with its folder; and not below that of another stage."""
+    found = {"folder": "f", "result": dump_result(SAMPLES[kind])}
+    own, other = STAGES[kind], Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
+    document = {"version": RESULTS_VERSION, "failed": {}, "done": {f"{own}/a": found}}
+
+    assert find_errors(document) == []
+    assert find_errors(document | {"done": {f"{other}/a": found}})
+
+
+def test_what_a_chain_prints_fits_the_schema() -> None:
+    """Of one that failed, too."""
+    failed = TaskResults(failed={VERDICT: ProductFailure("it does not compile")})
+
+    assert find_errors(json.loads(render_results(failed))) == []
