@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from megtrim.process import ProcessRunner
 from support.starts import begin_counting, count_for, describe, fail_above_held, read_starts
@@ -46,7 +47,6 @@ _QUICK = ("unit", "walls")
 """Lanes whose files take seconds: they come last, so that no worker ends long after the others."""
 LONGEST = (
     "act/test_story.py",
-    "images/test_trim.py",
     "integration/test_miniature_trees.py",
     "act/test_faults.py",
     "act/test_release.py",
@@ -55,7 +55,6 @@ LONGEST = (
     "integration/test_chain.py",
     "act/test_nights.py",
     "integration/devices/test_recorders_on_a_phone.py",
-    "attacks/test_proofs.py",
     "act/test_virtual_phone.py",
     "integration/test_sample_engine_sizes.py",
     "integration/devices/test_devices_cli.py",
@@ -63,6 +62,8 @@ LONGEST = (
     "integration/test_stubbed_objects.py",
 )
 """Files that take two to ten minutes, the longest first."""
+TOGETHER = ("attacks", "images")
+"""Folders whose files share one arena, or images: one worker has them all, and no one waits."""
 _LANE = pytest.StashKey[str]()
 _REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
 
@@ -75,6 +76,20 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     begin_counting(config)
+
+
+class _Scheduling(LoadFileScheduling):
+    """Gives the tests of a file to one worker, and so those of some folders."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return next((name for name in TOGETHER if f"/{name}/" in f"/{file}"), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    """Return what spreads the files over the workers, where files stay together."""
+    return _Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -100,15 +115,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:
     """Return the place of each file: the longest first, the quick ones last.
 
-    Those between stand evenly, folder by folder: the files of one wait for the same phones,
-    images or arena, and those of another compute meanwhile.
+    Those between stand evenly, folder by folder: the files of one wait for the same phones, and
+    those of another compute meanwhile.
     """
-    longest = {_TESTS / name: number for number, name in enumerate(LONGEST)}
+    longest = {_TESTS / name: number for number, name in enumerate((*TOGETHER, *LONGEST))}
     places: dict[Path, tuple[int, float]] = {}
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path, lane in lanes.items():
-        if path in longest:
-            places[path] = (0, longest[path])
+        if first := {path, path.parent} & longest.keys():
+            places[path] = (0, min(longest[name] for name in first))
         elif lane in _QUICK:
             places[path] = (2, -_QUICK.index(lane))
         else:
