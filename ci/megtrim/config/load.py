@@ -14,22 +14,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from megtrim.config.checks.applications import application_problems
-from megtrim.config.checks.budgets import budget_problems
-from megtrim.config.checks.devices import device_problems
-from megtrim.config.checks.files import load_file_problems
-from megtrim.config.checks.levels import COMPILED, level_problems
-from megtrim.config.checks.performance import performance_problems
+from megtrim.config.checks.files import find_missing_files
 from megtrim.config.checks.pydantic_messages import problems_of
-from megtrim.config.checks.references import reference_problems, toolchain_references
-from megtrim.config.checks.size_flags import means_problems
-from megtrim.config.checks.toolchain import toolchain_problems
+from megtrim.config.checks.references import COMPILED, find_problems, find_toolchain_problems
 from megtrim.config.lists.item_files import read_items
 from megtrim.config.lists.thread_lists import expand_threads
 from megtrim.config.lists.toolchains import choose_toolchain, toolchain_names
 from megtrim.config.model import Config
 from megtrim.config.scenarios import runners_alone, without_device
-from megtrim.config.switches import switch_problems
 from megtrim.config.yaml.document import (
     LARGEST_FILE_BYTES,
     Document,
@@ -107,7 +99,9 @@ class LoadedConfig:
 def load_config(
     path: Path, *, engine_source: Path | None = None, quick: bool = False
 ) -> LoadedConfig:
-    """Read and check a megtrim.yaml; all mistakes at once are one :class:`ConfigError`.
+    """Read and check a megtrim.yaml; all mistakes of a kind are one :class:`ConfigError`.
+
+    First each key is read by itself; what keys say of each other is checked once all are right.
 
     A file with several toolchains holds a configuration for each: ``path`` is ``FILE#TOOLCHAIN``.
     ``engine_source`` replaces ``engine.source``; it is relative to the current folder. ``quick``
@@ -120,26 +114,15 @@ def load_config(
     pattern = main.data.get("models")
     document = read_items(main, folder)
     document = expand_threads(document)
-    problems = [*document.repeated, *toolchain_references(document)]
+    problems = [*document.repeated, *find_toolchain_problems(_validate(document), document)]
     document = choose_toolchain(document, toolchain)
     if engine_source is not None:
         document = _with_source(document, engine_source.absolute())
     if quick:
         document = _quick(document)
-    problems += [*reference_problems(document), *device_problems(document)]
-    problems += [*application_problems(document), *toolchain_problems(document)]
-    problems += [
-        *level_problems(document),
-        *switch_problems(document),
-        *means_problems(document),
-        *budget_problems(document),
-        *performance_problems(document),
-        *load_file_problems(document, folder),
-    ]
-    try:
-        config = Config.model_validate(document.data)
-    except ValidationError as error:
-        raise ConfigError([*problems_of(error, document, Config), *problems]) from None
+    config = _validate(document)
+    problems += find_problems(config, document)
+    problems += find_missing_files(config, document, folder)
     if problems:
         raise ConfigError(problems)
     return LoadedConfig(
@@ -153,6 +136,14 @@ def load_config(
         models_pattern=pattern if isinstance(pattern, str) else "",
         written=document.written,
     )
+
+
+def _validate(document: Document) -> Config:
+    try:
+        return Config.model_validate(document.data)
+    except ValidationError as error:
+        problems = [*problems_of(error, document, Config), *document.repeated]
+        raise ConfigError(problems) from None
 
 
 def list_toolchains(path: Path) -> tuple[str, ...]:

@@ -145,7 +145,7 @@ def test_the_engine_can_be_somewhere_else(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_an_engine_that_is_not_there_is_shown_by_its_path(tmp_path: Path) -> None:
     """Also when it came from the command line."""
-    (tmp_path / "megtrim.yaml").write_text(ENGINE, encoding="utf-8")
+    load(tmp_path, SMALL)
     with pytest.raises(ConfigError, match=r"found '/no/such/engine', no such folder"):
         load_config(tmp_path / "megtrim.yaml", engine_source=Path("/no/such/engine"))
 

@@ -12,10 +12,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
-from megtrim.config.checks.budgets import LIMITS, OF_TRIMMED, PARTS
-from megtrim.config.checks.levels import COMPILED, FUNCTION_KEYS
-from megtrim.config.checks.references import OF_ONE, OWN_ARGUMENTS
-from megtrim.config.checks.toolchain import CLANG, OF_NDK
+from megtrim.config.checks.references import (
+    CLANG,
+    COMPILED,
+    FUNCTION_KEYS,
+    LIMITS,
+    OF_NDK,
+    OF_ONE,
+    OF_TRIMMED,
+    OWN_ARGUMENTS,
+    PARTS,
+)
 from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.config.model import Config
 

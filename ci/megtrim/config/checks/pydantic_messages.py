@@ -53,9 +53,8 @@ def _problem(details: ErrorDetails, document: Document, model: type[BaseModel]) 
     kind = details["type"]
     if kind == "missing":
         return document.problem(path, "nothing", "this key, which has no default")
-    while path not in document.lines:
-        # A single path counts as a list of one, and a wrong key is reported below its section.
-        path = path[:-1]
+    # A single path counts as a list of one, and a wrong key is reported below its section.
+    path = document.nearest(path)
     if kind == "extra_forbidden":
         keys = _keys(model, path[:-1])
         return document.problem(path, "an unknown key", listing(keys), closest(path[-1], keys))

@@ -1,17 +1,26 @@
-"""References within megtrim.yaml: each name once, and only names that exist.
+"""What the keys of megtrim.yaml say of each other: names that exist, keys that fit, true limits.
 
-Pure. Works on plain data before the model has accepted it, so that these mistakes are reported
-together with all others; the model reports values of the wrong type.
+Pure. It sees typed values, once every key is right by itself; what a person wrote, and whether it
+is there at all, is asked of the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from megtrim.config.model import ANY_CLASS
-from megtrim.config.yaml.document import Document, nearest_line
+from megtrim.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Relocations, Variant
+from megtrim.config.application import Application
+from megtrim.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
+from megtrim.config.model import Budget, Config, ScenarioConfig, TrimConfig
+from megtrim.config.switches import MINIMUM_SIZE_OPTION, OPTIONS
+from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
-from megtrim.config.yaml.sections import Placed, Section, items, sections
+from megtrim.elf.components import is_component, list_components
+from megtrim.errors import InputError
+from megtrim.load_and_run import application as command
+from megtrim.perf.experiments.table import EXPERIMENTS
 
 OWN_ARGUMENTS: Mapping[str, str] = {
     "--input": "the key inputs in its place",
@@ -28,98 +37,444 @@ OF_ONE: Mapping[str, str] = {
 """Keys that do not go with several toolchains, and what does."""
 LIMITED = ("classes", "devices", "applications", "models", "budgets", "waivers")
 """Lists whose items, and the scenarios of models, may be for some toolchains alone."""
+OF_NDK = ("ndk", "abi", "api", "fp16")
+CLANG = "clang-linux-arm64"
+FUNCTION_KEYS = ("base", "keep")
+COMPILED = ("layout", "minimum_size", "switches")
+"""Keys that only a reduced build obeys."""
+LIMITS = ("max", "growth", "warn", "warn_growth")
+"""Keys of which a budget needs one."""
+PARTS = ("section", "component", "model")
+"""Keys of which a budget has one at most: what is measured in place of the file."""
+OF_TRIMMED = ("component", "model")
+"""Parts that only what ships has, as names are known of that build alone."""
+
+_OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
+"""Names of files in a program's folder while it runs."""
+_INPUT = re.compile(r"input\d+(\..*)?")
+_SET_PREFIX = "MEGTRIM_ENGINE_"
+_SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
+"""CMake options that the build of an application sets."""
+_ONE_BUDGET = "one of them, in a budget of its own"
+_OF_ALL_KINDS = ("name", "kind", "class", "runner", "toolchains")
 
 
-def toolchain_references(document: Document) -> Iterator[Problem]:
+class Mistake(NamedTuple):
+    """One mistake, where it is written."""
+
+    path: KeyPath
+    found: str
+    expected: str
+    suggestion: str = ""
+
+
+Mistakes = Iterator[Mistake]
+Names = Iterable[tuple[KeyPath, str]]
+
+
+def find_problems(config: Config, document: Document) -> Iterator[Problem]:
+    """Yield what does not fit together."""
+    checks = (
+        _check_names,
+        _check_scenarios,
+        _check_devices,
+        _check_applications,
+        _check_toolchain,
+        _check_trim,
+        _check_switches,
+        _check_size_flags,
+        _check_budgets,
+        _check_perf,
+    )
+    for check in checks:
+        for mistake in check(config, document):
+            yield document.problem(*mistake)
+
+
+def find_toolchain_problems(config: Config, document: Document) -> Iterator[Problem]:
     """Yield toolchains that are named twice or not at all, and keys that do not go with several.
 
-    It is for the file as a whole: the other checks see what is left for one toolchain.
+    It is for the file as a whole: all other checks see what is left for one toolchain.
     """
-    data = document.data
-    named = at_key(sections(data, "toolchains"), "name")
-    yield from find_duplicates(document, named)
-    for key, expected in OF_ONE.items() if named else ():
-        if data.get(key) is not None:
-            yield document.problem((key,), "a key of one toolchain next to toolchains", expected)
-    known = texts_of(named)
-    expected = listing(known) if known else "no such key: the file has no toolchains"
-    for path, each in _list_limited(data):
-        given = list(items(each, "toolchains", path))
-        yield from find_duplicates(document, given)
-        for place, name in given:
-            if isinstance(name, str) and name not in known:
-                yield document.problem(place, show(name), expected, closest(name, known))
+    for mistake in _check_toolchains(config, document):
+        yield document.problem(*mistake)
 
 
-def _list_limited(data: Section) -> Iterator[tuple[KeyPath, Section]]:
-    """Yield what may be for some toolchains alone."""
-    for key in LIMITED:
-        yield from sections(data, key)
-    for path, model in sections(data, "models"):
-        yield from sections(model, "scenarios", path)
+def _check_toolchains(config: Config, document: Document) -> Mistakes:
+    yield from _find_repeated(document, _names_of("toolchains", config.toolchains))
+    for key, expected in OF_ONE.items() if config.toolchains else ():
+        if key in config.model_fields_set:
+            yield Mistake((key,), "a key of one toolchain next to toolchains", expected)
+    known = [each.name for each in config.toolchains]
+    limited = [((key, i), each) for key in LIMITED for i, each in enumerate(getattr(config, key))]
+    for path, entry in (*limited, *_list_scenarios(config)):
+        named = [((*path, "toolchains", i), name) for i, name in enumerate(entry.toolchains)]
+        yield from _find_repeated(document, named)
+        yield from _find_unknown(named, known, none="no such key: the file has no toolchains")
 
 
-def reference_problems(document: Document) -> Iterator[Problem]:
-    """Yield names that occur twice, and names of things that do not exist."""
-    data = document.data
-    for key in ("applications", "classes", "devices", "models"):
-        yield from find_duplicates(document, at_key(sections(data, key), "name"))
-    classes = texts_of(at_key(sections(data, "classes"), "name")) or [ANY_CLASS.name]
-    yield from find_unknown(document, at_key(sections(data, "devices"), "class"), classes)
-    serials = at_key(sections(data, "devices"), "serial")
-    yield from find_duplicates(document, serials, expected="each phone once")
-    for path, model in sections(data, "models"):
-        scenarios = list(sections(model, "scenarios", path))
-        yield from find_duplicates(document, at_key(scenarios, "name"))
-        for scenario_path, scenario in scenarios:
-            named = list(items(scenario, "classes", scenario_path))
-            yield from find_duplicates(document, named)
-            yield from find_unknown(document, named, classes)
-            if scenario.get("application") is None:
-                yield from _own_arguments(document, items(scenario, "args", scenario_path))
+def _names_of(key: str, entries: Sequence[object]) -> Names:
+    return [((key, i, "name"), getattr(each, "name", "")) for i, each in enumerate(entries)]
 
 
-def at_key(entries: Iterable[tuple[KeyPath, Section]], key: str) -> list[Placed]:
-    """Return what sections hold at a key, and where."""
-    return [((*path, key), entry.get(key)) for path, entry in entries]
+def _list_scenarios(config: Config) -> Iterator[tuple[KeyPath, ScenarioConfig]]:
+    for i, model in enumerate(config.models):
+        for j, scenario in enumerate(model.scenarios):
+            yield ("models", i, "scenarios", j), scenario
 
 
-def texts_of(values: Iterable[Placed]) -> list[str]:
-    """Return those values that are text."""
-    return [value for _, value in values if isinstance(value, str)]
-
-
-def find_duplicates(
-    document: Document, values: Iterable[Placed], expected: str = "each name once"
-) -> Iterator[Problem]:
-    """Yield texts that are there a second time."""
+def _find_repeated(document: Document, names: Names, expected: str = "each name once") -> Mistakes:
     first: dict[str, KeyPath] = {}
-    for path, value in values:
-        if not isinstance(value, str):
-            continue
-        if value in first:
-            there = document.file_of(first[value])
+    for path, name in names:
+        if name in first:
+            there = document.file_of(first[name])
             other = "" if there == document.file_of(path) else f" of {there}"
-            line = nearest_line(document.lines, first[value])
-            found = f"{show(value)} a second time (the first is on line {line}{other})"
-            yield document.problem(path, found, expected)
-        first.setdefault(value, path)
+            line = document.lines[document.nearest(first[name])]
+            found = f"{show(name)} a second time (the first is on line {line}{other})"
+            yield Mistake(path, found, expected)
+        first.setdefault(name, path)
 
 
-def find_unknown(
-    document: Document, values: Iterable[Placed], known: Iterable[str]
-) -> Iterator[Problem]:
-    """Yield names of things that do not exist."""
+def _find_unknown(
+    names: Names, known: Iterable[str], *, expected: str = "", none: str = "no such key"
+) -> Mistakes:
+    """Yield names of things that do not exist; ``none``: what is expected if none does."""
     choices = list(dict.fromkeys(known))
-    for path, value in values:
-        if isinstance(value, str) and value not in choices:
-            expected = listing(choices) if choices else "a budget that is written above"
-            yield document.problem(path, show(value), expected, closest(value, choices))
+    what = expected or (listing(choices) if choices else none)
+    for path, name in names:
+        if name not in choices:
+            yield Mistake(path, show(name), what, closest(name, choices))
 
 
-def _own_arguments(document: Document, arguments: Iterable[Placed]) -> Iterator[Problem]:
-    for path, argument in arguments:
-        if isinstance(argument, str):
-            expected = OWN_ARGUMENTS.get(argument.partition("=")[0])
-            if expected is not None:
-                yield document.problem(path, show(argument), expected)
+def _check_names(config: Config, document: Document) -> Mistakes:
+    for key in ("applications", "classes", "devices", "models"):
+        yield from _find_repeated(document, _names_of(key, getattr(config, key)))
+    classes = [each.name for each in config.classes]
+    of_class = [(("devices", i, "class"), each.class_) for i, each in enumerate(config.devices)]
+    yield from _find_unknown(of_class, classes)
+    serials = [
+        (("devices", i, "serial"), each.serial)
+        for i, each in enumerate(config.devices)
+        if each.serial
+    ]
+    yield from _find_repeated(document, serials, expected="each phone once")
+    for i, model in enumerate(config.models):
+        names = [
+            (("models", i, "scenarios", j, "name"), s.name) for j, s in enumerate(model.scenarios)
+        ]
+        yield from _find_repeated(document, names)
+    if "artifacts" in document.data:
+        artifacts = [(("artifacts", i), name) for i, name in enumerate(config.artifacts)]
+        yield from _find_repeated(document, artifacts)
+        for path, name in artifacts:
+            if name.endswith(".a"):
+                what = "the application that links it: what an archive weighs is no program's size"
+                yield Mistake(path, show(name), what)
+
+
+def _check_scenarios(config: Config, document: Document) -> Mistakes:
+    classes = [each.name for each in config.classes]
+    applications = [each.name for each in config.applications]
+    for path, scenario in _list_scenarios(config):
+        if document.value((*path, "classes")) is not None:
+            named = [((*path, "classes", i), name) for i, name in enumerate(scenario.classes)]
+            yield from _find_repeated(document, named)
+            yield from _find_unknown(named, classes)
+        if scenario.application is None:
+            for i, argument in enumerate(scenario.args):
+                if expected := OWN_ARGUMENTS.get(argument.partition("=")[0]):
+                    yield Mistake((*path, "args", i), show(argument), expected)
+            continue
+        yield from _find_unknown(
+            [((*path, "application"), scenario.application)],
+            applications,
+            none="one of `applications`, of which there are none",
+        )
+        if document.value((*path, "args")) is None:
+            found = "nothing, in a scenario of an application"
+            yield Mistake((*path, "args"), found, "its whole command line")
+        else:
+            yield from _check_command(path, scenario)
+
+
+def _check_command(path: KeyPath, scenario: ScenarioConfig) -> Mistakes:
+    """Yield what is given but not used by an application's command line, and the other way."""
+    used: set[str] = set()
+    unreadable = []
+    for i, argument in enumerate(scenario.args):
+        try:
+            used |= set(command.placeholders(argument))
+        except InputError:
+            expected = f"{command.KNOWN}, and {{{{ or }}}} for a brace"
+            unreadable.append(Mistake((*path, "args", i), show(argument), expected))
+    yield from unreadable
+    if not unreadable:
+        yield from _check_inputs(path, scenario, used)
+        yield from _check_cache(path, scenario, is_used=command.ALGO_CACHE in used)
+
+
+def _check_inputs(path: KeyPath, scenario: ScenarioConfig, used: set[str]) -> Mistakes:
+    args = (*path, "args")
+    if command.MODEL not in used:
+        yield Mistake(args, "a command line without {model}", "{model} in its place")
+    given = {f"{command.INPUT}{name}" for name in scenario.inputs}
+    wanted = {name for name in used if name.startswith(command.INPUT)}
+    for name in sorted(given - wanted):
+        key = (*path, "inputs", name.removeprefix(command.INPUT))
+        yield Mistake(key, "an input that args does not use", f"{{{name}}} in args")
+    for name in sorted(wanted - given):
+        yield Mistake(args, f"{{{name}}}", "an input that `inputs` names")
+    if scenario.threads > 1 and command.THREADS not in used:
+        found = f"{scenario.threads} threads that args does not ask for"
+        yield Mistake((*path, "threads"), found, "{threads} in args")
+
+
+def _check_cache(path: KeyPath, scenario: ScenarioConfig, *, is_used: bool) -> Mistakes:
+    recorded = scenario.algo_cache is not None
+    if is_used and not recorded:
+        expected = "algo_cache, a recorded one: only the engine's own program searches"
+        yield Mistake((*path, "args"), "{algo_cache}", expected)
+    if recorded and not is_used:
+        found = "a cache that args does not use"
+        yield Mistake((*path, "algo_cache"), found, "{algo_cache} in args")
+    if scenario.fast_run and not (recorded and is_used):
+        expected = "a recorded algo_cache and {algo_cache} in args: an application does not search"
+        yield Mistake((*path, "fast_run"), "fast_run with an application", expected)
+
+
+def _check_devices(config: Config, _document: Document) -> Mistakes:
+    # An emulator without a CPU of the class would choose kernels that the class does not.
+    unplayable = [each.name for each in config.classes if each.qemu_cpu is None]
+    for i, device in enumerate(config.devices):
+        path: KeyPath = ("devices", i)
+        kind = device.kind
+        yield from _check_keys_of_kind(path, device)
+        if device.runner:
+            for key, value in device.paths().items():
+                if key in PATH_KEYS and not is_on_runner(str(value)):
+                    found = f"{show(str(value))} of a runner's device"
+                    expected = "a path that the runner has: /... or ~/..."
+                    yield Mistake((*path, key), found, expected)
+        if kind in EMULATED and device.class_ in unplayable:
+            found = f"{show(device.class_)}, a class without qemu_cpu, on a device of kind {kind}"
+            yield Mistake((*path, "class"), found, "a class with qemu_cpu")
+
+
+def _check_keys_of_kind(path: KeyPath, device: DeviceConfig) -> Mistakes:
+    kind = device.kind
+    own = [key for key, kinds in KINDS_OF_KEY.items() if kind in kinds]
+    for key, kinds in KINDS_OF_KEY.items():
+        if key in device.model_fields_set and kind not in kinds:
+            found = f"a key of kind {listing(kinds)} on a device of kind {kind}"
+            expected = f"a key of kind {kind}: {listing((*_OF_ALL_KINDS, *own))}"
+            yield Mistake((*path, key), found, expected)
+    if kind == "adb" and not device.serial and not device.match:
+        expected = "serial, or match with the properties that the phone has"
+        yield Mistake(path, "a device of kind adb without a phone", expected)
+    if kind == "adb" and device.serial and device.match:
+        yield Mistake((*path, "match"), "both match and serial", "one of them")
+    if kind == "ssh" and not device.host:
+        expected = "host, the board's name or address"
+        yield Mistake((*path, "host"), "a device of kind ssh without host", expected)
+
+
+def _check_applications(config: Config, _document: Document) -> Mistakes:
+    for i, each in enumerate(config.applications):
+        path: KeyPath = ("applications", i)
+        if each.name == config.engine.target:
+            expected = "a name of its own: that is the engine's target"
+            yield Mistake((*path, "name"), show(each.name), expected)
+        if each.name in _OURS or _INPUT.fullmatch(each.name):
+            expected = "another name: a file of megtrim's has it where programs run"
+            yield Mistake((*path, "name"), show(each.name), expected)
+        yield from _check_source(path, each)
+
+
+def _check_source(path: KeyPath, application: Application) -> Mistakes:
+    """Yield keys of a CMakeLists.txt of its own that there is not, or that it cannot be given."""
+    ways = {"library": "source, or no such key", "cmake": "source, or the key engine.cmake"}
+    for key, expected in ways.items() if application.source is None else ():
+        if key in application.model_fields_set:
+            found = f"{key} without source, on a target of the engine's tree"
+            yield Mistake((*path, key), found, expected)
+    for name in application.cmake:
+        if name in _SET_OPTIONS or name.startswith(_SET_PREFIX):
+            found = "an option that megtrim sets"
+            yield Mistake((*path, "cmake", name), found, "one of the application's own")
+
+
+def _check_toolchain(config: Config, _document: Document) -> Mistakes:
+    """Yield keys that do not fit its kind, and relocations that the oldest phone cannot load."""
+    toolchain, packing = config.toolchain, config.trim.relocations
+    kind = toolchain.kind
+    if kind != CLANG and toolchain.clang:
+        found = f"a key of kind {CLANG} on a toolchain of kind {kind}"
+        yield Mistake(("toolchain", "clang"), found, f"kind: {CLANG}, or no such key")
+    if kind != "ndk":
+        for key in OF_NDK:
+            if getattr(toolchain, key):
+                found = f"a key of kind ndk on a toolchain of kind {kind}"
+                yield Mistake(("toolchain", key), found, "kind: ndk, or no such key")
+        if packing in LOADED_FROM and (kind, packing) != (CLANG, Relocations.RELR):
+            found = f"{show(str(packing))} with a toolchain of kind {kind}"
+            expected = f"kind: ndk, or relr with kind: {CLANG}, or none"
+            yield Mistake(("trim", "relocations"), found, expected)
+        return
+    abi = toolchain.abi or "arm64-v8a"
+    lowest = LOWEST_API[abi]
+    api = toolchain.api or lowest
+    if api < lowest:
+        yield Mistake(("toolchain", "api"), f"{api} for {abi}", f"{lowest} or higher")
+    if toolchain.fp16 and abi != "arm64-v8a":
+        yield Mistake(("toolchain", "fp16"), f"fp16 for {abi}", "abi: arm64-v8a")
+    needed = LOADED_FROM.get(packing or "", 0)
+    if api < needed:
+        found = f"{show(str(packing))} for phones from API level {api} on"
+        expected = f"toolchain.api of {needed} or higher: an older loader kills the process"
+        yield Mistake(("trim", "relocations"), found, expected)
+
+
+def _check_trim(config: Config, _document: Document) -> Mistakes:
+    """Yield keys that have no effect next to another one."""
+    trim = config.trim
+    if trim.crash_ids and trim.layout == "upstream":
+        found = "true next to layout: upstream, whose regions trap as the engine's header says"
+        yield Mistake(("trim", "crash_ids"), found, "layout: scoped, or no such key")
+    for key in FUNCTION_KEYS if trim.level != "function" else ():
+        if key in trim.model_fields_set:
+            found = "a key that has no effect unless functions are trimmed"
+            yield Mistake(("trim", key), found, "level: function")
+    for key in COMPILED if (trim.level, trim.base) == ("function", "plain") else ():
+        if key in trim.model_fields_set:
+            found = "a key of reduced builds, and base: plain makes none"
+            yield Mistake(("trim", key), found, "base: reduced, or no such key")
+
+
+def _check_switches(config: Config, _document: Document) -> Mistakes:
+    """Yield switches that contradict minimum_size, and options that are set in two places."""
+    switches = config.trim.switches
+    on = [each for each in MINIMUM_SIZE if getattr(switches, each) is True]
+    off = ", ".join(f"{each}: false" for each in MINIMUM_SIZE if each not in on)
+    for switch in on if config.trim.minimum_size else ():
+        expected = f"minimum_size: false, and each switch that is off{f': {off}' if off else ''}"
+        found = "true, which minimum_size: true forces off"
+        yield Mistake(("trim", "switches", switch), found, expected)
+    # Options of engine.cmake override all others: the switch would have no effect.
+    for option in (*OPTIONS.values(), MINIMUM_SIZE_OPTION) if switches.model_fields_set else ():
+        if option in config.engine.cmake:
+            found = f"{option} together with trim.switches"
+            yield Mistake(("engine", "cmake", option), found, "the keys of trim alone")
+
+
+def _check_size_flags(config: Config, _document: Document) -> Mistakes:
+    trim, means = config.trim, config.trim.means
+    if means.unwind_tables is False and not _is_without_exceptions(trim):
+        found = "false while exceptions are on, which unwind by these tables"
+        expected = "minimum_size: true, or switches: {exceptions: false}"
+        yield Mistake(("trim", "means", "unwind_tables"), found, expected)
+    whole = means.lto or ("full" if trim.optimize == "size" else "none")
+    if means.virtual_functions is False and whole == "none":
+        found = "false without lto: full, which alone sees every call"
+        yield Mistake(("trim", "means", "virtual_functions"), found, "lto: full, too")
+    asking = [each.name for each in config.applications if each.lto == "full"]
+    if means.lto == "none" and asking:
+        found = f"none while the application {asking[0]} asks for full"
+        yield Mistake(("trim", "means", "lto"), found, "full, or no such key")
+
+
+def _is_without_exceptions(trim: TrimConfig) -> bool:
+    return trim.minimum_size or trim.switches.exceptions is False
+
+
+def _check_budgets(config: Config, document: Document) -> Mistakes:
+    """Yield budgets of nothing, twice, or without a limit, and waivers of no budget."""
+    places = [((("budgets", i)), each) for i, each in enumerate(config.budgets)]
+    artifacts = [((*path, "artifact"), each.artifact) for path, each in places]
+    yield from _find_unknown(artifacts, config.artifacts)
+    models = [((*path, "model"), each.model) for path, each in places if each.model is not None]
+    yield from _find_unknown(models, [each.name for each in config.models])
+    names = [((*path, "artifact"), each.id) for path, each in places]
+    yield from _find_repeated(document, names)
+    for path, budget in places:
+        yield from _check_measure(path, budget)
+        yield from _check_limits(document, path, budget)
+    waivers = [(("waivers", i, "budget"), each.budget) for i, each in enumerate(config.waivers)]
+    budgets = [name for _, name in names]
+    yield from _find_unknown(waivers, budgets, none="a budget that is written above")
+
+
+def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
+    """Yield measures that contradict each other, and components that there cannot be."""
+    parts = [key for key in PARTS if getattr(budget, key) is not None]
+    for key in parts[1:]:
+        yield Mistake((*path, key), f"{key} next to {parts[0]}", _ONE_BUDGET)
+    if parts and budget.size != "stripped":
+        found = f"size: {show(budget.size)} next to {parts[0]}"
+        yield Mistake((*path, "size"), found, _ONE_BUDGET)
+    for key in parts:
+        if key in OF_TRIMMED and budget.variant is not Variant.REDUCED:
+            found = f"{key} of the {show(str(budget.variant))} build"
+            yield Mistake((*path, key), found, "variant: reduced, or no such key")
+    component = budget.component
+    if component is not None and not is_component(component):
+        expected = f"{listing(list_components())}, or what is below one of them: kernels/x86"
+        near = closest(component, list_components())
+        yield Mistake((*path, "component"), show(component), expected, near)
+
+
+def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes:
+    """Yield budgets without a limit, and limits that are of nothing or never reached."""
+
+    def written(key: str) -> str:
+        return show(document.value((*path, key)))
+
+    most, warn, growth = budget.max_size, budget.warn, budget.growth
+    if not any((most, warn, growth, budget.warn_growth)):
+        yield Mistake(path, "a budget without a limit", listing(LIMITS))
+    if most is None and warn is not None and warn.share:
+        found = f"a share, {written('warn')}, of no limit"
+        yield Mistake((*path, "warn"), found, "a size, or max as well")
+    if most is None and budget.ratchet is not None:
+        expected = "max, the size that it lowers"
+        yield Mistake((*path, "ratchet"), "a ratchet without a limit", expected)
+    if most is not None and most.share:
+        by_name = next((key for key in OF_TRIMMED if getattr(budget, key) is not None), None)
+        whole = "itself" if budget.variant is Variant.PLAIN else ""
+        if by_name or whole:
+            found = f"{written('max')} of {f'a {by_name}' if by_name else whole}"
+            expected = "a size such as 2.5 MiB: the share is of the plain build"
+            yield Mistake((*path, "max"), found, expected)
+    # A warning is of use only before the failure, as far as the file says.
+    if warn and most and not most.share and warn.limit_bytes(most.size_bytes) >= most.size_bytes:
+        found = f"{written('warn')}, which is not below max"
+        yield Mistake((*path, "warn"), found, "a size below max, or a share of it")
+    soft = budget.warn_growth
+    if (
+        soft
+        and growth
+        and bool(soft.share) is bool(growth.share)
+        and (soft.share, soft.size_bytes) >= (growth.share, growth.size_bytes)
+    ):
+        found = f"{written('warn_growth')}, which is not below growth"
+        yield Mistake((*path, "warn_growth"), found, "a size below growth")
+
+
+def _check_perf(config: Config, document: Document) -> Mistakes:
+    """Yield names that nothing has, names given twice, and two places for one history."""
+    perf = config.perf
+    scenarios = [f"{m.name}/{s.name}" for m in config.models for s in m.scenarios]
+    known = {
+        "experiments": ([each.name for each in EXPERIMENTS], "`megtrim perf list` prints"),
+        "scenarios": (scenarios, ""),
+        "classes": ([each.name for each in config.classes], ""),
+    }
+    for key in ("experiments", "recipes", "scenarios", "classes"):
+        names = [(("perf", key, i), name) for i, name in enumerate(getattr(perf, key) or ())]
+        yield from _find_repeated(document, names)
+        if key in known:
+            choices, lister = known[key]
+            expected = f"an experiment that {lister}" if lister else ""
+            yield from _find_unknown(names, choices, expected=expected)
+    if perf.history.folder is not None and perf.history.branch is not None:
+        path = ("perf", "history", "branch")
+        yield Mistake(path, "a branch next to a folder", "folder or branch, not both")

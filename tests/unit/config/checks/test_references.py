@@ -1,78 +1,356 @@
-"""Names in megtrim.yaml: each is defined once, and each that is used is defined."""
+"""What the keys of megtrim.yaml say of each other: each contradiction is refused with its line."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from megtrim.config.checks.references import reference_problems
-from unit.config.checks.found import found_by
+from megtrim.build_spec import LOADED_FROM, LOWEST_API, Relocations
+from megtrim.config.yaml.problems import ConfigError
+from megtrim.toolchains import ndk
+from unit.config.support import ENGINE, SMALL, load
+
+FILE = "file: m.mge, scenarios: [{name: s}]"
+BUDGET = "budgets: [{artifact: load_and_run, "
+PHONES = "devices: [{name: d, kind: adb, class: any, "
+CLASS = "classes: [{name: c, qemu_cpu: cortex-a53}]\ndevices: [{name: d, class: c, "
 
 
-@pytest.mark.parametrize("section", ["applications", "classes", "devices", "models"])
-def test_a_name_is_given_once(section: str) -> None:
-    """The second one is reported, with the line of the first; other types are the model's."""
-    text = (
-        f"{section}:\n- {{name: a}}\n- {{name: b}}\n- {{name: 3}}\n- {{name: a}}\n- {{name: 3}}\n"
-    )
+def refused(folder: Path, text: str) -> list[str]:
+    """Return the problems of a configuration, each from its line on."""
+    with pytest.raises(ConfigError) as caught:
+        load(folder, text)
+    return [str(each).removeprefix(f"{folder}/megtrim.yaml:") for each in caught.value.problems]
 
-    assert found_by(reference_problems, text) == [
+
+def scenario(keys: str) -> str:
+    """Return a configuration whose only scenario, of an application, has these keys."""
+    models = f"models: [{{name: m, file: m.mge, scenarios: [{{name: s, {keys}}}]}}]\n"
+    return f"{ENGINE}applications: [{{name: app}}]\n{models}"
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
         (
-            f"f:5: {section}[3].name: found 'a' a second time (the first is on line 2), "
-            "expected each name once"
-        )
-    ]
+            "applications: [{name: a}, {name: b}, {name: a}]",
+            "8: applications[2].name: found 'a' a second time (the first is on line 8)",
+        ),
+        (
+            f"{PHONES}serial: X}}, {{name: e, kind: adb, class: any, serial: X}}]",
+            "8: devices[1].serial: found 'X' a second time (the first is on line 8), expected each",
+        ),
+        ("devices: [{name: d, class: agx}]", "8: devices[0].class: found 'agx', expected any"),
+        (
+            "devices: [{name: d, class: agx}]\nclasses: [{name: a76}, {name: a53}]",
+            "8: devices[0].class: found 'agx', expected a76 or a53",
+        ),
+        (f"{CLASS}kind: adb}}]", "9: devices[0]: found a device of kind adb without a phone"),
+        (
+            f"{CLASS}kind: adb, serial: A1, match: {{a: b}}}}]",
+            "9: devices[0].match: found both match and serial, expected one of them",
+        ),
+        (f"{CLASS}kind: ssh}}]", "9: devices[0].host: found a device of kind ssh without host"),
+        (
+            f"{CLASS}kind: adb, serial: A1, host: board}}]",
+            "9: devices[0].host: found a key of kind ssh on a device of kind adb, expected a key",
+        ),
+        (f"{CLASS}host: b}}]", "9: devices[0].host: found a key of kind ssh on a device of kind"),
+        (
+            f"{CLASS}kind: ssh, host: board, known_hosts: keys/board, runner: true}}]",
+            "9: devices[0].known_hosts: found 'keys/board' of a runner's device, expected a path",
+        ),
+        (
+            "classes: [{name: c}]\ndevices: [{name: d, kind: qemu, class: c}]",
+            "9: devices[0].class: found 'c', a class without qemu_cpu, on a device of kind qemu",
+        ),
+        ("applications: [{name: load_and_run}]", "8: applications[0].name: found 'load_and_run', "),
+        ("applications: [{name: trace.txt}]", "8: applications[0].name: found 'trace.txt', "),
+        ("applications: [{name: input0.npy}]", "8: applications[0].name: found 'input0.npy', "),
+        ("applications: [{name: a, library: shared}]", "8: applications[0].library: found library"),
+        ("applications: [{name: a, cmake: {X: 1}}]", "8: applications[0].cmake: found cmake"),
+        (
+            "applications: [{name: a, source: app, cmake: {CMAKE_TOOLCHAIN_FILE: x}}]",
+            "8: applications[0].cmake.CMAKE_TOOLCHAIN_FILE: found an option that megtrim sets",
+        ),
+        (
+            "applications: [{name: a, source: app, cmake: {MEGTRIM_ENGINE_SOURCE: x}}]",
+            "8: applications[0].cmake.MEGTRIM_ENGINE_SOURCE: found an option that megtrim sets",
+        ),
+        ("applications: [{name: a, source: no}]", "8: applications[0].source: found 'no', no such"),
+        (
+            "applications: [{name: a, source: bare}]",
+            "8: applications[0].source: found 'bare', a folder without CMakeLists.txt, expected",
+        ),
+        ("artifacts: [app, lib.a]", "8: artifacts[1]: found 'lib.a', expected the application"),
+        ("artifacts: [app, app]", "8: artifacts[1]: found 'app' a second time"),
+        *(
+            (f"toolchain: {{kind: host, {key}}}", f"8: toolchain.{key.partition(':')[0]}: found a")
+            for key in ("ndk: r21e", "abi: arm64-v8a", "api: 21", "fp16: true")
+        ),
+        ("toolchain: {kind: ndk, clang: 16}", "8: toolchain.clang: found a key of kind clang-"),
+        ("toolchain: {kind: ndk, api: 19}", "8: toolchain.api: found 19 for arm64-v8a, expected"),
+        (
+            "toolchain: {kind: ndk, abi: armeabi-v7a, api: 16, fp16: true}",
+            "8: toolchain.fp16: found fp16 for armeabi-v7a, expected abi: arm64-v8a",
+        ),
+        *(
+            (
+                f"toolchain: {{kind: ndk, {key}}}\ntrim: {{relocations: {packing}}}",
+                f"9: trim.relocations: found '{packing}' for phones from API level {level} on",
+            )
+            for key, packing, level in (
+                ("api: 22", "android", 22),
+                ("abi: arm64-v8a", "android", 21),
+                ("api: 29", "relr", 29),
+            )
+        ),
+        *(
+            (
+                f"toolchain: {{kind: {kind}}}\ntrim: {{relocations: {packing}}}",
+                f"9: trim.relocations: found '{packing}' with a toolchain of kind {kind}",
+            )
+            for kind, packing in (
+                ("host", "android"),
+                ("host", "relr"),
+                ("clang-linux-arm64", "android"),
+            )
+        ),
+        *(
+            (f"trim:\n  {level}\n  {key}", f"10: trim.{key.partition(':')[0]}: found a key that")
+            for level in ("level: region", "optimize: size")
+            for key in ("base: plain", "keep: [f]")
+        ),
+        *(
+            (
+                f"trim: {{level: function, base: plain, {key}}}",
+                f"8: trim.{key.partition(':')[0]}: found a key of reduced builds, and base: plain",
+            )
+            for key in ("layout: scoped", "minimum_size: true", "switches: {rtti: false}")
+        ),
+        ("trim: {crash_ids: true, layout: upstream}", "8: trim.crash_ids: found true next to"),
+        (
+            "trim:\n  switches:\n    logging: false\n    exceptions: true",
+            "11: trim.switches.exceptions: found true, which minimum_size: true forces off, expect",
+        ),
+        (
+            "trim: {minimum_size: false, means: {lto: full, unwind_tables: false}}",
+            "8: trim.means.unwind_tables: found false while exceptions are on, which unwind",
+        ),
+        *(
+            (f"trim: {{{keys}}}", "8: trim.means.virtual_functions: found false without lto: full")
+            for keys in (
+                "means: {virtual_functions: false}",
+                "optimize: size, means: {virtual_functions: false, lto: none}",
+            )
+        ),
+        (
+            "trim: {means: {lto: none}}\napplications: [{name: a}, {name: b, lto: full}]",
+            "8: trim.means.lto: found none while the application b asks for full, expected full",
+        ),
+        *(
+            (f"{BUDGET}{keys}}}]", f"8: budgets[0]{problem}")
+            for keys, problem in (
+                (
+                    "section: .text, component: kernels, max: 1",
+                    ".component: found component next to section, expected one of them",
+                ),
+                ("size: loaded, section: .text, max: 1", ".size: found size: 'loaded' next to sec"),
+                ("component: kernals, max: 1", ".component: found 'kernals', expected C library"),
+                ("component: kernels/x87, max: 1", ".component: found 'kernels/x87', expected C l"),
+                ("model: resnet, max: 1", ".model: found 'resnet', expected m"),
+                ("component: kernels, variant: plain, max: 1", ".component: found component of th"),
+                ("section: .text", ": found a budget without a limit, expected max, growth, warn"),
+                ("warn: 90%", ".warn: found a share, '90%', of no limit, expected a size, or max"),
+                ("growth: 1%, ratchet: 1 KiB", ".ratchet: found a ratchet without a limit"),
+                ("component: kernels, max: 8%", ".max: found '8%' of a component, expected a size"),
+                ("variant: plain, max: 8%", ".max: found '8%' of itself, expected a size"),
+                ("growth: 1%, warn_growth: 1%", ".warn_growth: found '1%', which is not below gro"),
+                ("growth: 1 KiB, warn_growth: 2 KiB", ".warn_growth: found '2 KiB', which is not"),
+                ("max: 1 KiB, warn: 100 KiB", ".warn: found '100 KiB', which is not below max"),
+            )
+        ),
+        (
+            f"{BUDGET}max: 1}}, {{artifact: load_and_run, growth: 1}}]",
+            "8: budgets[1].artifact: found 'load_and_run' a second time (the first is on line 8)",
+        ),
+        ("budgets: [{artifact: load, max: 1}]", "8: budgets[0].artifact: found 'load', expected l"),
+        *(
+            (f"perf:\n  {keys}", f"9: perf.{problem}")
+            for keys, problem in (
+                ("experiments: [nchw99]", "experiments[0]: found 'nchw99', expected an experiment"),
+                ("experiments: [nchw88, nchw88]", "experiments[1]: found 'nchw88' a second time"),
+                ("recipes: [arm, arm]", "recipes[1]: found 'arm' a second time"),
+                ("scenarios: [m/x]", "scenarios[0]: found 'm/x', expected m/s"),
+                ("classes: [big]", "classes[0]: found 'big', expected any"),
+                ("history: {folder: a, branch: b}", "history.branch: found a branch next to a fol"),
+            )
+        ),
+    ],
+)
+def test_a_contradiction_is_refused(tmp_path: Path, more: str, problem: str) -> None:
+    """It alone, at its line, with what was expected."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/CMakeLists.txt").touch()
+    (tmp_path / "bare").mkdir()
+
+    [found] = refused(tmp_path, f"{SMALL}{more}\n")
+    assert found.startswith(problem)
 
 
-def test_a_phone_is_listed_once() -> None:
-    """Two entries of one serial would be two leases of one phone."""
-    text = "devices: [{name: a, serial: X}, {name: b, serial: X}]\n"
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("application: ap, args: ['{model}']", "application: found 'ap', expected app (did you"),
+        ("classes: [any, any]", "classes[1]: found 'any' a second time"),
+        ("classes: [b]", "classes[0]: found 'b', expected any"),
+        ("args: [--input]", "args[0]: found '--input', expected the key inputs in its place"),
+        ("args: [--input=a.npy]", "args[0]: found '--input=a.npy', expected the key inputs in its"),
+        ("args: [--fast-run]", "args[0]: found '--fast-run', expected the key fast_run in its"),
+        ("args: [--bin-out-dump]", "args[0]: found '--bin-out-dump', expected no such argument: v"),
+        ("application: app", "args: found nothing, in a scenario of an application, expected its"),
+        *(
+            (f"application: app, args: {args}", problem)
+            for args, problem in (
+                ("[run]", "args: found a command line without {model}, expected {model} in its pl"),
+                ("['{modle}'], threads: 4", "args[0]: found '{modle}', expected {model}, {input:"),
+                (
+                    "['{model}'], inputs: {data: m.mge}",
+                    "inputs.data: found an input that args does not use, expected {input:data} in",
+                ),
+                ("['{model}', '{input:data}']", "args: found {input:data}, expected an input that"),
+                ("['{model}'], threads: 4", "threads: found 4 threads that args does not ask for"),
+                ("['{model}', '{algo_cache}']", "args: found {algo_cache}, expected algo_cache, a"),
+                ("['{model}'], algo_cache: m.mge", "algo_cache: found a cache that args does not"),
+                ("['{model}'], fast_run: true", "fast_run: found fast_run with an application"),
+            )
+        ),
+        ("inputs: {x: e.npy}", "inputs.x: found 'e.npy', no such file, expected a file that is"),
+        ("algo_cache: d.cache", "algo_cache: found 'd.cache', no such file, expected a file"),
+    ],
+)
+def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
+    """Each difference between what is given and what is used is one problem with its key."""
+    [found] = refused(tmp_path, scenario(keys))
 
-    [problem] = found_by(reference_problems, text)
-    assert problem.startswith("f:1: devices[1].serial: found 'X' a second time")
-    assert problem.endswith("expected each phone once")
+    assert found.startswith(f"4: models[0].scenarios[0].{problem}")
 
 
-def test_a_class_exists() -> None:
-    """Without classes there is the one that every CPU is of."""
-    device = "devices: [{name: d, class: agx}]\n"
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            SMALL + more
+            for more in (
+                f"{CLASS}kind: local}}]\n",
+                f"{CLASS}kind: qemu}}]\n",
+                f"{CLASS}kind: adb, match: {{ro.product.model: Pixel}}}}]\n",
+                f"{CLASS}kind: ssh, host: b, known_hosts: ~/hosts, runner: true}}]\n",
+                f"{CLASS}kind: ssh, host: b, known_hosts: keys/board}}]\n",
+                "toolchain: {kind: ndk}\n",
+                "toolchain: {kind: ndk, ndk: r21e, abi: armeabi-v7a, api: 16}\n",
+                "toolchain: {kind: ndk, fp16: true, api: 23}\ntrim: {relocations: android}\n",
+                "toolchain: {kind: ndk, api: 30}\ntrim: {relocations: relr}\n",
+                "toolchain: {kind: host, fp16: false}\ntrim: {relocations: none}\n",
+                "toolchain: {kind: clang-linux-arm64, clang: 16}\ntrim: {relocations: relr}\n",
+                "trim: {level: function, base: plain, keep: [f], crash_ids: true}\n",
+                "trim: {layout: upstream, crash_ids: false}\n",
+                "trim: {means: {unwind_tables: false}}\n",
+                "trim: {minimum_size: false, switches: {exceptions: false}, means: {lto: full}}\n",
+                "trim: {optimize: size, means: {virtual_functions: false}}\n",
+                "trim: {means: {virtual_functions: false, lto: full}}\n",
+                f"{BUDGET}section: .text, max: 2 MiB, growth: 1%, owner: runtime}}]\n",
+                f"{BUDGET}component: kernels/arm_common, max: 300 KiB}}]\n",
+                f"{BUDGET}component: C++ library, growth: 1 KiB}}]\n",
+                f"{BUDGET}model: m, max: 300 KiB}}]\n",
+                f"{BUDGET}size: deflated, max: 40%}}]\n",
+                f"{BUDGET}variant: plain, size: loaded, max: 3 MiB}}]\n",
+                f"{BUDGET}warn: 3 MiB}}]\n",
+                f"{BUDGET}warn_growth: 8 KiB, growth: 16 KiB}}]\n",
+                f"{BUDGET}max: 3 MiB, warn: 95%, ratchet: 16 KiB}}]\n",
+            )
+        ),
+        scenario("application: app, args: ['{model}', '-j{threads}'], threads: 4"),
+        scenario("application: app, args: ['{model}', '{input:d}'], inputs: {d: m.mge}"),
+        scenario(
+            "application: app, args: ['{model}', '{algo_cache}'], algo_cache: m.mge, fast_run: true"
+        ),
+        scenario("application: app, args: ['{model}', --input]"),
+        scenario("args: [--inputs]"),
+    ],
+)
+def test_what_fits_together_is_accepted(tmp_path: Path, text: str) -> None:
+    """Without a message."""
+    assert load(tmp_path, text).warnings == ()
 
-    assert found_by(reference_problems, f"classes: [{{name: agx}}]\n{device}") == []
-    [problem] = found_by(reference_problems, f"classes: [{{name: a76}}, {{name: a53}}]\n{device}")
-    assert problem == "f:2: devices[0].class: found 'agx', expected a76 or a53"
-    [problem] = found_by(reference_problems, device)
-    assert problem == "f:1: devices[0].class: found 'agx', expected any"
 
-
-def test_scenarios_are_named_once_in_a_model() -> None:
-    """Another model may have one of the same name; classes are listed once, too."""
+def test_waivers_are_of_budgets(tmp_path: Path) -> None:
+    """By artifact, by variant, and by what is measured; without budgets there is none to name."""
+    waiver = "bytes: 1, reason: r, owner: o, expires: 2027-01-31}"
     text = (
-        "classes: [{name: a}]\nmodels:\n"
-        "- {name: m, scenarios: [{name: s}, {name: s}]}\n"
-        "- {name: n, scenarios: [{name: s, classes: [a, a, b]}]}\n"
+        f"{SMALL}budgets:\n"
+        "- {artifact: load_and_run, max: 1}\n"
+        "- {artifact: load_and_run, section: .text, max: 1}\n"
+        "- {artifact: load_and_run, variant: plain, size: deflated, max: 1}\n"
+        f"waivers:\n- {{budget: load_and_run section .text, {waiver}\n"
+        f"- {{budget: load_and_run .text, {waiver}\n"
     )
 
-    assert [each.partition(", expected")[0] for each in found_by(reference_problems, text)] == [
-        "f:3: models[0].scenarios[1].name: found 's' a second time (the first is on line 3)",
-        "f:4: models[1].scenarios[0].classes[1]: found 'a' a second time (the first is on line 4)",
-        "f:4: models[1].scenarios[0].classes[2]: found 'b'",
+    names = "load_and_run, load_and_run section .text or load_and_run/plain deflated"
+    [problem] = refused(tmp_path, text)
+    assert problem.startswith(
+        f"14: waivers[1].budget: found 'load_and_run .text', expected {names}"
+    )
+    [problem] = refused(tmp_path, f"{SMALL}waivers: [{{budget: x, {waiver}]\n")
+    assert problem == "8: waivers[0].budget: found 'x', expected a budget that is written above"
+
+
+def test_scenarios_are_named_once_in_a_model(tmp_path: Path) -> None:
+    """Another model may have one of the same name."""
+    text = f"{ENGINE}models:\n- {{name: m, {FILE}}}\n- {{name: n, {FILE}}}\n"
+
+    assert load(tmp_path, text)
+    [problem] = refused(tmp_path, text.replace("[{name: s}]", "[{name: s}, {name: s}]", 1))
+    assert problem.startswith("4: models[0].scenarios[1].name: found 's' a second time")
+
+
+def test_every_file_of_a_model_is_looked_for(tmp_path: Path) -> None:
+    """Each missing one is named with its key, and so is a folder in the place of one."""
+    (tmp_path / "a.json").mkdir()
+    text = SMALL + "    strip_info: [a.json, b.json]\n    also: c.mge\n"
+
+    assert [each.partition(", expected")[0] for each in refused(tmp_path, text)] == [
+        "8: models[0].strip_info[0]: found 'a.json', a folder",
+        "8: models[0].strip_info[1]: found 'b.json', no such file",
+        "9: models[0].also: found 'c.mge', no such file",
     ]
 
 
 @pytest.mark.parametrize(
-    ("argument", "expected"),
+    ("engine", "found"),
     [
-        ("--input", "the key inputs in its place"),
-        ("--input=data.npy", "the key inputs in its place"),
-        ("--fast-run", "the key fast_run in its place"),
-        ("--bin-out-dump", "no such argument: verification adds it"),
+        ("{kind: megengine}", "nothing"),
+        ("{kind: megengine, source: absent}", "'absent', no such folder"),
+        ("{kind: sample, source: m.mge}", "'m.mge', no such folder"),
+        ("{kind: megengine, source: .}", ""),
     ],
 )
-def test_arguments_that_megtrim_adds_are_refused(argument: str, expected: str) -> None:
-    """An application's command line is its own."""
-    text = "models: [{{name: m, scenarios: [{{name: s, {}args: ['{}']}}]}}]\n"
+def test_an_engine_but_the_sample_has_a_folder(tmp_path: Path, engine: str, found: str) -> None:
+    """The command line can name it, too."""
+    text = SMALL.replace("{kind: sample}", engine)
+    if not found:
+        assert load(tmp_path, text)
+        return
 
-    assert found_by(reference_problems, text.format("", argument)) == [
-        f"f:1: models[0].scenarios[0].args[0]: found '{argument}', expected {expected}"
-    ]
-    assert found_by(reference_problems, text.format("application: a, ", argument)) == []
-    assert found_by(reference_problems, text.format("", "--inputs")) == []
+    [problem] = refused(tmp_path, text)
+    assert problem.startswith(f"2: engine.source: found {found}, expected the folder of ")
+    assert problem.endswith("(or --engine PATH)")
+
+
+def test_levels_are_known_of_every_abi_and_packing() -> None:
+    """One table for the configuration, which is refused early, and for the toolchain."""
+    assert LOADED_FROM == {"android": 23, "relr": 30}
+    assert LOWEST_API == {"arm64-v8a": 21, "armeabi-v7a": 16}
+    assert set(ndk.ABIS) == set(LOWEST_API)
+    assert {name.value for name in Relocations} == {"none", *LOADED_FROM}

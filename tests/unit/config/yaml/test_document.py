@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.yaml.document import parse_document
-from megtrim.config.yaml.nodes import DEEPEST, MOST_VALUES
+from megtrim.config.yaml.document import DEEPEST, MOST_VALUES, parse_document
 from megtrim.config.yaml.problems import ConfigError
 
 
@@ -109,6 +108,40 @@ def test_an_alias_counts_as_what_it_stands_for() -> None:
     assert parse_document(f"{ten}b: [{'*a,' * 1998}]\n".encode(), file="f").lines[("b", 1997, 8)]
     with pytest.raises(ConfigError, match="aliases counted"):
         parse_document(f"{ten}b: [{'*a,' * 1999}]\n".encode(), file="f")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: ! 5\n", "f:1: found the tag '!', expected values without tags"),
+        ("a: &a {<<: *a}\n", "f:1: found lists or mappings nested too deep, expected fewer levels"),
+        (
+            "a: &x 1\nb: &x 2\n",
+            "f:2: found an anchor (&) with the name of another, ",
+        ),
+        ("a: - b\n", "f:1: found a '-' where no list can stand, expected '- ' at the start of its"),
+        ("%YAML 9.9\n---\na: 1\n", "f:1: found something that is not YAML (found incompatible"),
+        ("[" * 100_000, "f:1: found lists or mappings nested too deep, expected fewer levels"),
+        ("- " * 100_000, "f:1: found lists or mappings nested too deep, expected fewer levels"),
+        ("[x, " * 9 + "x, " * 300_000, "f:1: found more than 20000 values, aliases counted"),
+    ],
+)
+def test_what_no_configuration_needs_is_refused(text: str, said: str) -> None:
+    """With its line; more of them are among the failing cases."""
+    with pytest.raises(ConfigError) as caught:
+        parse_document(text.encode(), file="f")
+
+    assert caught.value.message.startswith(said)
+
+
+def test_a_key_twice_is_remembered_and_the_first_one_counts() -> None:
+    """Once, however often an alias reads it again."""
+    document = parse_document(b"a: &a\n  b: 1\n  b: 2\nc: *a\nd: {<<: *a}\n", file="f")
+
+    assert document.data == {"a": {"b": 1}, "c": {"b": 1}, "d": {"b": 1}}
+    assert [str(each) for each in document.repeated] == [
+        "f:3: a.b: found this key a second time (the first is on line 2), expected each key once"
+    ]
 
 
 @pytest.mark.parametrize("character", [r"\0", r"\x1b", r"\x7f", r"\ud800", r"\r"])
