@@ -20,9 +20,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from megtrim.history_files.entries import show_time
-from megtrim.perf.change_points import Findings, Pattern, find_changes
-from megtrim.perf.history import (
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.history.entries import show_time
+from megtrim.perf.nights.change_points import Findings, Pattern, find_changes
+from megtrim.perf.nights.history import (
     HistoryRow,
     HistoryRun,
     MeasuredCommit,
@@ -30,8 +31,7 @@ from megtrim.perf.history import (
     RowStatus,
     Times,
 )
-from megtrim.perf.series import make_series
-from megtrim.perf.time_stage import TimeStage
+from megtrim.perf.nights.series import make_series
 
 NIGHTS = 120
 LEVEL_MS = 40.0

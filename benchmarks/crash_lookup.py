@@ -23,12 +23,12 @@ from typing import Any
 
 import click
 
+from megtrim.chain.store import Store
 from megtrim.crashes.lookup import CrashCause, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
-from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
+from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.release.released_programs import read_release
-from megtrim.store import Store
 from support.field_reports import fill_layouts, judge, list_places
 from support.megtrim_cli import ROOT, Project
 from support.planted_crashes import (

@@ -27,8 +27,8 @@ from faults.world import pool_of
 from megtrim.build_spec import Variant
 from megtrim.devices import Device
 from megtrim.devices.timeouts import Timeouts
-from megtrim.pipeline.running.execution import RunSpec, run_on
-from megtrim.process import Command, ProcessRunner
+from megtrim.trim.runs.execution import RunSpec, run_on
+from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import connect, private_server
 from virtual_phone.manager import PhoneRequest, run_phone
 from virtual_phone.system import rootfs

@@ -21,12 +21,12 @@ from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
 
-from megtrim.midout.header import Layout, render
-from megtrim.midout.keepset import ScenarioRecord, build_keep_set, dump_keep_set
-from megtrim.midout.scoped_headers import MACROS, Scopes
-from megtrim.midout.trace import read_trace
 from megtrim.models.operators import merge, parse_operator_json
-from megtrim.process import Command, ProcessRunner
+from megtrim.regions.header import Layout, render
+from megtrim.regions.keepset import ScenarioRecord, build_keep_set, dump_keep_set
+from megtrim.regions.scoped_headers import MACROS, Scopes
+from megtrim.regions.trace import read_trace
+from megtrim.util.process import Command, ProcessRunner
 
 DATA = Path(__file__).resolve().parents[1] / "tests/data"
 COUNT = 100

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 ROUNDS = 11
 SECONDS = 2.0

@@ -19,19 +19,19 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
 from megtrim.build_spec import BuildRecord, Variant
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import HEADER
+from megtrim.chain.session import Session
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
-from megtrim.midout.header import Layout, render
-from megtrim.midout.keepset import KeepSet, build_keep_set, read_keep_set
-from megtrim.midout.keepset_folder import read_folder
-from megtrim.midout.scoped_headers import Scopes
 from megtrim.models.operators import select_needs, unite_needs
-from megtrim.pipeline.building import variants
-from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import HEADER
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
+from megtrim.regions.header import Layout, render
+from megtrim.regions.keepset import KeepSet, build_keep_set, read_keep_set
+from megtrim.regions.keepset_folder import read_folder
+from megtrim.regions.scoped_headers import Scopes
+from megtrim.trim.builds import variants
 
 MOST_FILES, MOST_CPU = 5, 0.03
 """Targets on MegEngine, for a model of the same family; the sample engine is too small for them."""
@@ -73,7 +73,7 @@ def whole_keep_set(session: Session, path: Path | None) -> KeepSet:
     """Return the committed keep set, else that of the configuration's scenarios."""
     if path is not None:
         return read_folder(path)
-    folder = runner.obtain(HEADER, session)
+    folder = stages.obtain(HEADER, session)
     if folder is None:
         raise next(iter(session.results.failed.values()))
     return read_keep_set(folder.file(KEEP_SET_FILE))

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import click
 
+from megtrim.experiments.samples import Sample
 from megtrim.load_and_run.timing_log import read_timing_log
-from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import Turn, plan_turns
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 SOURCES = Path(__file__).parent / "perf_work"
 CPUS = sorted(os.sched_getaffinity(0))

@@ -38,6 +38,10 @@ import numpy as np
 from perf_processes import CPUS, Program, calibrate_engine, compile_work
 from scipy import stats
 
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.samples import Sample
+from megtrim.experiments.sequential import SamplingPlan
+from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
     Pair,
@@ -45,12 +49,8 @@ from megtrim.perf.comparison import (
     compare_at_looks,
     match_pairs,
 )
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Sample
 from megtrim.perf.schedule import plan_turns
-from megtrim.perf.sequential import SamplingPlan
-from megtrim.perf.time_stage import TimeStage
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "process_times.json"

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
+from megtrim.chain.graph import PLAIN, PROFILE
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
-from megtrim.plan.graph import PLAIN, PROFILE
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
 
 TARGET = 0.6
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
@@ -43,7 +43,7 @@ def main(config: Path, engine: Path | None) -> None:
         taken = []
         for task in (PLAIN, PROFILE):
             before = cpu_s()
-            if runner.obtain(task, session) is None:
+            if stages.obtain(task, session) is None:
                 raise session.results.failed[task]
             taken.append(cpu_s() - before)
     plain, profile = taken

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from compiler_cache.conftest import Bench
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.storages import Redis, free_port, redis_server
 
 _HEAVY = """\

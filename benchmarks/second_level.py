@@ -24,17 +24,17 @@ import click
 from latency import ROUNDS, SECONDS, Compared, Run, compare
 from sides import Sides, forget, run
 
+from megtrim import stages
+from megtrim.chain.filenames import DROPPED_FILE
+from megtrim.chain.graph import PLAIN, REDUCED, verify_task
+from megtrim.chain.results import VerifyResult
+from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices import Lease, RunDirectory
-from megtrim.errors import ProductFailure
 from megtrim.load_and_run.arguments import ProgramArguments, compose
-from megtrim.pipeline.filenames import DROPPED_FILE
-from megtrim.pipeline.results import VerifyResult
-from megtrim.pipeline.running.execution import CACHE, MODEL
-from megtrim.pipeline.running.scenario_runs import cache_of
-from megtrim.pipeline.session import Session, TaskResults, binary
-from megtrim.plan.graph import PLAIN, REDUCED, verify_task
-from megtrim.stages import runner
+from megtrim.trim.runs.execution import CACHE, MODEL
+from megtrim.trim.runs.scenario_runs import cache_of
+from megtrim.util.errors import ProductFailure
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 LARGEST_ANDROID, LARGEST = 0.33, 0.35
@@ -118,7 +118,7 @@ def relink_s(session: Session, artifact: str) -> float:
     )
     forget(other, set(done))
     start = time.perf_counter()
-    if runner.obtain(REDUCED, other) is None:
+    if stages.obtain(REDUCED, other) is None:
         raise other.results.failed[REDUCED]
     return time.perf_counter() - start
 
@@ -171,7 +171,7 @@ def _runner(
 def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     """Build all sides and take all figures."""
     quick = sides.quick()
-    if runner.obtain(PLAIN, quick) is None:
+    if stages.obtain(PLAIN, quick) is None:
         raise quick.results.failed[PLAIN]
     forget(quick, {PLAIN})
     start = time.perf_counter()

@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
+from megtrim import stages
+from megtrim.chain.graph import Stage, tasks, tasks_up_to
+from megtrim.chain.session import Session, TaskResults
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
-from megtrim.pipeline.session import Session, TaskResults
-from megtrim.plan.graph import Stage, tasks, tasks_up_to
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
 
 RECIPE_KEYS = ("minimum_size", "switches", "layout")
 """Of ``trim``: what the documented recipe has as well."""
@@ -64,7 +64,7 @@ def _written(folder: Path, data: Mapping[str, Any]) -> Iterator[Path]:
 
 def run(session: Session) -> None:
     """Build a side, and run every scenario on it. Raises what failed."""
-    runner.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
+    stages.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
     for failure in session.results.failed.values():
         raise failure
 
@@ -72,6 +72,6 @@ def run(session: Session) -> None:
 def forget(session: Session, kept: Collection[str]) -> None:
     """Remove what a side left but the tasks in ``kept``, so that its time can be taken."""
     throwaway = replace(session, results=TaskResults())
-    for step in runner.plan(tasks(session.request.loaded.config), throwaway):
+    for step in stages.plan(tasks(session.request.loaded.config), throwaway):
         if step.folder and step.task not in kept:
             shutil.rmtree(session.services.store.root / step.folder)

@@ -20,15 +20,15 @@ from typing import Any
 
 import click
 
+from megtrim import stages
+from megtrim.chain.graph import REDUCED, Stage, tasks, tasks_up_to, verify_task
+from megtrim.chain.results import ReduceResult, VerifyResult
+from megtrim.chain.session import Session, TaskResults
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
 from megtrim.config.model import TrimConfig
 from megtrim.config.scenarios import all_scenarios
-from megtrim.pipeline.building import size_options
-from megtrim.pipeline.results import ReduceResult, VerifyResult
-from megtrim.pipeline.session import Session, TaskResults
-from megtrim.plan.graph import REDUCED, Stage, tasks, tasks_up_to, verify_task
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
+from megtrim.trim.builds import size_options
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 RECIPE = "recipe"
@@ -87,7 +87,7 @@ def measured(name: str, session: Session) -> Row:
     refused = [each for each in size_options.choices(session) if each.requested and each.why_not]
     if refused:
         return Row(name=name, note=refused[0].why_not)
-    runner.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
+    stages.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
     for failure in session.results.failed.values():
         return Row(name=name, note=failure.message.splitlines()[0])
     outcomes = [

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 MOST_RATIO = 0.3
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine"

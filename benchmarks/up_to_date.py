@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 TARGET = 1.03
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"

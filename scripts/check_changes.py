@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim.errors import InputError, MegtrimError
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.errors import InputError, MegtrimError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = PurePosixPath("ci/megtrim")

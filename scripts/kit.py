@@ -22,7 +22,7 @@ import os
 import re
 import shlex
 import shutil
-import subprocess  # noqa: TID251 - megtrim.process is not there yet
+import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping

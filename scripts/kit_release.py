@@ -21,7 +21,7 @@ import os
 import re
 import shlex
 import shutil
-import subprocess  # noqa: TID251 - megtrim.process is not there yet
+import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 import sys
 import sysconfig
 import tarfile

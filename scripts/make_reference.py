@@ -22,6 +22,7 @@ from typing import Any
 import click
 import yaml
 
+from megtrim.chain.graph import Stage, on_demand, tasks
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main as command_line
@@ -30,8 +31,7 @@ from megtrim.config.checks.json_schema import make_json_schema
 from megtrim.config.load import load_config
 from megtrim.config.templates.configuration import StarterModel, model_files, starter
 from megtrim.config.templates.workflows import CALLED
-from megtrim.perf.experiments.listing import render_reference
-from megtrim.plan.graph import Stage, on_demand, tasks
+from megtrim.experiments.listing import render_reference
 from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent

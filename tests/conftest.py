@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.starts import begin_counting, count_for, describe, fail_above_held, read_starts
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")

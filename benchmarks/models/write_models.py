@@ -16,12 +16,12 @@ from pathlib import Path
 import click
 import numpy as np
 
+from megtrim import stages
+from megtrim.chain.graph import PLAIN
+from megtrim.chain.session import Session, binary
+from megtrim.chain.store import sha256_file
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
-from megtrim.pipeline.session import Session, binary
-from megtrim.plan.graph import PLAIN
-from megtrim.stages import runner
-from megtrim.store import sha256_file
-from megtrim.verdict.invocation import Options
 
 HERE = Path(__file__).resolve().parent
 TO = HERE / "out"
@@ -35,7 +35,7 @@ _TIMEOUT_S = 600.0
 
 def write_networks(session: Session, names: tuple[str, ...]) -> dict[str, bytes]:
     """Build the writer, run it on the first device, and return each network's model."""
-    plain = runner.obtain(PLAIN, session)
+    plain = stages.obtain(PLAIN, session)
     if plain is None:
         raise session.results.failed[PLAIN]
     written = {}

@@ -9,7 +9,7 @@ import stat
 import sys
 from types import FrameType
 
-from megtrim.errors import Interrupted
+from megtrim.util.errors import Interrupted
 
 _ALLOCATIONS = 50_000
 """Between two collections of garbage: what is loaded is none, and looking takes a tenth of it."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from megtrim.commit_digest import COMMIT_DIGEST
-from megtrim.errors import InputError
+from megtrim.util.commit_digest import COMMIT_DIGEST
+from megtrim.util.errors import InputError
 
 UNSTRIPPED = "unstripped"
 """Folder of a build's folder for what ships as it was before it was stripped."""

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Background, Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Background, Command, ProcessRunner
 from virtual_phone.control import ControlClient
 from virtual_phone.owned_dirs import LOCK, is_abandoned, remove
 from virtual_phone.spec import LOG, READY, PhoneSpec

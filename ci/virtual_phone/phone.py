@@ -17,8 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import Background, Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Background, Command, ProcessRunner
 from virtual_phone.system import emulation, kernel
 from virtual_phone.system import sensors as say
 from virtual_phone.system.boot import ADBD_PORT, InitProcess

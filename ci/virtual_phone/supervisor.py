@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from megtrim.errors import MegtrimError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import MegtrimError
+from megtrim.util.process import ProcessRunner
 from virtual_phone.control import SOCKET
 from virtual_phone.faults.request import make_request
 from virtual_phone.faults.scheduler import FaultScheduler

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from act.driver.forge import KIT, KIT_VERSION, Forge
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 
 MODEL = "tiny-mobile"

@@ -20,8 +20,8 @@ from act.driver.runner import Run
 from act.world import DEVICE_JOB, WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_growth
 from megtrim.history.branch import DataBranch
-from megtrim.process import ProcessRunner
 from megtrim.size.history import SIZE_FILES
+from megtrim.util.process import ProcessRunner
 
 PROPOSAL = "megtrim/keepset-columns"
 HISTORY = True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 
 pytestmark = pytest.mark.unit

@@ -16,8 +16,8 @@ from typing import Any
 
 import junitparser
 
-from megtrim.perf.contest import FEWEST_ROUNDS
-from megtrim.process import CompletedCommand
+from megtrim.experiments.contest import FEWEST_ROUNDS
+from megtrim.util.process import CompletedCommand
 from support.fork_server import run_megtrim
 from support.keep_folder import KeepFolder
 from support.megtrim_cli import SAMPLE, Project

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from attacks.arena import ARTIFACT, Arena
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 pytestmark = [pytest.mark.chain]
 

@@ -19,12 +19,12 @@ from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec, make
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from unit.cli.ci.evidence.test_device_job import Job
 from unit.cli.support import Shell
-from unit.device_jobs.test_worker import Place, only
 from unit.evidence.support import device
-from unit.stages.fake_device import GOOD, TRAPS, Fickle
+from unit.jobs.test_worker import Place, only
+from unit.trim.stages.fake_device import GOOD, TRAPS, Fickle
 
 pytestmark = [pytest.mark.chain]
 

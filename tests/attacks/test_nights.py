@@ -13,16 +13,16 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.history.folder import append_to_folder
-from megtrim.process import ProcessRunner
+from megtrim.perf.nights.base_commit import list_bases
+from megtrim.perf.nights.regressions import IssueState, KnownIssue, RegressionRecord, plan_actions
 from megtrim.size.baseline import dump_sizes
-from megtrim.verdict.base_commit import list_bases
-from megtrim.verdict.regressions import IssueState, KnownIssue, RegressionRecord, plan_actions
+from megtrim.util.process import ProcessRunner
 from support.perf_runs import make_row, make_run
 from support.size_history import make_sizes
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Answer, Shell
-from unit.verdict.test_base_commit import rising
-from unit.verdict.test_regressions import known, night, the_one
+from unit.perf.nights.test_base_commit import rising
+from unit.perf.nights.test_regressions import known, night, the_one
 
 pytestmark = [pytest.mark.unit]
 

@@ -13,7 +13,7 @@ import pytest
 
 from attacks.arena import Arena
 from attacks.documents import Documents, trap
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from workflows.documents import action, workflow
 from workflows.expressions import evaluate
 from workflows.loaded import script

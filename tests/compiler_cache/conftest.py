@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.build.engines import checkout
+from megtrim.build.engines.builder import Builder
+from megtrim.build.engines.cmake import compiler_cache, remote_cache
+from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.build_spec import BuildSpec, Variant
 from megtrim.config.model import ToolchainConfig
-from megtrim.engines import checkout
-from megtrim.engines.builder import Builder
-from megtrim.engines.cmake import compiler_cache, remote_cache
-from megtrim.engines.cmake.compiler_cache import CompilerCache
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.storages import Redis, redis_server
 
 FILES = 3

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.midout.header import Layout, render
-from megtrim.process import ProcessRunner
+from megtrim.regions.header import Layout, render
+from megtrim.util.process import ProcessRunner
 from support.sample_logs import CASES, JSONS, TRACES, keep_set
 from support.upstream import FACTS, OLD_TAG, Generator, facts, newer, older
 from support.upstream_flags import enabled

@@ -14,7 +14,7 @@ from faults.matrix import Case, full, short
 from faults.measures import measure
 from faults.page import PAGE, RECORD, page
 from faults.result import encode, summary, versions
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 _LANES = 6

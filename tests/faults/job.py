@@ -20,8 +20,8 @@ from typing import Any
 
 from faults.world import pool_of
 from megtrim.devices.timeouts import Timeouts
-from megtrim.pipeline.running.execution import RunSpec, run_on
-from megtrim.process import Background, ProcessRunner
+from megtrim.trim.runs.execution import RunSpec, run_on
+from megtrim.util.process import Background, ProcessRunner
 
 GOT, DONE = ".got", ".done"
 

@@ -20,9 +20,9 @@ from faults.world import Clock, Lane, lane
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
-from megtrim.pipeline.running.execution import RunSpec, run_on
-from megtrim.process import Command, ProcessRunner
+from megtrim.trim.runs.execution import RunSpec, run_on
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, ProcessRunner
 
 TESTS = Path(__file__).resolve().parents[1]
 _NOTICED_S, _FREED_S, _LOST_S = 30.0, 1.0, 30.0

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from faults.matrix import Plant
 from megtrim.build_spec import Variant
-from megtrim.midout.keepset import KeepSet, build_keep_set
-from megtrim.midout.region import Region
-from megtrim.midout.trace import MAGIC, parse_trace
-from megtrim.process import Command, ProcessRunner
+from megtrim.regions.keepset import KeepSet, build_keep_set
+from megtrim.regions.region import Region
+from megtrim.regions.trace import MAGIC, parse_trace
+from megtrim.util.process import Command, ProcessRunner
 from support.scenario_records import make_record
 
 SOURCE = Path(__file__).with_name("program.cpp")

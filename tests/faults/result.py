@@ -13,7 +13,7 @@ from typing import Any
 
 from faults.judge import Judged, Seen, Tally, tally
 from faults.matrix import Case, Fault, Moment, Plant, Purpose, Verdict, Way
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from virtual_phone.system import rootfs
 
 

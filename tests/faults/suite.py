@@ -19,7 +19,7 @@ from faults.programs import compile_program
 from faults.result import decode, encode
 from faults.trial import SHORT, attempt, bound_s
 from faults.world import Lane, lane
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 TESTS = Path(__file__).resolve().parents[1]
 CASES = "--cases"

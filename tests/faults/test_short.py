@@ -22,7 +22,7 @@ from faults.world import Lane, lane
 from megtrim.devices.remote.run_directory import RemoteDirectory
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 
 
 @pytest.fixture

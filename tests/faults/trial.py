@@ -13,16 +13,16 @@ from faults.matrix import SOFT, Case, Fault, Moment, Purpose, Verdict
 from faults.programs import Files, keep_set, trace_bytes, write_files
 from faults.world import Clock, Lane, happened
 from megtrim.build_spec import Variant
+from megtrim.chain.results import VerificationOutcome
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.load_and_run.parity import EXACT
-from megtrim.midout.trace import TraceFailure
-from megtrim.pipeline.results import VerificationOutcome
-from megtrim.pipeline.running import tracing
-from megtrim.pipeline.running.execution import RunResult, RunSpec
-from megtrim.pipeline.running.verification import VerificationCase, prove
+from megtrim.proof.verification import VerificationCase, prove
+from megtrim.regions.trace import TraceFailure
+from megtrim.trim.runs import tracing
+from megtrim.trim.runs.execution import RunResult, RunSpec
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from virtual_phone.faults.request import UNDONE_BY
 from virtual_phone.faults.request import Fault as PhoneFault
 

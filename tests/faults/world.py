@@ -16,7 +16,7 @@ from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.adb import KIND, ROOT
 from megtrim.devices.pool.device_pool import merge_devices
 from megtrim.devices.timeouts import Timeouts
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import AdbServer, connect, private_server
 from virtual_phone.manager import PhoneRequest, RunningPhone, run_phone
 from virtual_phone.system import rootfs

@@ -23,10 +23,10 @@ from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.link_map import parse_map
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
 from megtrim.load_and_run.npy import NpyMutation, apply_change
-from megtrim.midout.keepset import parse_keep_set
-from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import parse_operator_json
 from megtrim.models.reader import parse_model
+from megtrim.regions.keepset import parse_keep_set
+from megtrim.regions.trace import parse_trace
 from megtrim.release.contents import RELEASE_FILE, parse_contents
 from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
@@ -38,7 +38,7 @@ from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.history import parse_commit_sizes
 from megtrim.size.references.graph import find_dominators
 from megtrim.size.references.linked_file import read_graph
-from megtrim.strict_json import dump
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
 from support.field_reports import LAYOUTS
 from support.size_history import make_sizes

@@ -13,7 +13,7 @@ from types import FrameType
 
 from fuzz.mutations import mutated
 from fuzz.readers import FileReader
-from megtrim.errors import MegtrimError
+from megtrim.util.errors import MegtrimError
 
 LONGEST_S = 10.0
 """Of one file: what takes longer hangs."""

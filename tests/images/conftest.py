@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.images.build import recipes
-from megtrim.images.container_runner import ContainerRunner, Mounts
-from megtrim.images.docker import DockerClient
-from megtrim.process import Command, ProcessRunner
+from megtrim.build.images.build import recipes
+from megtrim.build.images.container_runner import ContainerRunner, Mounts
+from megtrim.build.images.docker import DockerClient
+from megtrim.util.process import Command, ProcessRunner
 from support.docker_engine import debian_image, engine
 from support.standin_ndk import make_standin_ndk
 

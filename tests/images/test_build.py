@@ -15,9 +15,9 @@ from threading import Thread
 import pytest
 
 from images.conftest import LINUX, built, recipe_with
-from megtrim.images.build import recipes
-from megtrim.images.docker import DockerClient
-from megtrim.process import ProcessRunner
+from megtrim.build.images.build import recipes
+from megtrim.build.images.docker import DockerClient
+from megtrim.util.process import ProcessRunner
 
 TAG = "megtrim-images-test:tried"
 

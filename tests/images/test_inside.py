@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from images.conftest import opened
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.images import container_owner
-from megtrim.images.container_runner import ContainerRunner
-from megtrim.images.docker import DockerClient
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.build.images import container_owner
+from megtrim.build.images.container_runner import ContainerRunner
+from megtrim.build.images.docker import DockerClient
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 STUBBORN = "trap '' INT TERM; echo up; while :; do sleep 0.1; done"
@@ -167,8 +167,8 @@ HOLDER = """
 import os, sys
 from pathlib import Path
 from images.conftest import opened
-from megtrim.images.docker import DockerClient
-from megtrim.process import Command, ProcessRunner
+from megtrim.build.images.docker import DockerClient
+from megtrim.util.process import Command, ProcessRunner
 inside = opened(DockerClient(ProcessRunner(os.environ)), sys.argv[1], Path(sys.argv[2]))
 command = Command(argv=("sh", "-c", sys.argv[3]), timeout_s=600, on_line=lambda _: print("up"))
 print(inside.run(command), flush=True)

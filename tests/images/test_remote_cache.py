@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from megtrim.engines.cmake import remote_cache
-from megtrim.engines.cmake.compiler_cache import VARIABLE, CompilerCache
-from megtrim.images.container_runner import ContainerRunner
-from megtrim.process import Command, ProcessRunner
+from megtrim.build.engines.cmake import remote_cache
+from megtrim.build.engines.cmake.compiler_cache import VARIABLE, CompilerCache
+from megtrim.build.images.container_runner import ContainerRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.storages import free_port, redis_server
 
 CLANG = ("/usr/bin/clang++-14",)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.images.docker import DockerClient
-from megtrim.process import Command, ProcessRunner
+from megtrim.build.images.docker import DockerClient
+from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import Project
 
 MODEL = "tiny-quant"

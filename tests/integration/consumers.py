@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from integration.sample_builds import run
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.megtrim_cli import ROOT
 
 _LISTS = """\

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.build.engines import checkout
+from megtrim.build.engines.application import ApplicationSpec
+from megtrim.build.engines.builder import Builder
+from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, Variant
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable
-from megtrim.engines import checkout
-from megtrim.engines.application import ApplicationSpec
-from megtrim.engines.builder import Builder
-from megtrim.engines.cmake.compiler_cache import CompilerCache
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 TRAPPED = {"aarch64": 128 + 5, "x86_64": 128 + 4}
 """The status of a program that a stub ends."""

@@ -17,8 +17,8 @@ from integration.conftest import MakeProject
 from integration.consumers import build_c_consumer_for_arm64
 from integration.sample_builds import run
 from megtrim.elf.layout import parse_build_id
-from megtrim.midout.keepset_folder import read_folder
-from megtrim.process import CompletedCommand
+from megtrim.regions.keepset_folder import read_folder
+from megtrim.util.process import CompletedCommand
 from support.megtrim_cli import ROOT, Project
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]

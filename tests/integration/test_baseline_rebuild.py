@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from megtrim.github.baselines.find import Base
-from megtrim.process import CompletedCommand
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.growth.inputs import ORDERS, Cause
-from megtrim.strict_json import dump
+from megtrim.util.process import CompletedCommand
+from megtrim.util.strict_json import dump
 from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.midout.keepset import KeepSet
-from megtrim.midout.region import Region
-from megtrim.process import CompletedCommand
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.region import Region
+from megtrim.util.process import CompletedCommand
 from support.keep_folder import KeepFolder
 from support.megtrim_cli import Project
 

@@ -17,10 +17,10 @@ from typing import Any
 import junitparser
 import pytest
 
-from megtrim.config_id import suffix_of
-from megtrim.midout.keepset import KeepSet, dump_keep_set, read_keep_set
-from megtrim.process import CompletedCommand
-from megtrim.verdict.invocation import BASELINE_FILE, REPORT_ARTIFACT
+from megtrim.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT
+from megtrim.config.config_id import suffix_of
+from megtrim.regions.keepset import KeepSet, dump_keep_set, read_keep_set
+from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
 from support.fork_server import run_megtrim
 from support.megtrim_cli import Project

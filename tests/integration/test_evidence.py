@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.process import CompletedCommand
+from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
 from support.fork_server import run_megtrim
 from support.keep_folder import KeepFolder

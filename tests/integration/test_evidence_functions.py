@@ -13,8 +13,8 @@ import pytest
 from integration.conftest import MakeProject
 from integration.test_evidence import CHECK, Team, checks
 from megtrim.elf.symbol_names import readable
-from megtrim.process import CompletedCommand
 from megtrim.size.baseline import load_sizes
+from megtrim.util.process import CompletedCommand
 
 pytestmark = [pytest.mark.chain]
 

@@ -10,7 +10,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.test_evidence import Team
-from megtrim.perf.contest import FEWEST_ROUNDS
+from megtrim.experiments.contest import FEWEST_ROUNDS
 from support.clock import clock_at
 
 pytestmark = [pytest.mark.chain]

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.chain.store import Store
 from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
+from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.functions.linker_script import STUB
-from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
 from megtrim.release.released_programs import read_release
-from megtrim.store import Store
 from support.field_crashes import take_crash
 from support.fork_server import run_megtrim
 from support.megtrim_cli import SAMPLE, Project

@@ -11,9 +11,9 @@ import pytest
 
 from megtrim.elf.sections import Purpose
 from megtrim.functions.link_map import read_map
-from megtrim.process import Command, ProcessRunner
 from megtrim.size.attribution import Attribution, NameSources, attribute
 from megtrim.size.breakdown import break_down
+from megtrim.util.process import Command, ProcessRunner
 
 _SOURCE = """
 extern "C" int printf(const char*, ...);

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
-from megtrim.midout.keepset import dump_keep_set, read_keep_set
-from megtrim.pipeline.summary import full_trim
+from megtrim.regions.keepset import dump_keep_set, read_keep_set
+from megtrim.size import full_trim
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.midout.header import Layout, render
-from megtrim.midout.keepset import KeepSet, build_keep_set
-from megtrim.midout.region import Region
-from megtrim.midout.scoped_headers import Scopes, rewritten, scopes
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.regions.header import Layout, render
+from megtrim.regions.keepset import KeepSet, build_keep_set
+from megtrim.regions.region import Region
+from megtrim.regions.scoped_headers import Scopes, rewritten, scopes
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
 
 SOURCES = Path(__file__).parent / "header"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.history.branch import DataBranch
-from megtrim.perf.history import RUN_FILES
-from megtrim.process import ProcessRunner
+from megtrim.perf.nights.history import RUN_FILES
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 from support.perf_runs import make_run
 
 pytestmark = pytest.mark.chain

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
-from megtrim.midout.keepset import (
+from megtrim.regions.keepset import (
     KeepSet,
     build_keep_set,
     dump_keep_set,
     parse_keep_set,
 )
-from megtrim.midout.region import Region
-from megtrim.process import Command, ProcessRunner
+from megtrim.regions.region import Region
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, ProcessRunner
 from support.scenario_records import make_record
 
 pytestmark = pytest.mark.chain

@@ -21,11 +21,11 @@ from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.templates.configuration import StarterModel, model_files, starter
 from megtrim.config.templates.workflows import Callers, Kit, workflows
-from megtrim.midout.keepset import KeepSet, build_keep_set
-from megtrim.midout.keepset_folder import dump_folder, read_folder
-from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorInfo, merge
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.regions.keepset import KeepSet, build_keep_set
+from megtrim.regions.keepset_folder import dump_folder, read_folder
+from megtrim.regions.region import Region
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
 
 pytestmark = pytest.mark.chain

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine.engine import MegEngine
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.build.engines.megengine.engine import MegEngine
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import SAMPLE, Project
 from support.miniature import Generation, make_miniature
 from support.standin_ndk import make_standin_ndk

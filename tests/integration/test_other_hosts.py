@@ -18,9 +18,9 @@ from junitparser import JUnitXml
 from pytest_httpserver import HTTPServer
 
 from integration.conftest import MakeProject
-from megtrim.engines.megengine.generations import LITE
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.build.engines.megengine.generations import LITE
 from megtrim.size.baseline import dump_sizes
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 from support.source_forge import SourceForge
 

@@ -18,7 +18,14 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
+from megtrim import stages
 from megtrim.build_spec import Link
+from megtrim.chain.filenames import DROPPED_FILE
+from megtrim.chain.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
+from megtrim.chain.results import VerifyResult
+from megtrim.chain.session import Session
+from megtrim.chain.store import MANIFEST
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.objects import Object
@@ -27,17 +34,10 @@ from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, local_functions
 from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
-from megtrim.midout.keepset import KeepSet
-from megtrim.midout.keepset_folder import read_folder
-from megtrim.pipeline.building import variants
-from megtrim.pipeline.building.links import locate_unstripped, observables
-from megtrim.pipeline.filenames import DROPPED_FILE
-from megtrim.pipeline.results import VerifyResult
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
-from megtrim.stages import runner
-from megtrim.store import MANIFEST
-from megtrim.verdict.invocation import Options
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_folder import read_folder
+from megtrim.trim.builds import variants
+from megtrim.trim.builds.links import locate_unstripped, observables
 from support.keep_folder import KeepFolder
 from support.megtrim_cli import Project
 
@@ -82,7 +82,7 @@ class Shop:
         )
         session = open_session(options)
         config = session.request.config
-        runner.run(tasks_up_to(Stage.VERIFY, tasks(config, committed=committed)), session)
+        stages.run(tasks_up_to(Stage.VERIFY, tasks(config, committed=committed)), session)
         return session
 
     def with_functions(self, names: tuple[str, ...], **other: Any) -> KeepSet:

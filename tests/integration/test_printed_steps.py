@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.pipeline.summary.performance_rows import show_again
-from megtrim.process import CompletedCommand, ProcessRunner
-from megtrim.verdict.invocation import Invocation
+from megtrim.checks.invocation import Invocation
+from megtrim.perf.rows.rows import show_again
+from megtrim.util.process import CompletedCommand, ProcessRunner
 from support.fork_server import run_megtrim
 from support.megtrim_cli import Project
-from unit.report.performance.test_regression_issue import body
+from unit.perf.report.test_regression_issue import body
 from unit.verdict.performance_examples import REGRESSED
 
 pytestmark = [pytest.mark.chain]

@@ -13,8 +13,8 @@ from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes, qemu_log
 from megtrim.functions.function_list import function_list
 from megtrim.functions.observables import Observables, observables
-from megtrim.process import Command, CompletedCommand
-from unit.engines.support import write
+from megtrim.util.process import Command, CompletedCommand
+from unit.build.engines.support import write
 
 REFUSED = 96
 """What the runtime in probes.c exits with where it cannot record."""

@@ -9,7 +9,11 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.links import KINDS
+from megtrim import stages
 from megtrim.build_spec import Link
+from megtrim.chain.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
+from megtrim.chain.session import Session
+from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.local import Local
@@ -17,11 +21,7 @@ from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script
 from megtrim.functions.function_list import read_list
 from megtrim.functions.observables import read_observables
-from megtrim.pipeline.building import links as linking
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
+from megtrim.trim.builds import links as linking
 from support.megtrim_cli import Project
 
 MODEL = "tiny-mobile"
@@ -35,7 +35,7 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
     for device in session.services.devices.values() if kind else ():
         cast("Local", device).kind = kind
     config = session.request.config
-    runner.run(tasks_up_to(Stage.FUNCTIONS, tasks(config)), session)
+    stages.run(tasks_up_to(Stage.FUNCTIONS, tasks(config)), session)
     scenarios = all_scenarios(config)
     return session, [
         session.results.done[functions_task(e)].file("functions.txt") for e in scenarios

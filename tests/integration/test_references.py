@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.functions.link_map import read_map
-from megtrim.process import Command, ProcessRunner
 from megtrim.size.references.linked_file import LinkedFile, read_graph
+from megtrim.util.process import Command, ProcessRunner
 
 _SOURCE = """
 extern "C" int puts(const char*);

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from integration.links import KINDS, TRAPPED, Lease, lease, places
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.build.engines import checkout
+from megtrim.build.engines.application import ApplicationSpec
 from megtrim.build_spec import (
     BuildScript,
     BuildSpec,
@@ -20,13 +22,11 @@ from megtrim.build_spec import (
 )
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import read_table
-from megtrim.engines import checkout
-from megtrim.engines.application import ApplicationSpec
-from megtrim.errors import InputError, ProductFailure
 from megtrim.functions import linker_script, qemu_log
-from megtrim.process import CompletedCommand, ProcessRunner
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.process import CompletedCommand, ProcessRunner
 from support.standin_ndk import make_standin_ndk
-from unit.engines.support import snapshot, write
+from unit.build.engines.support import snapshot, write
 
 PARTS = {
     "CMakeLists.txt": """

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from integration.sample_builds import build, run
 from megtrim.load_and_run.dump import parse_dump
-from megtrim.midout.region import Region
-from megtrim.midout.trace import parse_announced_count, parse_trace, regions_in_binary
-from megtrim.process import CompletedCommand
+from megtrim.regions.region import Region
+from megtrim.regions.trace import parse_announced_count, parse_trace, regions_in_binary
+from megtrim.util.process import CompletedCommand
 from unit.sample_engine.coverage_scenarios import SCENARIOS, blocked, convolutions
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise
 

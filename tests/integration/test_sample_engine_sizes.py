@@ -9,10 +9,10 @@ import pytest
 
 from integration.sample_builds import build, run
 from megtrim.functions.link_map import read_map
-from megtrim.midout.header import Layout, render
-from megtrim.midout.keepset import build_keep_set
-from megtrim.midout.trace import parse_trace
 from megtrim.models.operators import merge, parse_operator_json
+from megtrim.regions.header import Layout, render
+from megtrim.regions.keepset import build_keep_set
+from megtrim.regions.trace import parse_trace
 from megtrim.size.attribution import NameSources
 from megtrim.size.breakdown import View, break_down
 from support.scenario_records import make_record

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from integration.sample_builds import compile_project
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.build.engines.cmake.toolchain_file import render
 from megtrim.config.model import ToolchainConfig
-from megtrim.engines.cmake.toolchain_file import render
-from megtrim.process import ProcessRunner
-from unit.engines.support import write
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.support import write
 
 pytestmark = [pytest.mark.chain]
 

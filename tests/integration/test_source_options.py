@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build.engines.cmake import driver, source_options
+from megtrim.build.engines.cmake.driver import Job
 from megtrim.build_spec import SourceOptions
-from megtrim.engines.cmake import driver, source_options
-from megtrim.engines.cmake.driver import Job
-from megtrim.errors import InputError
-from megtrim.process import Command, ProcessRunner
-from unit.engines.support import write
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, ProcessRunner
+from unit.build.engines.support import write
 
 pytestmark = pytest.mark.chain
 

@@ -11,16 +11,16 @@ import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.build.engines.link import invocation, stubbed_objects
+from megtrim.build.engines.link.command_line import LinkCommand
+from megtrim.build.engines.link.invocation import LinkEnvironment
 from megtrim.build_spec import LinkSpec, StubForm, Toolchain
 from megtrim.config.model import ToolchainConfig
 from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.engines.link import invocation, stubbed_objects
-from megtrim.engines.link.command_line import LinkCommand
-from megtrim.engines.link.invocation import LinkEnvironment
 from megtrim.functions import local_functions
-from megtrim.process import Command, CompletedCommand, ProcessRunner
-from unit.engines.support import bench, write
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.build.engines.support import bench, write
 
 SOURCES = {
     "main.cpp": """

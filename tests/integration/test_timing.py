@@ -12,11 +12,10 @@ from statistics import median
 import pytest
 
 from integration import sample_builds
+from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.devices.local import Local
-from megtrim.engines.sample import SampleEngine, find_embedded_source
-from megtrim.perf.answer import Answer
-from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
-from megtrim.perf.contest import (
+from megtrim.experiments.commands import make_commands
+from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
     SEARCH_ROUNDS,
     Contest,
@@ -26,15 +25,16 @@ from megtrim.perf.contest import (
     ContestStatus,
     Side,
 )
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.experiments.commands import make_commands
-from megtrim.perf.experiments.experiment import Backend
-from megtrim.perf.experiments.table import BASELINE, find_experiments
-from megtrim.perf.samples import Mark, Sample
-from megtrim.perf.time_stage import TimeStage
-from megtrim.pipeline.running.timing import measure
-from megtrim.pipeline.running.timing_runs import ContestFiles
-from megtrim.process import Command, ProcessRunner
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.experiment import Backend
+from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.table import BASELINE, find_experiments
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.answer import Answer
+from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
+from megtrim.perf.measuring.timing import measure
+from megtrim.perf.measuring.timing_runs import ContestFiles
+from megtrim.util.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.chain
 

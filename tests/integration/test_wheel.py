@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import ROOT
 
 SCRIPT = ROOT / "scripts" / "kit_release.py"

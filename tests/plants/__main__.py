@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from megtrim.errors import Interrupted
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import Interrupted
+from megtrim.util.process import ProcessRunner
 from plants.plant import Plant, load_plants, select
 from plants.result import describe, encode, passes, summarize
 from plants.trial import Settings, try_plants

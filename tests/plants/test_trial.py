@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from plants.plant import ROOT, Plant
 from plants.result import Fate, Result, encode, passes, summarize
 from plants.trial import Settings, try_plants

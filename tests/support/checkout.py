@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.run_failure import report_failure
 
 _CHECKOUT = Path(__file__).parents[2]

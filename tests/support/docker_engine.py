@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 INCLUDED = (
     *("adb", "ca-certificates", "git", "passwd", "python3", "python3-venv"),

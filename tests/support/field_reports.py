@@ -14,7 +14,7 @@ from pathlib import Path
 from megtrim.crashes.lookup import CrashCause, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 LAYOUTS = Path(__file__).parents[1] / "data/crashes"
 _BASE = 0x7B00000000

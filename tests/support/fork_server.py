@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from megtrim import cli
-from megtrim.process import CompletedCommand
+from megtrim.util.process import CompletedCommand
 from support.tally.sitecustomize import note
 
 _CONTEXT = multiprocessing.get_context("forkserver")

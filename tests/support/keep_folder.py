@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.midout.keepset import KeepSet
-from megtrim.midout.keepset_folder import find_files, read_folder
-from megtrim.pipeline.committed_keepset import write_committed
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_folder import find_files, read_folder
+from megtrim.trim.committed_keepset import write_committed
 
 
 @dataclass(frozen=True, slots=True)

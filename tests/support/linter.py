@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 
 def lint_imports(root: Path) -> CompletedCommand:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from megtrim.process import CompletedCommand
+from megtrim.util.process import CompletedCommand
 from support.fork_server import run_megtrim
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from megtrim.history_files.entries import show_time
-from megtrim.perf.history import (
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.history.entries import show_time
+from megtrim.perf.nights.history import (
     HistoryRow,
     HistoryRun,
     MeasuredCommit,
@@ -14,7 +15,6 @@ from megtrim.perf.history import (
     RowStatus,
     Times,
 )
-from megtrim.perf.time_stage import TimeStage
 
 SCENARIO = "mobilenet/plain-run@armv82"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, 0, 0, tzinfo=UTC)

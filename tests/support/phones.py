@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from virtual_phone import adb_server, manager
 from virtual_phone.adb_server import AdbServer
 from virtual_phone.control import ControlClient

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.kit_repository import KIT_SHA, make_kit
 from support.megtrim_cli import SAMPLE, Project
 from support.pages import Block

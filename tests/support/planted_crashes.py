@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from megtrim.crashes.lookup import CandidateKind, CrashFinding, look_up
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
+from megtrim.crashes.trimmed_programs import FinishedTrim
 from megtrim.elf.symbol_names import readable
 from megtrim.elf.symbol_table import Function
 from megtrim.functions.linker_script import STUB, is_stub
-from megtrim.midout.grammar import parse_demangled
-from megtrim.midout.header import LEFT_OUT
-from megtrim.midout.region import Region
-from megtrim.pipeline.trimmed_programs import FinishedTrim
+from megtrim.regions.grammar import parse_demangled
+from megtrim.regions.header import LEFT_OUT
+from megtrim.regions.region import Region
 from unit.crashes.reports import tombstone
 
 _FIRST_BRK = 0x400

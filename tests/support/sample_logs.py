@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
-from megtrim.midout.trace import read_trace
 from megtrim.models.operators import merge, parse_operator_json
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.trace import read_trace
 from support.scenario_records import make_record
 
 DATA = Path(__file__).resolve().parents[1] / "data"

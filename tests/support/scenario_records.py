@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from megtrim.midout.keepset import ScenarioRecord
-from megtrim.midout.region import Region
+from megtrim.regions.keepset import ScenarioRecord
+from megtrim.regions.region import Region
 
 
 def make_record(

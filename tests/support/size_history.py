@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from megtrim.history_files.entries import show_time
+from megtrim.history.entries import show_time
 from megtrim.size.history import CommitSizes, FileSize
 
 FIRST_DAY = datetime(2026, 11, 1, 2, 0, 0, tzinfo=UTC)

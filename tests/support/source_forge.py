@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 OWNER = "acme"
 _ENV = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.config.device import DeviceSettings
-from megtrim.process import Background, Command, ProcessRunner
+from megtrim.util.process import Background, Command, ProcessRunner
 
 _ROOTS_FOLDER = Path("/run/sshd")
 """Without it sshd refuses to start as root."""

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Self
 
-from megtrim.process import Background, Command, ProcessRunner
+from megtrim.util.process import Background, Command, ProcessRunner
 
 _START_S = 20.0
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.sample_logs import CASES, DATA
 from support.upstream_flags import Enabled, enabled
 

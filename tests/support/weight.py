@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 HELD = ROOT / "tests" / "walls" / "weight.toml"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.build_spec import BuildSpec, Origin, Toolchain, Variant
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.verdict.examples import ORIGIN
 
 SPEC = BuildSpec(

@@ -16,10 +16,11 @@ from typing import get_args
 
 import pytest
 
-from megtrim import devices, engines, toolchains
+from megtrim import devices
+from megtrim.build import engines, toolchains
 from megtrim.config.device import DeviceConfig
 from megtrim.config.model import EngineConfig, ToolchainConfig
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from support.linter import lint_imports
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import errors
+from megtrim.util import errors
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "ci"
@@ -108,16 +108,21 @@ def _shared(paths: Iterable[Path]) -> set[str]:
 
 def test_the_virtual_phone_shares_two_modules_with_megtrim() -> None:
     """One way to start programs and to fail; its image needs little more than Python."""
-    assert _shared(PHONE.rglob("*.py")) == {"megtrim.errors", "megtrim.process"}
+    assert _shared(PHONE.rglob("*.py")) == {"megtrim.util.errors", "megtrim.util.process"}
 
 
 @pytest.mark.parametrize(
-    "planted", ["import megtrim.store", "from megtrim import store", "from megtrim.store import x"]
+    "planted",
+    [
+        "import megtrim.chain.store",
+        "from megtrim import store",
+        "from megtrim.chain.store import x",
+    ],
 )
 def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(planted, encoding="utf-8")
 
-    assert _shared([tmp_path / "module.py"]) == {"megtrim.store"}
+    assert _shared([tmp_path / "module.py"]) == {"megtrim.chain.store"}
 
 
 def test_no_shell_strings() -> None:
@@ -190,11 +195,13 @@ def test_few_small_modules_have_one_user() -> None:
 
 
 def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
-    (tmp_path / "one.py").write_text("from megtrim.toolchains import host\n", encoding="utf-8")
+    (tmp_path / "one.py").write_text(
+        "from megtrim.build.toolchains import host\n", encoding="utf-8"
+    )
     (tmp_path / "verb.py").write_text('X = "megtrim.cli.perf.append:append"\n', encoding="utf-8")
 
     found = _small_with_one_user([tmp_path / "one.py", tmp_path / "verb.py"])
-    assert found == {"toolchains/host.py", "cli/perf/append.py"}
+    assert found == {"build/toolchains/host.py", "cli/perf/append.py"}
     assert _small_with_one_user([tmp_path / "one.py", tmp_path / "one.py"]) == set()
 
 

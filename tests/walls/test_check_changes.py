@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import ROOT
 from workflows.loaded import script
 
@@ -19,10 +19,10 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
     ("changed", "selected"),
     [
         ("ci/megtrim/verdict/model.py", {"tests/unit/verdict"}),
-        ("ci/megtrim/engines/cmake/driver.py", {"tests/unit/engines"}),
+        ("ci/megtrim/build/engines/cmake/driver.py", {"tests/unit/build/engines"}),
         ("ci/virtual_phone/faults/relay.py", {"tests/unit/virtual_phone"}),
-        ("ci/megtrim/process.py", {"tests/unit/test_process.py"}),
-        ("tests/unit/test_store.py", {"tests/unit/test_store.py"}),
+        ("ci/megtrim/util/process.py", {"tests/unit/util/test_process.py"}),
+        ("tests/unit/chain/test_store.py", {"tests/unit/chain/test_store.py"}),
         ("ci/megtrim/no_such_room/module.py", set()),
         ("tests/integration/test_chain.py", set()),
         ("README.md", set()),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

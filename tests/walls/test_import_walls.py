@@ -36,7 +36,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "megtrim/devices/local.py",
-            "from megtrim.engines import builder",
+            "from megtrim.build.engines import builder",
             "doers do not know each other",
         ),
         (

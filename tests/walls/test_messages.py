@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import errors
+from megtrim.util import errors
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/find-a-message.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from plants.plant import ROOT, Plant, load_plants, replace_once
 
 PLANTS = load_plants()

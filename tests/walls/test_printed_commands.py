@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
+from megtrim.chain.graph import Stage
 from megtrim.cli.main import main
-from megtrim.errors import ACCEPT, InputError
-from megtrim.pipeline.summary.performance_rows import show_again
-from megtrim.plan.graph import Stage
+from megtrim.perf.rows.rows import show_again
+from megtrim.util.errors import ACCEPT, InputError
 from support.command_lines import find_refusal
-from unit.verdict.test_invocation import EVERYTHING
+from unit.checks.test_invocation import EVERYTHING
 
 ROOT = Path(__file__).parents[2]
 TREES = {

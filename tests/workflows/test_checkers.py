@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.templates.workflows import Callers, Kit, Provision, workflows
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from workflows.documents import ROOT
 
 ZIZMOR = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from workflows.documents import ROOT
 from workflows.loaded import script
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from workflows.documents import Document, action, actions, workflow, workflows
 from workflows.expressions import evaluate
 from workflows.rules import KIT, OF_DEFAULT_BRANCH, OF_THE_REPOSITORY, RULES, Rule

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from megtrim.build.engines import Engine
+from megtrim.build.engines.checkout import Checkout
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.options import config_option, engine_option
@@ -20,12 +23,9 @@ from megtrim.cli.session.preflight import (
 from megtrim.cli.session.setup import open_applications, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.engines import Engine
-from megtrim.engines.checkout import Checkout
-from megtrim.errors import EXIT_PASS, InputError
-from megtrim.pipeline import committed_keepset
-from megtrim.verdict.invocation import Options
-from megtrim.wording import count
+from megtrim.trim import committed_keepset
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.wording import count
 
 
 @click.command(

@@ -11,14 +11,14 @@ from typing import Protocol
 
 import click
 
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.build.images.docker import DockerClient
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
 from megtrim.config.model import ToolchainConfig
 from megtrim.devices import adb, qemu, ssh, virtual_phone
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
-from megtrim.images.docker import DockerClient
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

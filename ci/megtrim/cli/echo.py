@@ -11,8 +11,8 @@ import sys
 import click
 
 from megtrim.cli.environment import is_in_job
-from megtrim.console import CLEAR_LINE, Console
-from megtrim.printable import make_printable
+from megtrim.util.console import CLEAR_LINE, Console
+from megtrim.util.printable import make_printable
 
 
 def show(text: str) -> None:

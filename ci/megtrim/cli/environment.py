@@ -11,11 +11,11 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 if TYPE_CHECKING:
-    from megtrim.process import ProcessRunner
-    from megtrim.verdict.invocation import Invocation, Options
+    from megtrim.checks.invocation import Invocation, Options
+    from megtrim.util.process import ProcessRunner
 
 CACHE_INPUT = "MEGTRIM_CACHE_REMOTE"
 CACHE_SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
@@ -44,7 +44,7 @@ def open_processes() -> ProcessRunner:
     person's. Compiler caches and their passwords are for builds: programs under test do not see
     them. The engine's key is for one fetch.
     """
-    from megtrim.process import ProcessRunner
+    from megtrim.util.process import ProcessRunner
 
     own = {
         name: value
@@ -56,7 +56,7 @@ def open_processes() -> ProcessRunner:
 
 def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invocation:
     """Return the call of these options, made here: in this folder, by a person or a job."""
-    from megtrim.verdict.invocation import render_invocation
+    from megtrim.checks.invocation import render_invocation
 
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     return render_invocation(options, here=Path.cwd(), in_job=in_job, keep_set=keep_set)
@@ -74,7 +74,7 @@ def read_cache_variables() -> dict[str, str]:
 
 def read_engine_key() -> str:
     """Return the key that reads the engine's repository, a token or SSH's; empty: there is none."""
-    from megtrim.sources.deploy_key import is_deploy_key
+    from megtrim.build.sources.deploy_key import is_deploy_key
 
     key = os.environ.get(ENGINE_KEY, "").strip()
     deploy_key = "\n".join((*key.splitlines(), ""))
@@ -90,7 +90,7 @@ def read_engine_key() -> str:
 
 def read_engine_host_keys() -> str:
     """Return lines of known hosts. Raises InputError for anything else."""
-    from megtrim.sources.deploy_key import check_host_keys
+    from megtrim.build.sources.deploy_key import check_host_keys
 
     return check_host_keys(os.environ.get(ENGINE_HOST_KEYS, "")[:_LONGEST_HOST_KEYS])
 

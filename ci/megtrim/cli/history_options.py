@@ -14,8 +14,8 @@ import click
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import open_processes, read_now
 from megtrim.history.branch import DataBranch
+from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry
 from megtrim.history.folder import append_to_folder, read_folder
-from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry
 
 DEFAULT_FOLDER = "perf-history"
 

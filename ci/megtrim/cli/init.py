@@ -11,11 +11,16 @@ from pathlib import Path
 
 import click
 
+from megtrim.build.images.reference import is_fixed
+from megtrim.build.sources.default_branch import find_default_branch
+from megtrim.build.sources.kit_versions import expect_version, list_versions
+from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import is_in_job, open_processes, read_git_ceilings
 from megtrim.cli.session.new_files import Content, find_missing, write_files
 from megtrim.cli.session.starter import StarterFiles, plan_models, plan_starter
 from megtrim.cli.trim import trim
+from megtrim.config.config_id import choose, split
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
 from megtrim.config.templates.configuration import name_keep_set
@@ -29,14 +34,9 @@ from megtrim.config.templates.workflows import (
     name_check,
     workflows,
 )
-from megtrim.config_id import choose, split
-from megtrim.errors import EXIT_PASS, InputError
-from megtrim.images.reference import is_fixed
-from megtrim.input_files import read_text
-from megtrim.process import ProcessRunner
-from megtrim.sources.default_branch import find_default_branch
-from megtrim.sources.kit_versions import expect_version, list_versions
-from megtrim.verdict.invocation import Invocation
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.input_files import read_text
+from megtrim.util.process import ProcessRunner
 
 _SERVER = "https://github.com"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024

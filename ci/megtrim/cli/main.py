@@ -11,8 +11,8 @@ import click
 from megtrim.cli.echo import complain
 from megtrim.cli.environment import describe_clock
 from megtrim.cli.lazy_group import LazyGroup
-from megtrim.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
-from megtrim.printable import make_printable
+from megtrim.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
+from megtrim.util.printable import make_printable
 
 _CRASH_FILE = Path("megtrim-crash.md")
 

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
+from megtrim.chain.graph import Stage, tasks, tasks_up_to
+from megtrim.chain.matrix import PER_JOB
+from megtrim.chain.staleness import PlanStep, TaskState
+from megtrim.checks.invocation import Options
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option
 from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.cli.echo import show
 from megtrim.cli.options import base_options, traces_option, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.errors import EXIT_PASS
 from megtrim.evidence.limits import MOST_RESULTS
-from megtrim.plan.graph import Stage, tasks, tasks_up_to
-from megtrim.plan.matrix import PER_JOB
-from megtrim.plan.staleness import PlanStep, TaskState
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
+from megtrim.util.errors import EXIT_PASS
 
 
 @click.command(
@@ -68,14 +68,14 @@ def plan(
     describe(session)
     every = tasks(session.request.config, committed=session.request.options.committed)
     wanted = tasks_up_to(Stage.REPORT, every)
-    steps = runner.plan(wanted, session)
+    steps = stages.plan(wanted, session)
     if github_matrix:
         return show_matrix(session, proofs=proofs, per_job=per_job, times=times)
     if options.as_json:
         show(json.dumps([_data(step) for step in steps], indent=1))
         return EXIT_PASS
     show("\n".join(_line(step, why=why) for step in steps))
-    if took := runner.describe_durations(wanted, session):
+    if took := stages.describe_durations(wanted, session):
         show(f"time: {took}")
     count = sum(step.state is not TaskState.DONE for step in steps)
     show(f"{count} of {len(steps)} tasks to do" if count else "everything is up to date")

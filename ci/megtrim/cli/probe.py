@@ -9,27 +9,27 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
+from megtrim.chain.session import Services, Session, binary
+from megtrim.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.cli.echo import show
 from megtrim.cli.options import json_option, running
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
 from megtrim.devices.retry import run_with_retries
-from megtrim.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 from megtrim.load_and_run.application import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.midout.keepset import KeepSet, read_keep_set
 from megtrim.models.operators import strip_version
 from megtrim.models.reader import read_model
-from megtrim.pipeline.building import programs
-from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.running.execution import RunResult, RunSpec, run_on
-from megtrim.pipeline.running.symbolizing_link import named_program
-from megtrim.pipeline.running.trap_diagnosis import Diagnosis, diagnose, why_not_kept
-from megtrim.pipeline.session import Services, Session, binary
-from megtrim.plan.graph import PROFILE, REDUCED, Stage, keep_task, tasks, tasks_up_to
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Invocation, Options, suggest_for_probe
+from megtrim.proof.symbolizing_link import named_program
+from megtrim.proof.trap_diagnosis import Diagnosis, diagnose, why_not_kept
+from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.trim.builds import programs
+from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
+from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 
 _TIMEOUT_S = 600.0
 
@@ -101,7 +101,7 @@ def execute(options: Options, wanted: ProbeRequest) -> int:
     spec = _make_spec(wanted, session)
     describe(session)
     every = tasks(session.request.config, committed=session.request.options.committed)
-    _, codes = runner.run(tasks_up_to(Stage.REDUCE, every), session)
+    _, codes = stages.run(tasks_up_to(Stage.REDUCE, every), session)
     if REDUCED not in session.results.done:
         return worst_exit_code(codes)
     program = wanted.application or session.request.config.engine.target
@@ -124,7 +124,7 @@ def _run(spec: RunSpec, services: Services) -> RunResult:
 def _diagnose_failure(
     reduced: ProgramRun, program: str, spec: RunSpec, session: Session
 ) -> Diagnosis:
-    able = runner.able(session)
+    able = stages.able(session)
     keep = read_keep_set(
         session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
     )

@@ -12,6 +12,23 @@ from typing import Any, get_args, get_type_hints
 
 import click
 
+from megtrim import stages
+from megtrim.chain.filenames import FINAL_FOLDER, VERDICT_FILE
+from megtrim.chain.graph import (
+    REPORT,
+    VERDICT,
+    Stage,
+    Task,
+    tasks,
+    tasks_up_to,
+    trims_functions,
+    verify_task,
+    with_dependencies,
+)
+from megtrim.chain.session import Session, TaskResults, TrimRequest
+from megtrim.chain.stage_result import StageResult, dump_result
+from megtrim.chain.store import Store, cannot_write
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import (
     Command,
@@ -24,31 +41,15 @@ from megtrim.cli.options import (
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.scenarios import all_scenarios
-from megtrim.errors import ACCEPT, InputError, worst_exit_code
-from megtrim.pipeline.filenames import FINAL_FOLDER, VERDICT_FILE
-from megtrim.pipeline.session import Session, TaskResults, TrimRequest
-from megtrim.pipeline.summary.last_proof import ahead
-from megtrim.pipeline.summary.neighbours import neighbour_results
-from megtrim.pipeline.summary.scenario_results import scenario_checks_of
-from megtrim.pipeline.summary.sizes import budget_checks_of
-from megtrim.plan.graph import (
-    REPORT,
-    VERDICT,
-    Stage,
-    Task,
-    tasks,
-    tasks_up_to,
-    trims_functions,
-    verify_task,
-    with_dependencies,
-)
-from megtrim.report import neighbours, table
-from megtrim.stage_result import StageResult, dump_result
-from megtrim.stages import runner
-from megtrim.stages.runner import MODULES
-from megtrim.store import Store, cannot_write
-from megtrim.strict_json import make_schemas
-from megtrim.verdict.invocation import Options
+from megtrim.proof.last_proof import ahead
+from megtrim.proof.neighbours import report as neighbours
+from megtrim.proof.neighbours.summary import neighbour_results
+from megtrim.proof.scenario_results import scenario_checks_of
+from megtrim.report import table
+from megtrim.size.rows import budget_checks_of
+from megtrim.stages import MODULES
+from megtrim.util.errors import ACCEPT, InputError, worst_exit_code
+from megtrim.util.strict_json import make_schemas
 from megtrim.verdict.model import Check, parse_verdict
 
 EXAMPLE = """\b
@@ -109,9 +110,9 @@ def run_chain(options: Options, stage: Stage) -> tuple[Session, list[int]]:
     if options.again:
         clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, options.scenario or "")
-    if took := runner.describe_durations(wanted, session):
+    if took := stages.describe_durations(wanted, session):
         session.services.console.say(f"time       {took}")
-    ran, codes = runner.run(wanted, session)
+    ran, codes = stages.run(wanted, session)
     for line in ahead(session):
         session.services.console.warn(line)
     if ran == 0 and not session.results.failed:

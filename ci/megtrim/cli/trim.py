@@ -14,6 +14,11 @@ from pathlib import Path
 
 import click
 
+from megtrim.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
+from megtrim.chain.graph import REPORT, SIZE, VERDICT, Stage
+from megtrim.chain.session import Session
+from megtrim.chain.store import Store, write_atomically
+from megtrim.checks.invocation import BASELINE_FILE, Options
 from megtrim.cli.environment import read_invocation
 from megtrim.cli.options import (
     accept_option,
@@ -27,24 +32,19 @@ from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.session.new_files import write_files
 from megtrim.cli.session.starter import plan_starter
 from megtrim.cli.stage import clear_final, run_chain
+from megtrim.config.config_id import split
 from megtrim.config.load import load_config
-from megtrim.config_id import split
-from megtrim.console import Console
-from megtrim.errors import (
+from megtrim.evidence import limits
+from megtrim.evidence.early_exit import EarlyExit
+from megtrim.report.joint_comment import render_table
+from megtrim.util.console import Console
+from megtrim.util.errors import (
     EXIT_PASS,
     InfrastructureFailure,
     InputError,
     MegtrimError,
     worst_exit_code,
 )
-from megtrim.evidence import limits
-from megtrim.evidence.early_exit import EarlyExit
-from megtrim.pipeline.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import REPORT, SIZE, VERDICT, Stage
-from megtrim.report.joint.comment import render_table
-from megtrim.store import Store, write_atomically
-from megtrim.verdict.invocation import BASELINE_FILE, Options
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HINT = "trim it again"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from megtrim.chain.graph import Stage
+from megtrim.checks.invocation import Options
 from megtrim.cli.options import again_option, json_option, neighbours_option, trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.stage import execute
-from megtrim.plan.graph import Stage
-from megtrim.verdict.invocation import Options
 
 
 @click.command(

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from megtrim.config.checks.files import find_missing_files
 from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.checks.references import COMPILED, find_problems, find_toolchain_problems
+from megtrim.config.config_id import split
 from megtrim.config.lists.item_files import read_items
 from megtrim.config.lists.thread_lists import expand_threads
 from megtrim.config.lists.toolchains import choose_toolchain, toolchain_names
@@ -31,10 +32,9 @@ from megtrim.config.yaml.document import (
     written_path,
 )
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Place, Problem
-from megtrim.config_id import split
-from megtrim.errors import InputError
-from megtrim.input_files import kind_at, read_bytes
-from megtrim.strict_json import show_path
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import kind_at, read_bytes
+from megtrim.util.strict_json import show_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,8 +49,8 @@ from megtrim.config.value_types import (
     VariableValue,
     Whole,
 )
-from megtrim.load_and_run.environment import MOST_VARIABLES, Variables
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.util.environment import MOST_VARIABLES, Variables
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"

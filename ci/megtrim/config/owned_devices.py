@@ -15,8 +15,8 @@ from megtrim.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_
 from megtrim.config.value_types import ConfigSection, HostName, Name, Serial
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.errors import InputError
-from megtrim.input_files import MISSING, kind_at, read_bytes
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import MISSING, kind_at, read_bytes
 
 BOARDS_VARIABLE = "MEGTRIM_BOARDS"
 _EXAMPLE = "`boards: [{name: rock-5, host: rock-5.lan}]`"

@@ -18,9 +18,9 @@ from megtrim.config.value_types import (
     TimeoutS,
     Whole,
 )
-from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.experiments.table import BASELINE, EXPERIMENTS
+from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.table import BASELINE, EXPERIMENTS
 
 _RECIPE = "recipe-"
 

@@ -1,6 +1,6 @@
 """The size optimisations in megtrim.yaml, beyond the documented recipe.
 
-Pure. :mod:`megtrim.engines.size_flags` knows which of them a toolchain supports.
+Pure. :mod:`megtrim.build.engines.size_flags` knows which of them a toolchain supports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sizes and durations as people write them, and sizes as people read them.
 
 Pure: text in, numbers out. Sizes are whole bytes, durations are seconds, percentages are
-fractions. What cannot be read is an :class:`~megtrim.errors.InputError` that says what was
+fractions. What cannot be read is an :class:`~megtrim.util.errors.InputError` that says what was
 expected.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 BYTES_EXPECTED = "a size such as 2.5 MiB, 16 KiB, 3 MB or 1,024"
 DURATION_EXPECTED = "a duration such as 90 s, 10 minutes, 2 hours or 14 days"

@@ -27,10 +27,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from megtrim.config import units
+from megtrim.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
-from megtrim.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
-from megtrim.errors import InputError
-from megtrim.load_and_run import environment
+from megtrim.util import environment
+from megtrim.util.errors import InputError
 
 EXPECTED = "expected"
 """Type of our own validation errors; their message is what was expected."""

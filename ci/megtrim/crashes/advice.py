@@ -9,9 +9,9 @@ import json
 import re
 
 from megtrim.crashes.lookup import CandidateKind, CrashFinding
-from megtrim.midout.keepset import KeepSet, ScenarioRecord
-from megtrim.midout.keepset_parts import model_of
-from megtrim.midout.region import Region
+from megtrim.regions.keepset import KeepSet, ScenarioRecord
+from megtrim.regions.keepset_parts import model_of
+from megtrim.regions.region import Region
 
 _SPECIAL = re.compile(r"[*?[]")
 """What has a meaning in a shell pattern."""

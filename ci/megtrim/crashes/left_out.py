@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from megtrim.strict_json import dump, load
+from megtrim.util.strict_json import dump, load
 
 VERSION = 3
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"

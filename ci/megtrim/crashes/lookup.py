@@ -18,11 +18,11 @@ from megtrim.crashes.frames import CrashFrame
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import SIGNALS, CrashReport
 from megtrim.elf.symbol_names import readable
-from megtrim.errors import InputError
 from megtrim.functions.linker_script import is_stub
-from megtrim.midout.grammar import GrammarError, parse_demangled
-from megtrim.midout.header import LEFT_OUT
-from megtrim.midout.region import Region
+from megtrim.regions.grammar import GrammarError, parse_demangled
+from megtrim.regions.header import LEFT_OUT
+from megtrim.regions.region import Region
+from megtrim.util.errors import InputError
 
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and on Arm."""

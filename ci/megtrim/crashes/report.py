@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from megtrim.crashes.frames import CrashFrame, MappedFile, read_frame, read_mapping
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 MAX_REPORT_BYTES = 8 * 1024 * 1024
 _MAX_LINE = 2000

@@ -18,10 +18,10 @@ from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call, make_lost_error, new_nonce
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, MegtrimError
 from megtrim.evidence.limits import clean_line
-from megtrim.process import Command, ProcessRunner
-from megtrim.wording import count
+from megtrim.util.errors import InfrastructureFailure, MegtrimError
+from megtrim.util.process import Command, ProcessRunner
+from megtrim.util.wording import count
 
 if TYPE_CHECKING:
     from megtrim.devices.device import DeviceSpec

@@ -3,7 +3,7 @@
 A device, which may be a pool of machines of one kind, gives out leases: exclusive use of one
 machine. A lease gives out run directories, which belong to their holder and are removed when the
 holder leaves them, whatever happened. A failure of the machine itself is raised as
-:class:`~megtrim.errors.InfrastructureFailure`; how a program ended is returned as a value.
+:class:`~megtrim.util.errors.InfrastructureFailure`; how a program ended is returned as a value.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Protocol
 
 from megtrim.config.device import DeviceSettings
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import ProductFailure
+from megtrim.util.process import ProcessRunner
 
 LARGEST_FETCHED_BYTES = 256 * 1024 * 1024
 """Largest file that is fetched from a run: a broken program may write without end."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from megtrim.devices.cpu_load import share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error, sort_printable_names
 from megtrim.devices.remote import crash_reports
-from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Command, ProcessRunner, is_there
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, ProcessRunner, is_there
 
 _CPU_TIMES = Path("/proc/stat")
 _CPU_INFO = Path("/proc/cpuinfo")

@@ -10,8 +10,8 @@ import hashlib
 from pathlib import Path
 
 from megtrim.devices.local import Local, read_host_facts
-from megtrim.errors import InputError
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, ProcessRunner
 
 _HINT = "on Debian: apt-get install qemu-user-static"
 _SYSTEM_FILES = (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.devices.device import DeviceSpec
-from megtrim.errors import InputError
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.process import Command
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command
 
 _VERSION = "GLIBC_ABI_DT_RELR"
 """The symbol version that such a glibc defines, and that lld makes packed programs require."""

@@ -12,8 +12,8 @@ from typing import TypeVar
 from megtrim.devices.device import Device, Lease
 from megtrim.devices.pool.machine import NoUsableMachine
 from megtrim.devices.remote import crash_reports
-from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
+from megtrim.util.errors import InfrastructureFailure
 
 T = TypeVar("T")
 

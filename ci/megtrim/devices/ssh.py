@@ -12,12 +12,12 @@ from megtrim.devices.remote import telemetry
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.ssh_transport import PROGRAM, SshTransport
 from megtrim.devices.remote.transport import ALIVE_SCRIPT, ConnectionLost, call, new_nonce
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command
 
 if TYPE_CHECKING:
     from megtrim.devices.device import DeviceSpec, RunDirectory
-    from megtrim.process import ProcessRunner
+    from megtrim.util.process import ProcessRunner
 
 ROOT = ".cache/megtrim-device"
 """Relative to the home folder, where a session starts."""

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from megtrim.devices import adb, qemu
 from megtrim.devices.local import open_scratch
 from megtrim.devices.remote.adb_client import PORT_VARIABLE, find_adb
-from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.process import GRACE_S, Background, Command, ProcessRunner
-from megtrim.strict_json import decode
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.util.process import GRACE_S, Background, Command, ProcessRunner
+from megtrim.util.strict_json import decode
 
 if TYPE_CHECKING:
     from pathlib import Path

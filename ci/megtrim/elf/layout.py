@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from megtrim.elf.symbol_names import MAX_NAME
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 ELF_MAGIC = b"\x7fELF"
 DAMAGE = (struct.error, ValueError, IndexError, OverflowError)

@@ -27,8 +27,8 @@ from megtrim.elf.layout import (
     Segment,
     make_damage_error,
 )
-from megtrim.errors import InputError
-from megtrim.input_files import read_bytes
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_bytes
 
 _MOST_BYTES = 4 * 1024**3
 _END, _NEEDED, _STRINGS = 0, 1, 5

@@ -26,8 +26,8 @@ from megtrim.elf.layout import (
     PlacedSection,
     make_damage_error,
 )
-from megtrim.errors import InputError
-from megtrim.input_files import read_bytes
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

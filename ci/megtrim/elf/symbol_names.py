@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import cxxfilt
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 MAX_NAME = 65_536
 """Characters of one name; templates make names of several thousand."""

@@ -24,8 +24,8 @@ from megtrim.elf.layout import (
     PlacedSection,
     make_damage_error,
 )
-from megtrim.errors import InputError
-from megtrim.input_files import read_bytes
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_bytes
 
 _TRIMMED_MACHINES = ("aarch64", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3

@@ -21,18 +21,18 @@ from pydantic import Field
 
 from megtrim.build_spec import Link, Variant
 from megtrim.config.units import LARGEST_DURATION_S
-from megtrim.errors import InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.device import BundleDevice
-from megtrim.input_files import decode
-from megtrim.json_text import LARGEST_DOCUMENT
 from megtrim.load_and_run import application as command
 from megtrim.load_and_run.arguments import check_reserved
-from megtrim.load_and_run.environment import Variables
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.midout.keepset import GENERATIONS
-from megtrim.strict_json import dump, load
+from megtrim.regions.keepset import GENERATIONS
+from megtrim.util.environment import Variables
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import decode
+from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.strict_json import dump, load
 from megtrim.verdict.model import DeviceIdentity
 
 VERSION = 6

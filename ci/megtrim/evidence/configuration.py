@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from megtrim.errors import InputError
 from megtrim.evidence.evidence import Evidence
+from megtrim.util.errors import InputError
 
 _HINT = "give what the jobs of one configuration left"
 

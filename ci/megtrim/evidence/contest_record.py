@@ -14,17 +14,17 @@ from typing import Annotated
 
 from pydantic import Field
 
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.perf.contest import Contest, ContestResult, ContestStatus
-from megtrim.perf.samples import Mark, Sample
-from megtrim.strict_json import dump, load
+from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
+from megtrim.experiments.samples import Mark, Sample
+from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.strict_json import dump, load
+from megtrim.util.wording import count
 from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.model import DeviceIdentity
-from megtrim.verdict.statuses import ScenarioStatus
-from megtrim.wording import count
 
 VERSION = 2
 LARGEST_RECORD = LARGEST_DOCUMENT

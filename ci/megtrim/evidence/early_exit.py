@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from megtrim.config_id import DEFAULT_CONFIG
-from megtrim.errors import SEVERITY
+from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence import limits
-from megtrim.strict_json import dump, load
+from megtrim.util.errors import SEVERITY
+from megtrim.util.strict_json import dump, load
 
 VERSION = 2
 

@@ -15,12 +15,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from megtrim.errors import InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.load_and_run.telemetry import Conditions
-from megtrim.midout.region import Region
-from megtrim.strict_json import dump, load
+from megtrim.regions.region import Region
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump, load
 from megtrim.verdict.conclusion import Contradiction, expect_consistent
 from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 

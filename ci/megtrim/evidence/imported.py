@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.errors import InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.configuration import expect_evidence_of
@@ -24,6 +23,7 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
+from megtrim.util.errors import InputError
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _HINT = "give the folders of one run of the device jobs"

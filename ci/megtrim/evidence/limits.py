@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from megtrim import input_files
-from megtrim.config_id import NAME_PATTERN
-from megtrim.errors import InputError
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.load_and_run import environment
-from megtrim.load_and_run.environment import Variables
+from megtrim.config.config_id import NAME_PATTERN
+from megtrim.util import environment, input_files
+from megtrim.util.environment import Variables
+from megtrim.util.errors import InputError
+from megtrim.util.json_text import LARGEST_DOCUMENT
 
 FILES = "files"
 """Folder of a bundle or of evidence that holds files, each named by its sha256."""

@@ -13,8 +13,8 @@ from datetime import date
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.util.wording import count
 from megtrim.verdict.model import ScenarioStatus
-from megtrim.wording import count
 
 DAY_S = 86_400
 

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.checks import PENDING, PendingReason
 from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.contest_record import (
     LARGEST_RECORD,
@@ -35,8 +33,10 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
-from megtrim.input_files import decode
-from megtrim.perf.contest import Contest, ContestResult, ContestStatus
+from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
+from megtrim.jobs.evidence_checks import PENDING, PendingReason
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.input_files import decode
 from megtrim.verdict.model import DeviceIdentity
 
 MOST_DAYS = 1

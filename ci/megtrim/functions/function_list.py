@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from megtrim.errors import ProductFailure
 from megtrim.functions.link_files import (
     FIRST,
     MAX_BYTES,
@@ -27,7 +26,8 @@ from megtrim.functions.link_files import (
     refusal,
 )
 from megtrim.functions.observables import Observables
-from megtrim.input_files import read_bytes
+from megtrim.util.errors import ProductFailure
+from megtrim.util.input_files import read_bytes
 
 MAGIC = "megtrim functions v1"
 _HINT = "record the functions again"

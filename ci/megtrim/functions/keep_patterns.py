@@ -21,11 +21,11 @@ from megtrim.elf.symbol_names import (
     iter_spellings,
 )
 from megtrim.elf.symbol_table import FunctionTable
-from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.linker_script import SUBSTITUTES
 from megtrim.functions.observables import Observables
+from megtrim.util.errors import InputError
 
 REPORTS = ("*Error::*", "*Exception::*", "*ErrorHandler::*", "*assert_fail*")
 """Functions that report errors, by the names that engines use."""

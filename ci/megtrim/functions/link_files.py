@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from megtrim.elf.symbol_names import is_linkable
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 MAX_BYTES = 256 * 1024 * 1024
 FIRST = 3

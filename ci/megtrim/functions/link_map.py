@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.errors import InputError
-from megtrim.input_files import read_bytes
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_bytes
 
 if TYPE_CHECKING:
     from megtrim.elf.symbol_table import FunctionTable

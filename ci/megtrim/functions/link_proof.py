@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from megtrim.elf.symbol_names import brief, is_local_name
 from megtrim.elf.symbol_table import Function, FunctionTable
-from megtrim.errors import ACCEPT, ProductFailure
 from megtrim.functions.calls import Disassembly
 from megtrim.functions.linker_script import SUBSTITUTES, is_stub
+from megtrim.util.errors import ACCEPT, ProductFailure
 
 _TRAP_BYTES = {"aarch64": 4, "x86_64": 2}
 """Size of an emptied function: ``brk`` or ``ud2``."""

@@ -15,8 +15,8 @@ from importlib.resources import files as package_files
 
 from megtrim.elf.symbol_names import is_linkable, is_local_name
 from megtrim.elf.symbol_table import FunctionTable
-from megtrim.errors import InputError
 from megtrim.functions.observables import Observables
+from megtrim.util.errors import InputError
 
 STUB = "megtrim_stub"
 _MAIN = "main"

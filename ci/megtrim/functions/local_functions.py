@@ -25,8 +25,8 @@ from megtrim.elf.objects import (
     members,
     remove_functions,
 )
-from megtrim.errors import InputError
 from megtrim.functions import stub_code
+from megtrim.util.errors import InputError
 
 _NO_TYPE, _FUNCTION, _SECTION = 0, 2, 3
 _PADDING_BYTES = 16

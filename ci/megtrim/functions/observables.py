@@ -33,7 +33,7 @@ from megtrim.functions.link_files import (
     parse_lines,
     refusal,
 )
-from megtrim.input_files import read_bytes
+from megtrim.util.input_files import read_bytes
 
 MAGIC = "megtrim observables v1"
 _HINT = "it is written with each link: trim again"

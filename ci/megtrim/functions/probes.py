@@ -16,8 +16,8 @@ from importlib.resources import files as package_files
 
 from megtrim.elf.layout import EXECUTABLE, LOADED, Segment, segments
 from megtrim.elf.symbol_table import FunctionTable, holding
-from megtrim.errors import InputError, ProductFailure
-from megtrim.wording import count
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.wording import count
 
 RECORD_FILE = "functions.bin"
 ENVIRONMENT = {"MEGTRIM_FUNCTIONS": RECORD_FILE}

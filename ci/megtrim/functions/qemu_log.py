@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from megtrim.elf.symbol_table import FunctionTable, holding
-from megtrim.errors import InputError, ProductFailure
+from megtrim.util.errors import InputError, ProductFailure
 
 LOG_FILE = "blocks.log"
 ENVIRONMENT = {"QEMU_LOG": "in_asm", "QEMU_LOG_FILENAME": LOG_FILE}

@@ -20,8 +20,8 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import requests
 import urllib3
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.log_text import one_line
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 HOSTED = "ubuntu-24.04"
 """What builds unless the workflow says otherwise, and always for a fork."""

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api, NotFound
 from megtrim.github.log_text import normalize_body
+from megtrim.util.errors import InfrastructureFailure
 
 LONGEST_COMMENT = 63_000
 """UTF-16 units; GitHub refuses more than 65,536 characters, and a marker is added."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.commit_digest import COMMIT_DIGEST
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api, NotFound, text_at
 from megtrim.github.log_text import one_line
+from megtrim.util.commit_digest import COMMIT_DIGEST
+from megtrim.util.errors import InfrastructureFailure
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)
 _MOST_REWRITES = 4

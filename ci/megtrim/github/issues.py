@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api
 from megtrim.github.comment import DEFAULT_AUTHOR
 from megtrim.github.log_text import normalize_body
+from megtrim.util.errors import InfrastructureFailure
 
 _MOST_ISSUES = 5_000
 _HINT = "is GITHUB_API_URL right?"

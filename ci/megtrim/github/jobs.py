@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from megtrim.errors import InfrastructureFailure
-from megtrim.evidence.checks import PendingReason
 from megtrim.github.api import Api
 from megtrim.github.event import Event
+from megtrim.jobs.evidence_checks import PendingReason
+from megtrim.util.errors import InfrastructureFailure
 
 SHORTEST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 30.0

@@ -16,10 +16,10 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
 from megtrim.github.commits import fetch_head
 from megtrim.github.log_text import normalize_body
+from megtrim.util.errors import InfrastructureFailure
 
 _REFUSED_BY_SETTING = "not permitted to create"
 _RACED = (409, 422)

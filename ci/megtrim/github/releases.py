@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.github.api import Api, text_at
 from megtrim.github.log_text import one_line
+from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 
 _MARK = "<!-- megtrim:release:v1 -->"
 """Ends the text of each release that this module makes: drafts of people stay theirs."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 LARGEST_SUMMARY_BYTES = 1008 * 1024
 """GitHub silently drops the whole summary of a step that has 1 MiB; some KiB are kept free."""
@@ -92,6 +92,6 @@ def _append(env: Mapping[str, str], variable: str, text: str) -> None:
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
     except OSError as error:
-        from megtrim.store import cannot_write
+        from megtrim.chain.store import cannot_write
 
         raise cannot_write(path, error) from None

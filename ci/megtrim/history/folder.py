@@ -8,11 +8,11 @@ from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
-from megtrim.errors import InputError
-from megtrim.history_files.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
-from megtrim.input_files import read_bytes
-from megtrim.store import cannot_write, write_atomically
-from megtrim.strict_json import dump
+from megtrim.chain.store import cannot_write, write_atomically
+from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_bytes
+from megtrim.util.strict_json import dump
 
 
 def append_to_folder(root: Path, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:

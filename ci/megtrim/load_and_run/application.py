@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 MODEL = "model"
 OUTPUTS = "outputs"

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from megtrim.errors import InputError
 from megtrim.load_and_run.dialects import Dialect
+from megtrim.util.errors import InputError
 
 _RESERVED = {
     "input": "use the key inputs, so that each file is bound by its digest",

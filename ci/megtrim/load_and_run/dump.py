@@ -15,10 +15,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from megtrim.errors import InputError
 from megtrim.load_and_run import parity
 from megtrim.load_and_run.dtypes import BY_NAME, BY_NUMBER, DType
 from megtrim.load_and_run.parity import Numbers, Tolerance
+from megtrim.util.errors import InputError
 
 _HEADER = struct.Struct("<III")
 _MAX_PLACES = 64

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from megtrim.errors import InputError
 from megtrim.load_and_run.dtypes import BY_NAME, OF_NUMPY, DType
+from megtrim.util.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from megtrim.strict_json import SignedFloat
+from megtrim.util.strict_json import SignedFloat
 
 LOW_BATTERY_PERCENT = 15
 """At or below this, a phone lowers its clock rates to save power, even while it is charged."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 _PREFIX = r"(?:\[\d+ \d+:\d+:\d+ [^\]\n]*\] ?)?"
 _MS = r"\d{1,12}\.\d{3}"

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from megtrim.errors import InputError
 from megtrim.models.operators import OperatorInfo
+from megtrim.util.errors import InputError
 
 
 class UnknownFormat(InputError):

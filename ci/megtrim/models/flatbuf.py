@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NoReturn
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 MAX_STEPS = 5_000_000
 """Most values read from one buffer. A real model needs a few dozen for each operator."""

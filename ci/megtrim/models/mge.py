@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from megtrim.errors import InputError
 from megtrim.models.facts import (
     ModelFacts,
     Parameters,
@@ -23,6 +22,7 @@ from megtrim.models.facts import (
 )
 from megtrim.models.flatbuf import Buffer, Table
 from megtrim.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
+from megtrim.util.errors import InputError
 
 DTYPES: tuple[str, ...] = (
     *("Float32", "Uint8", "Int8", "Int16", "Int32", "IntB1", "IntB2", "IntB4", "Byte"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from megtrim.input_files import read_bytes
 from megtrim.models.facts import ModelFacts, UnknownFormat, operator_info
 from megtrim.models.operators import (
     MAX_JSON_BYTES,
@@ -18,6 +17,7 @@ from megtrim.models.operators import (
     parse_operator_json,
 )
 from megtrim.models.reader import read_model
+from megtrim.util.input_files import read_bytes
 
 
 def load_needs(

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from megtrim.errors import InputError
-from megtrim.input_files import expect_merged
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import expect_merged
 
 KNOWN_DTYPES: tuple[str, ...] = (
     *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),

@@ -7,10 +7,10 @@ import io
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
-from megtrim.errors import InputError
-from megtrim.input_files import open_plain_file, read_bytes
 from megtrim.models import sample
 from megtrim.models.mge import is_mge, least_bytes, parse_mge
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import open_plain_file, read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

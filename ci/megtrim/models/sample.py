@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, Parameters, Variable, digest_graph
+from megtrim.util.errors import InputError
 
 MAGIC = b"SAMPLENN"
 T = TypeVar("T")

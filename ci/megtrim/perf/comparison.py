@@ -19,11 +19,11 @@ from functools import cache
 import numpy as np
 import scipy
 
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.samples import Sample
+from megtrim.experiments.sequential import SamplingPlan
+from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.answer import Answer
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Sample
-from megtrim.perf.sequential import SamplingPlan
-from megtrim.perf.time_stage import TimeStage
 
 MARGIN = 3.0
 """Thresholds that a change surely stays below where the answer to "more than one?" is no.

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from megtrim.elf.needed_libraries import CxxRuntime, RuntimeLink, find_cxx_runtime
-from megtrim.errors import InputError
 from megtrim.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.release.contents import (
     HEADERS,
@@ -34,6 +33,7 @@ from megtrim.release.packages import (
     parse_target,
     render_descriptions,
 )
+from megtrim.util.errors import InputError
 
 _STL = {RuntimeLink.SHARED: "c++_shared", RuntimeLink.HIDDEN: "none"}
 """Prefab lets no app link a shared library whose own runtime can be seen."""

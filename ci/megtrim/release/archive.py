@@ -20,11 +20,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.input_files import open_plain_file
+from megtrim.chain.store import cannot_write, sha256_file
 from megtrim.release.contents import PROGRAMS, ReleaseContents
 from megtrim.release.documents import is_inside, seal
-from megtrim.store import cannot_write, sha256_file
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.input_files import open_plain_file
 
 _FOLDER_MODE = 0o755
 _FILE_MODE = 0o644

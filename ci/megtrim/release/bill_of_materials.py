@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from megtrim.release.contents import LICENCES, ArtifactKind, ReleaseContents
-from megtrim.strict_json import dump
+from megtrim.util.strict_json import dump
 
 BILL_FILE = "sbom.cdx.json"
 _RELEASE = "release"

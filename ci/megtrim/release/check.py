@@ -14,12 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from megtrim.chain.store import sha256_file
 from megtrim.crashes.left_out import parse_left_out
-from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
-from megtrim.input_files import read_text
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.midout.keepset import parse_keep_set
+from megtrim.regions.keepset import parse_keep_set
 from megtrim.release.aar import collect_aar
 from megtrim.release.archive import FETCH_AGAIN, list_released
 from megtrim.release.contents import (
@@ -51,7 +49,9 @@ from megtrim.release.documents import (
 from megtrim.release.packages import AAR_PATH, CONFIG_PATH, render_config
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
-from megtrim.store import sha256_file
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.input_files import read_text
+from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.verdict.model import CheckStatus
 
 _MOST_FILES = 100_000

@@ -6,19 +6,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
+from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import EngineLibrary, Linkage
-from megtrim.config.scenarios import all_scenarios
-from megtrim.crashes.left_out import dump_left_out
-from megtrim.engines.checkout import Checkout
-from megtrim.errors import InputError
-from megtrim.models.reader import digest_model_graph
-from megtrim.pipeline import references
-from megtrim.pipeline.building.links import locate_named
-from megtrim.pipeline.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
-from megtrim.pipeline.running.scenario_runs import cache_of
-from megtrim.pipeline.session import Session
-from megtrim.pipeline.trimmed_programs import read_program
-from megtrim.plan.graph import (
+from megtrim.chain.filenames import KEEP_SET_FILE, SIZES_FILE, VERDICT_FILE
+from megtrim.chain.graph import (
     LINKED,
     REDUCED,
     REGION,
@@ -29,6 +20,12 @@ from megtrim.plan.graph import (
     base_task,
     keep_task,
 )
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder, sha256_file
+from megtrim.config.scenarios import all_scenarios
+from megtrim.crashes.left_out import dump_left_out
+from megtrim.crashes.trimmed_programs import read_program
+from megtrim.models.reader import digest_model_graph
 from megtrim.release.aar import collect_aar, explain_missing
 from megtrim.release.archive import ReleaseFile, from_path, from_text, seal_files
 from megtrim.release.contents import (
@@ -50,7 +47,10 @@ from megtrim.release.contents import (
 from megtrim.release.documents import describe, list_unfit
 from megtrim.release.packages import CONFIG_PATH, render_config
 from megtrim.size.baseline import dump_sizes, parse_sizes
-from megtrim.store import StageFolder, sha256_file
+from megtrim.size.references import read_links as references
+from megtrim.trim.builds.links import locate_named
+from megtrim.trim.runs.scenario_runs import cache_of
+from megtrim.util.errors import InputError
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})

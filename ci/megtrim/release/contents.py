@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.build_spec import EngineIdentity, Variant
-from megtrim.config_id import NAME_PATTERN
-from megtrim.printable import make_printable
-from megtrim.strict_json import dump, encode, load
+from megtrim.checks.statuses import decide
+from megtrim.config.config_id import NAME_PATTERN
+from megtrim.util.printable import make_printable
+from megtrim.util.strict_json import dump, encode, load
 from megtrim.verdict.conclusion import Contradiction, expect_consistent
 from megtrim.verdict.model import (
     MACHINE_FACTS,
@@ -28,7 +29,6 @@ from megtrim.verdict.model import (
     Verdict,
     VerdictKind,
 )
-from megtrim.verdict.statuses import decide
 
 VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"

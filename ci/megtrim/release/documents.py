@@ -14,8 +14,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from megtrim.errors import InputError
-from megtrim.printable import make_printable
 from megtrim.release.bill_of_materials import BILL_FILE, render_bill
 from megtrim.release.contents import (
     HINT,
@@ -28,6 +26,8 @@ from megtrim.release.contents import (
 from megtrim.release.packages import AAR_PATH
 from megtrim.release.pages import render_readme
 from megtrim.release.statement import STATEMENT_FILE, dump_statement, make_statement
+from megtrim.util.errors import InputError
+from megtrim.util.printable import make_printable
 
 CHECKSUMS_FILE = "SHA256SUMS"
 LARGEST_BYTES = 4 * 1024 * 1024

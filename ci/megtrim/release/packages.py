@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from megtrim.release.contents import HEADERS, LIBRARIES, PROGRAMS
-from megtrim.strict_json import dump
+from megtrim.util.strict_json import dump
 from megtrim.verdict.model import ToolchainIdentity
 
 PACKAGE = "MegEngineTrimmed"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
-from megtrim.midout.keepset import KeepSet
+from megtrim.regions.keepset import KeepSet
 from megtrim.release.contents import (
     LICENCES,
     ArtifactKind,
@@ -15,8 +15,8 @@ from megtrim.release.contents import (
     ReleaseScenario,
 )
 from megtrim.release.packages import AAR_PATH, PACKAGE
-from megtrim.report.markup import code, prose, table
-from megtrim.wording import count
+from megtrim.render.markup import code, prose, table
+from megtrim.util.wording import count
 
 _LIMITS = {
     "region": "Kernels that none of these runs are compiled out",

@@ -12,13 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build_spec import EngineIdentity
-from megtrim.errors import InputError, ProductFailure
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import Stage, keep_task
+from megtrim.chain.session import Session
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
-from megtrim.input_files import read_text
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.pipeline.filenames import KEEP_SET_FILE
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import Stage, keep_task
 from megtrim.release.archive import ReleaseFile, from_text, seal_files
 from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.collect import collect_parts, list_stage_keys
@@ -29,6 +26,9 @@ from megtrim.release.contents import (
 )
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS
 from megtrim.release.proofs import add_proofs, clean_proofs
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.input_files import read_text
+from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.verdict.model import CheckStatus, Verdict, parse_verdict
 
 

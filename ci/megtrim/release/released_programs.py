@@ -6,14 +6,14 @@ from pathlib import Path
 
 from megtrim.crashes.left_out import LeftOutFunctions, parse_left_out
 from megtrim.crashes.program import TrimmedProgram
+from megtrim.crashes.trimmed_programs import FinishedTrim, finish_trim, make_program
 from megtrim.elf.symbol_table import read_linked, read_table
-from megtrim.errors import InputError
-from megtrim.input_files import read_text
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.midout.keepset import KeepSet, read_keep_set
-from megtrim.pipeline.trimmed_programs import FinishedTrim, finish_trim, make_program
+from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.release.check import check_release, expect_whole
 from megtrim.release.contents import KEEP_SET_PATH, SYMBOLS, ReleaseArtifact, locate_left_out
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_text
+from megtrim.util.json_text import LARGEST_DOCUMENT
 
 
 def read_release(folder: Path, *, shown: str) -> FinishedTrim:

@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.release.contents import HINT, ReleaseContents
-from megtrim.strict_json import dump, load
+from megtrim.util.strict_json import dump, load
 
 STATEMENT_FILE = "provenance.intoto.json"
 _TYPE = "https://in-toto.io/Statement/v1"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
-from megtrim.report.formatting import group_digits, growth_of, percent, width_of
 from megtrim.verdict.model import ArtifactSizes, RegionsUse, VariantSize
+from megtrim.verdict.wording import group_digits, growth_of, percent, width_of
 
 _COLOURS = 8
 _MOST_TILES = 60

@@ -3,7 +3,7 @@
 Pure. The first line holds the worst that was seen, the second what to do about it; sizes follow,
 then checks that need a person, then folded details. Parts are ordered by importance; a part that
 does not fit is omitted as a whole, with a note. Names, texts and logs are untrusted:
-:mod:`megtrim.report.markup` escapes every one of them.
+:mod:`megtrim.render.markup` escapes every one of them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,39 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.config_id import id_of
-from megtrim.errors import EXIT_PASS
-from megtrim.report import budgets, neighbours, sizes
-from megtrim.report.formatting import (
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, exit_code
+from megtrim.config.config_id import id_of
+from megtrim.perf.report import tables as performance_tables
+from megtrim.proof.neighbours import report as neighbours
+from megtrim.render.markup import (
+    MOST_ROWS,
+    block,
+    bounded_table,
+    code,
+    command,
+    fold,
+    link,
+    one_line,
+    path_in_repository,
+    prose,
+)
+from megtrim.size.budget_row import name_subject
+from megtrim.size.report import arrivals as growth
+from megtrim.size.report import budgets
+from megtrim.size.report import tables as sizes
+from megtrim.util.errors import EXIT_PASS
+from megtrim.verdict.join import with_note
+from megtrim.verdict.model import (
+    Check,
+    DeviceIdentity,
+    OperatorUse,
+    Origin,
+    RegionsUse,
+    ScenarioResult,
+    TagUse,
+    Verdict,
+)
+from megtrim.verdict.wording import (
     CHECK_SIGNS,
     MEANINGS,
     SCENARIO_STATUSES,
@@ -29,33 +58,6 @@ from megtrim.report.formatting import (
     list_urgent,
     seconds,
 )
-from megtrim.report.growth import arrivals as growth
-from megtrim.report.markup import (
-    MOST_ROWS,
-    block,
-    bounded_table,
-    code,
-    command,
-    fold,
-    link,
-    one_line,
-    path_in_repository,
-    prose,
-)
-from megtrim.report.performance import tables as performance_tables
-from megtrim.size.budget_row import name_subject
-from megtrim.verdict.join import with_note
-from megtrim.verdict.model import (
-    Check,
-    DeviceIdentity,
-    OperatorUse,
-    Origin,
-    RegionsUse,
-    ScenarioResult,
-    TagUse,
-    Verdict,
-)
-from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, exit_code
 
 T = TypeVar("T")
 

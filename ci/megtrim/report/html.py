@@ -15,10 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.units import format_bytes
-from megtrim.report import budgets, neighbours
+from megtrim.perf.report import experiments, history, size_speed, tables
+from megtrim.perf.report.numbers import milliseconds
+from megtrim.proof.neighbours import report as neighbours
+from megtrim.proof.neighbours.model import count_working
+from megtrim.render.markup import clean, path_in_repository
 from megtrim.report.charts import region_map, size_picture
-from megtrim.report.formatting import (
+from megtrim.size.budget_row import LimitKind
+from megtrim.size.prices.price_list import PriceKind
+from megtrim.size.report import budgets
+from megtrim.size.report.byte_map import draw_map
+from megtrim.size.report.trend import draw_trends
+from megtrim.verdict.model import TagUse, Verdict
+from megtrim.verdict.wording import (
     MEANINGS,
     SCENARIO_STATUSES,
     describe_origin,
@@ -30,16 +41,6 @@ from megtrim.report.formatting import (
     percent,
     seconds,
 )
-from megtrim.report.markup import clean, path_in_repository
-from megtrim.report.performance import experiments, history, size_speed, tables
-from megtrim.report.performance.numbers import milliseconds
-from megtrim.report.pictures.byte_map import draw_map
-from megtrim.report.pictures.trend import draw_trends
-from megtrim.size.budget_row import LimitKind
-from megtrim.size.prices.price_list import PriceKind
-from megtrim.verdict.model import TagUse, Verdict
-from megtrim.verdict.neighbours import count_working
-from megtrim.verdict.statuses import ScenarioStatus
 
 if TYPE_CHECKING:
     from jinja2 import Environment

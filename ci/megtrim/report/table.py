@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from megtrim.config.units import format_bytes
-from megtrim.report import budgets
-from megtrim.report.formatting import (
+from megtrim.perf.report import tables as performance_tables
+from megtrim.render.markup import command, one_line
+from megtrim.size.report import budgets
+from megtrim.verdict.model import ArtifactSizes, Check, Verdict
+from megtrim.verdict.wording import (
     TO_LOOK_AT,
     align_columns,
     functions_of,
@@ -19,9 +22,6 @@ from megtrim.report.formatting import (
     percent,
     regions_of,
 )
-from megtrim.report.markup import command, one_line
-from megtrim.report.performance import tables as performance_tables
-from megtrim.verdict.model import ArtifactSizes, Check, Verdict
 
 _HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")

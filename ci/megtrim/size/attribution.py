@@ -32,8 +32,8 @@ from megtrim.elf.layout import (
     make_damage_error,
 )
 from megtrim.elf.sections import NAMED, STRIPPED, Purpose, find_purpose
-from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
+from megtrim.util.errors import InputError
 
 Label = TypeVar("Label")
 

@@ -23,14 +23,14 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from megtrim.build_spec import Origin
-from megtrim.errors import InputError
-from megtrim.input_files import expect_merged, read_text
 from megtrim.size.budgets import Baseline, Sizes
 from megtrim.size.byte_table import LONGEST_LABEL, ByteTable
 from megtrim.size.growth.inputs import PRINT_LENGTH, InputPrint
 from megtrim.size.measures import Measures
 from megtrim.size.prices.price_list import PriceList, StoredPrice
-from megtrim.strict_json import dump, load
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import expect_merged, read_text
+from megtrim.util.strict_json import dump, load
 
 VERSION: Literal[1] = 1
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from megtrim.config.measure_names import name_budget
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.strict_json import SignedInt
+from megtrim.util.strict_json import SignedInt
 
 
 class LimitKind(StrEnum):

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from megtrim.build_spec import Variant
-from megtrim.commit_digest import COMMIT_DIGEST
 from megtrim.config.measure_names import STRIPPED, Measure
-from megtrim.errors import InputError
-from megtrim.history_files.entries import (
+from megtrim.history.entries import (
     EntryKind,
     UnreadableFile,
     expect_line,
@@ -27,7 +25,9 @@ from megtrim.history_files.entries import (
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import SMALLER, ByteTable
 from megtrim.size.measures import find_measure
-from megtrim.strict_json import SignedInt
+from megtrim.util.commit_digest import COMMIT_DIGEST
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import SignedInt
 
 if TYPE_CHECKING:
     from megtrim.config.model import Budget

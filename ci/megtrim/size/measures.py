@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from megtrim.config.measure_names import STRIPPED, Measure
 from megtrim.elf.components import are_unnamed, is_unnamed
-from megtrim.errors import InputError
 from megtrim.size.breakdown import Breakdown, View
 from megtrim.size.byte_table import ByteTable
+from megtrim.util.errors import InputError
 
 Measures = Mapping[str, int]
 """Bytes by measure."""

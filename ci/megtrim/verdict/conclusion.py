@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
-from megtrim import json_text
 from megtrim.build_spec import Variant
-from megtrim.errors import InputError
-from megtrim.verdict.statuses import (
+from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
     ScenarioStatus,
@@ -23,7 +21,9 @@ from megtrim.verdict.statuses import (
     VerdictKind,
     decide,
 )
-from megtrim.wording import count
+from megtrim.util import json_text
+from megtrim.util.errors import InputError
+from megtrim.util.wording import count
 
 
 class Contradiction(InputError):

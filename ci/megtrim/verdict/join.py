@@ -10,18 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from megtrim.config.units import format_bytes
-from megtrim.config.yaml.problems import Place
-from megtrim.load_and_run.telemetry import Conditions
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.size.growth.inputs import Cause, CauseNote
-from megtrim.size.history import SizeTrend
-from megtrim.verdict.invocation import (
+from megtrim.checks.invocation import (
     Invocation,
     ScenarioKind,
     suggest_for_budget,
     suggest_for_scenario,
 )
+from megtrim.checks.statuses import (
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    UnverifiedPolicy,
+    decide,
+)
+from megtrim.config.units import format_bytes
+from megtrim.config.yaml.problems import Place
+from megtrim.load_and_run.telemetry import Conditions
+from megtrim.perf.rows.checks import performance_checks, summarize
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.history import SizeTrend
+from megtrim.util.wording import count
 from megtrim.verdict.model import (
     ArtifactSizes,
     Check,
@@ -39,15 +48,6 @@ from megtrim.verdict.model import (
     TrimChoice,
     Verdict,
 )
-from megtrim.verdict.performance_checks import performance_checks, summarize
-from megtrim.verdict.statuses import (
-    CheckKind,
-    CheckStatus,
-    ScenarioStatus,
-    UnverifiedPolicy,
-    decide,
-)
-from megtrim.wording import count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """What verdict.json holds, as frozen values: the single source of every report and exit status.
 
-Pure values: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.strict_json` knows JSON.
+Pure values: :mod:`megtrim.verdict.join` decides, :mod:`megtrim.util.strict_json` knows JSON.
 Sizes are bytes, times are seconds, shares are fractions of plain. A value's fields are the
 keys of its JSON object, in this order.
 """
@@ -14,19 +14,16 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.build_spec import EngineIdentity, Origin, Variant
+from megtrim.checks.invocation import Invocation
+from megtrim.checks.statuses import (
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    UnverifiedPolicy,
+    VerdictKind,
+)
 from megtrim.load_and_run.telemetry import Conditions
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.size.byte_table import ByteChange
-from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
-from megtrim.size.growth.inputs import Cause, CauseNote
-from megtrim.size.history import SizeTrend
-from megtrim.size.maps.byte_map import ByteMap
-from megtrim.size.prices.price_list import PriceChange, PriceList
-from megtrim.strict_json import AnyMagnitude, SignedInt, dump, load
-from megtrim.verdict.conclusion import HINT, VERSION, Contradiction, expect_agreement, expect_sound
-from megtrim.verdict.invocation import Invocation
-from megtrim.verdict.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
-from megtrim.verdict.performance import (
+from megtrim.perf.rows.model import (
     HistorySeries,
     Performance,
     PerformanceRow,
@@ -36,13 +33,16 @@ from megtrim.verdict.performance import (
     TrimmingRow,
     expect_latency_checks,
 )
-from megtrim.verdict.statuses import (
-    CheckKind,
-    CheckStatus,
-    ScenarioStatus,
-    UnverifiedPolicy,
-    VerdictKind,
-)
+from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.size.byte_map import ByteMap
+from megtrim.size.byte_table import ByteChange
+from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
+from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.history import SizeTrend
+from megtrim.size.prices.price_list import PriceChange, PriceList
+from megtrim.util.strict_json import AnyMagnitude, SignedInt, dump, load
+from megtrim.verdict.conclusion import HINT, VERSION, Contradiction, expect_agreement, expect_sound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from virtual_phone.system import kernel
 
 TABLE = Path("/proc/sys/fs/binfmt_misc")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from virtual_phone.system.mounts import MOUNT_POINT
 
 SUITE = "trixie"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess  # noqa: TID251 - megtrim.process is not there yet
+import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
 from collections.abc import Mapping
 from dataclasses import dataclass
 

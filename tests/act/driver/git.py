@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Sam Stranger",

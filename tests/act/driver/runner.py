@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from act.driver.journal import Job, Journal
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.starts import counting
 
 DEADLINE_S = 1200.0

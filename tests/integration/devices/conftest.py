@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone, phone_starter
 from virtual_phone import adb_server as server
 from virtual_phone.adb_server import AdbServer

@@ -15,7 +15,7 @@ from megtrim import devices
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import Device, DeviceSpec, RunDirectory
 from megtrim.devices import adb as adb_kind
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support import sshd
 from virtual_phone import adb_server, manager
 from virtual_phone.adb_server import AdbServer

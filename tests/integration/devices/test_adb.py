@@ -18,8 +18,8 @@ from megtrim.devices.device import DeviceSpec
 from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
 QUICK = Timeouts(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
@@ -30,7 +30,7 @@ import os, pathlib, sys
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.config.device import DeviceSettings
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 order = DeviceSpec(name="p", processes=ProcessRunner(os.environ), scratch=pathlib.Path("."),
     machine="", qemu_cpu="", sysroot=None, settings=DeviceSettings(serial=sys.argv[1]))
 with adb.find(order)[0].open() as directory:

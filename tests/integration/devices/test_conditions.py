@@ -17,7 +17,7 @@ from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call
 from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 
 PROGRAM = r"""

@@ -17,9 +17,9 @@ import pytest
 
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build
 from megtrim.devices import RunDirectory
-from megtrim.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.util.process import ProcessRunner
 
 LONG_S = 60.0
 ODD_NAMES = (

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.process import Background, Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 from unit.devices.machines import FakeMachine
 

@@ -14,8 +14,8 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.test_evidence import Team
-from megtrim.process import ProcessRunner
-from megtrim.store import sha256_file
+from megtrim.chain.store import sha256_file
+from megtrim.util.process import ProcessRunner
 from support import sshd
 from support.sshd import Sshd
 

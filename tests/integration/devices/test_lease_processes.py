@@ -13,7 +13,7 @@ import pytest
 
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.leases import Leases
-from megtrim.process import Background, Command, ProcessRunner
+from megtrim.util.process import Background, Command, ProcessRunner
 from support.waiting import until
 from unit.devices.machines import FakeMachine
 

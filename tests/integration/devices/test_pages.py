@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support import sshd
 from support.megtrim_cli import ARGV, ROOT, SAMPLE
 from support.pages import BLOCKS, Block, blocks_in

@@ -13,7 +13,7 @@ from megtrim.devices import DeviceSpec
 from megtrim.elf.symbol_table import FunctionTable, read_table
 from megtrim.functions import link_map, probes
 from megtrim.functions.observables import observables
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 
 PROGRAM = """\
 #include <cstdio>

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from support.keep_folder import KeepFolder
 from support.megtrim_cli import SAMPLE
 

@@ -20,8 +20,8 @@ from megtrim.devices.pool.machine import ConnectionState, MachineBusy, NoUsableM
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import Board
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import ProcessRunner
 from support import sshd
 from support.sshd import Sshd
 

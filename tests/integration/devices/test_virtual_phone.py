@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 from virtual_phone.spec import LOG
 

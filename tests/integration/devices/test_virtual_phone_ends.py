@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone
 from virtual_phone import manager
 from virtual_phone.manager import PhoneRequest

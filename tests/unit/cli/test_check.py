@@ -9,10 +9,10 @@ import pytest
 
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.midout.keepset import build_keep_set
-from megtrim.midout.region import Region
-from megtrim.pipeline.committed_keepset import write_committed
-from megtrim.pipeline.running.scenario_runs import bind
+from megtrim.regions.keepset import build_keep_set
+from megtrim.regions.region import Region
+from megtrim.trim.committed_keepset import write_committed
+from megtrim.trim.runs.scenario_runs import bind
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.sample_engine.engine_scripts import ENGINE, write_models
 

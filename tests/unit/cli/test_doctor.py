@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from megtrim.cli import doctor
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from unit.cli.support import Shell
 
 

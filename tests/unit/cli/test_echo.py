@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from megtrim.cli.echo import complain, show, show_command
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 
 PRINTS = (
     "from megtrim.cli.echo import show\nfor _ in range(9999): show('x' * 99)\nraise SystemExit(3)"

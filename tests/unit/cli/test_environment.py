@@ -14,7 +14,7 @@ from megtrim.cli.environment import (
     read_now,
     read_today,
 )
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from support.clock import clock_at
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.cli.history_options import HistorySelector
 from megtrim.history.folder import append_to_folder
-from megtrim.perf.history import RUN_FILES
+from megtrim.perf.nights.history import RUN_FILES
 from support.perf_runs import make_run
 from unit.cli.support import Shell
 

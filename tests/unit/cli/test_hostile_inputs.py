@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unit.cli.support import Shell
-from unit.test_input_files import CONFLICT, POINTER
+from unit.util.test_input_files import CONFLICT, POINTER
 
 SAMPLE = Path(__file__).parents[3] / "examples" / "sample-engine"
 MODEL, INFO = "models/tiny-vgg.sample", "models/tiny-vgg.sample.json"

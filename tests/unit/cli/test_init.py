@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from megtrim.config.load import load_config
+from unit.build.engines.megengine_trees import NEWEST
+from unit.build.engines.support import write
 from unit.cli.support import Shell
-from unit.engines.megengine_trees import NEWEST
-from unit.engines.support import write
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from megtrim.config.config_id import id_of
 from megtrim.config.load import load_config
-from megtrim.config_id import id_of
 from support.kit_repository import KIT_SHA, make_kit
+from unit.build.engines.megengine_trees import NEWEST
+from unit.build.engines.support import write
 from unit.cli.support import Shell
-from unit.engines.megengine_trees import NEWEST
-from unit.engines.support import write
 
 KIT = ("--github", "--kit", "megtrim/kit", "--kit-sha", KIT_SHA, "--kit-version", "v1.2.3")
 WRITTEN = (

@@ -11,7 +11,7 @@ import pytest
 
 from megtrim.cli.lazy_group import LazyGroup
 from megtrim.cli.main import main
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from megtrim.verdict.model import to_json
 from unit.cli.support import Shell
 from unit.verdict.examples import passing
@@ -108,7 +108,7 @@ def test_a_verb_imports_statistics_and_templates_only_to_use_them(
     assert list_heavy(processes, words) in ([], ["numpy"])
 
 
-_CHAIN = ("megtrim.stages.runner", "megtrim.devices")
+_CHAIN = ("megtrim.stages", "megtrim.devices")
 
 
 @pytest.mark.parametrize(

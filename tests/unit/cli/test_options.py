@@ -10,10 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from megtrim.checks.invocation import DEFAULT_OUT
 from megtrim.cli import options
 from megtrim.cli.options import expect_writable, out_option
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.verdict.invocation import DEFAULT_OUT
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 
 @click.command()

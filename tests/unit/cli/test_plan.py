@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.stages.support import CONFIG
+from unit.trim.stages.support import CONFIG
 
 
 @pytest.fixture

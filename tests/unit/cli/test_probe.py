@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build.engines.sample import SampleEngine, find_embedded_source
+from megtrim.chain.session import Session
+from megtrim.checks.invocation import Invocation, suggest_for_probe
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.cli import probe
-from megtrim.engines.sample import SampleEngine, find_embedded_source
-from megtrim.errors import InputError
-from megtrim.pipeline.running.trap_diagnosis import Diagnosis
-from megtrim.pipeline.session import Session
-from megtrim.process import ProcessRunner
-from megtrim.verdict.invocation import Invocation, suggest_for_probe
-from megtrim.verdict.statuses import ScenarioStatus
+from megtrim.proof.trap_diagnosis import Diagnosis
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 from unit.cli.support import Shell
-from unit.stages.support import changed, open_session
+from unit.trim.stages.support import changed, open_session
 
 
 def test_a_request_names_inputs_by_name(tmp_path: Path) -> None:

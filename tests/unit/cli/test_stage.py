@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from megtrim.chain.graph import VERDICT, Stage
+from megtrim.chain.session import TaskResults
+from megtrim.chain.stage_result import StageResult, dump_result
+from megtrim.chain.store import Store
 from megtrim.cli.stage import (
     RESULTS_VERSION,
     clear_final,
@@ -16,14 +20,10 @@ from megtrim.cli.stage import (
     make_results_schema,
     render_results,
 )
-from megtrim.errors import ProductFailure
-from megtrim.pipeline.session import TaskResults
-from megtrim.plan.graph import VERDICT, Stage
-from megtrim.stage_result import StageResult, dump_result
-from megtrim.store import Store
+from megtrim.util.errors import ProductFailure
 from unit.cli.support import Shell
-from unit.stages.results import SAMPLES
-from unit.stages.support import CONFIG
+from unit.trim.stages.results import SAMPLES
+from unit.trim.stages.support import CONFIG
 
 
 @pytest.mark.parametrize("stage", Stage)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import REPORT, SIZE, VERDICT
-from megtrim.stage_result import StageResult
-from megtrim.store import Store
+from megtrim.chain.graph import REPORT, SIZE, VERDICT
+from megtrim.chain.session import Session
+from megtrim.chain.stage_result import StageResult
+from megtrim.chain.store import Store
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.cli.support import Answer, Shell
-from unit.stages.results import SAMPLES, type_of
-from unit.stages.support import open_session
+from unit.trim.stages.results import SAMPLES, type_of
+from unit.trim.stages.support import open_session
 
 Chain = Callable[..., tuple[Session, list[int]]]
 FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", "index.html"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from megtrim.config.config_id import choose
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config_id import choose
 
 ENGINE = "version: 1\nengine: {kind: sample}\n"
 MODEL = "models:\n  - name: m\n    file: m.mge\n    scenarios:\n      - name: s\n"

@@ -20,7 +20,7 @@ from megtrim.config.device import (
     is_on_runner,
 )
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.strict_json import encode
+from megtrim.util.strict_json import encode
 from unit.config.support import ENGINE, MODEL, load
 
 CLASSES = "classes: [{name: any, qemu_cpu: max}]\n"

@@ -25,7 +25,7 @@ from megtrim.config.model import (
     Waiver,
 )
 from megtrim.config.yaml.problems import MOST_SHOWN, ConfigError, Problem
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.config.support import ENGINE, MODEL, SMALL, load
 
 FAILING = sorted((Path(__file__).parent / "cases" / "failing").iterdir())

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from megtrim.build_spec import Variant
 from megtrim.config.model import Budget, Config
 from megtrim.config.units import GrowthLimit
-from megtrim.errors import InputError
 from megtrim.load_and_run.parity import Tolerance
+from megtrim.util.errors import InputError
 from unit.config.support import ENGINE, MODEL, SMALL, load
 
 

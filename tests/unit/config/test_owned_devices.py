@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.config.owned_devices import OwnedDevices, load_owned_devices
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 OWNER = """\
 boards:

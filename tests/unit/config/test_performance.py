@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from megtrim.config.performance import PerfConfig
-from megtrim.perf.contest import ContestBudget
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.experiments.table import EXPERIMENTS
+from megtrim.experiments.contest import ContestBudget
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.table import EXPERIMENTS
 from unit.config.support import SMALL, load
 
 

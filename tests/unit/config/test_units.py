@@ -20,7 +20,7 @@ from megtrim.config.units import (
     parse_duration,
     parse_growth,
 )
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
 from megtrim.crashes.lookup import CandidateKind, CrashCandidate, CrashCause, CrashFinding
-from megtrim.midout.keepset import KeepSet, build_keep_set
-from megtrim.midout.region import Region
-from unit.midout.test_keepset import scenario
+from megtrim.regions.keepset import KeepSet, build_keep_set
+from megtrim.regions.region import Region
+from unit.regions.test_keepset import scenario
 
 LINK = "6e" * 32
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out, parse_left_out
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.crashes.made_programs import program
 
 SHA256 = "5e" * 32

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from megtrim.crashes.program import read_unfolded
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, UNFOLDED, program
 from unit.functions.made_links import X86_64, linked
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.crashes.report import parse_address, parse_report
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.crashes.reports import LIBRARY, tombstone
 
 WORDS = [*tombstone([(1, "/a b.so")]).decode().split(), " ", "\n", "("]

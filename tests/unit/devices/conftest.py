@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
 
 

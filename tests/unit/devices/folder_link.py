@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.devices.remote.transport import ConnectionLost, frame, new_nonce, unframe_outcome
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 
 def nothing(_what: str) -> None:

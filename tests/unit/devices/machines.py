@@ -13,8 +13,8 @@ from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local, LocalFolder
 from megtrim.devices.pool.machine import ConnectionState, MachineId
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import ProcessRunner
 
 QUICK = replace(Timeouts().scale(0.002), call_s=10.0)
 """Waits for nothing, and takes no machine of a busy host for a dead one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 
 class Recorder(ProcessRunner):

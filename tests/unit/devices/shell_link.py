@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 _PLACES = re.compile(r"(?<![\w}/])/(sys|proc|data|etc)/")
 

@@ -16,8 +16,8 @@ from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.remote.adb_client import SHARED_SERIAL, find_adb
 from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import ProcessRunner
 from unit.devices.fake_adb import Server, serving, write_client
 
 GETPROP = """\

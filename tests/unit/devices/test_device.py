@@ -9,7 +9,7 @@ from megtrim.devices.device import (
     make_too_large_error,
     sort_printable_names,
 )
-from megtrim.errors import ProductFailure
+from megtrim.util.errors import ProductFailure
 
 
 def test_names_are_sorted() -> None:

@@ -9,7 +9,7 @@ import pytest
 from megtrim import devices
 from megtrim.config import device as settings
 from megtrim.devices.local import Local
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.devices.machines import make_spec
 
 

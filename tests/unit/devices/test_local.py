@@ -12,10 +12,10 @@ import pytest
 from megtrim import devices
 from megtrim.devices import DeviceSpec, local
 from megtrim.devices.local import Local
-from megtrim.errors import InfrastructureFailure, Interrupted
-from megtrim.load_and_run.environment import PASSED
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.environment import PASSED
+from megtrim.util.errors import InfrastructureFailure, Interrupted
+from megtrim.util.process import Command, ProcessRunner
 from support.waiting import alive, until
 
 

@@ -11,8 +11,8 @@ import pytest
 from megtrim import devices
 from megtrim.devices import DeviceSpec, qemu
 from megtrim.devices.local import read_host_facts
-from megtrim.errors import InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 
 FAKE = """\
 #!/bin/sh

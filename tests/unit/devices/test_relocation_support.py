@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.devices import DeviceSpec, relocation_support
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 
 OLD = b"\x7fELF\0GLIBC_2.35\0"
 NEW = OLD + b"GLIBC_2.36\0GLIBC_ABI_DT_RELR\0"

@@ -14,9 +14,9 @@ from megtrim.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.devices.local import Local
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, ProductFailure
+from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink
 
 TIMEOUTS = Timeouts().scale(0.5)

@@ -16,9 +16,9 @@ from megtrim.devices.retry import (
     keep_first_failure,
     run_with_retries,
 )
-from megtrim.errors import InfrastructureFailure, ProductFailure
 from megtrim.load_and_run.exit_status import ProgramRun
-from unit.stages.fake_device import FakeDevice
+from megtrim.util.errors import InfrastructureFailure, ProductFailure
+from unit.trim.stages.fake_device import FakeDevice
 
 
 class Pool(FakeDevice):

@@ -9,8 +9,8 @@ import pytest
 
 from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import DeviceSpec, ssh
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 from unit.devices.recorder import Recorder
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")

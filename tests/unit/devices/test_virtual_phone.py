@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices import DeviceSpec, virtual_phone
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.system import rootfs
 
 QEMU = """\

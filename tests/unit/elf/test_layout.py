@@ -16,7 +16,7 @@ from megtrim.elf.layout import (
     parse_build_id,
     segments,
 )
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.crashes.made_programs import ID, with_build_id
 from unit.elf.made_objects import DATA, Named, Part, object_file, read
 from unit.functions.made_links import linked

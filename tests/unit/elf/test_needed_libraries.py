@@ -18,7 +18,7 @@ from megtrim.elf.needed_libraries import (
     read_loader,
     read_needs,
 )
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.elf.made_objects import shared_library
 
 GLIBC = "/lib/ld-linux-aarch64.so.1"

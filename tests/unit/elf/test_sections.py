@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from megtrim.elf.layout import ElfLayout
 from megtrim.elf.sections import ElfFacts, Group, Purpose, find_purpose, parse_elf, read_elf
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.size.support import (
     ANDROID_RELA,
     INIT_ARRAY,

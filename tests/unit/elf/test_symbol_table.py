@@ -21,7 +21,7 @@ from megtrim.elf.symbol_table import (
     read_registrations,
     read_table,
 )
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.functions.made_links import (
     CODE_AT,
     DATA,

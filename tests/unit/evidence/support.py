@@ -25,8 +25,8 @@ from megtrim.evidence.contest_record import (
 )
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
-from megtrim.load_and_run.parity import EXACT
-from megtrim.perf.contest import (
+from megtrim.experiments.commands import StepCommand
+from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
     Contest,
     Contestant,
@@ -35,10 +35,10 @@ from megtrim.perf.contest import (
     ContestStatus,
     Side,
 )
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.experiments.commands import StepCommand
-from megtrim.perf.experiments.experiment import Step
-from megtrim.perf.samples import Mark, Sample
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.experiment import Step
+from megtrim.experiments.samples import Mark, Sample
+from megtrim.load_and_run.parity import EXACT
 from megtrim.verdict.model import (
     DeviceIdentity,
     OutputResult,

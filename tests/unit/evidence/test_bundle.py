@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Link, Variant
-from megtrim.errors import InputError
 from megtrim.evidence.bundle import (
     BundleApplication,
     BundleInput,
@@ -21,6 +20,7 @@ from megtrim.evidence.bundle import (
     read_bundle,
 )
 from megtrim.evidence.device import BundleDevice
+from megtrim.util.errors import InputError
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
-from megtrim.errors import InputError
 from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle, parse_bundle
-from megtrim.perf.contest import ContestBudget, Side
-from megtrim.verdict.performance import PerformanceStatus
+from megtrim.experiments.contest import ContestBudget, Side
+from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.util.errors import InputError
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.evidence.configuration import expect_configuration, expect_evidence_of
+from megtrim.util.errors import InputError
 from unit.evidence.support import evidence
 
 ANDROID, LINUX = "android/megtrim.yaml", "linux/megtrim.yaml"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InputError
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.contest_record import (
     ContestRecord,
     dump_record,
@@ -16,10 +16,10 @@ from megtrim.evidence.contest_record import (
     make_contest_result,
     parse_record,
 )
-from megtrim.perf.contest import FEWEST_ROUNDS, Contest, ContestResult, ContestStatus
-from megtrim.perf.samples import Mark, Sample
+from megtrim.experiments.contest import FEWEST_ROUNDS, Contest, ContestResult, ContestStatus
+from megtrim.experiments.samples import Mark, Sample
+from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.statuses import ScenarioStatus
 from unit.evidence.support import (
     BINDING,
     CONTEST,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
-from megtrim.errors import InputError
 from megtrim.evidence.bundle import dump_bundle, parse_bundle
+from megtrim.util.errors import InputError
 from unit.evidence.support import bundle, changed, device, put
 
 PHONE = DeviceSettings(

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (
@@ -23,6 +22,7 @@ from megtrim.evidence.evidence import (
     read_folders,
 )
 from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.evidence import limits
+from megtrim.util.errors import InputError
 from unit.evidence.support import HOSTILE_DIGESTS, HOSTILE_NAMES
 
 LOG_BREAKERS = ["a\x1bb", "a\x07b", "a\u2028b", "a\x9bb", "a\ud800b"]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import parse_table
-from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly, parse_code
+from megtrim.util.errors import InputError
 from unit.functions.made_links import X86_64, Symbol, linked
 
 STEP = 16

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError, ProductFailure
 from megtrim.functions.function_list import (
     FunctionList,
     dump_list,
@@ -17,6 +16,7 @@ from megtrim.functions.function_list import (
     read_list,
 )
 from megtrim.functions.observables import Observables
+from megtrim.util.errors import InputError, ProductFailure
 
 LINK = "6e" * 32
 TEXT = f"megtrim functions v1\nlink {LINK}\n_Z3barv\n_Z3foov\nmain\n"

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import parse_table
-from megtrim.errors import InputError
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.keep_patterns import KeepPattern, keep_always, without_chance
 from megtrim.functions.link_map import LinkMap
 from megtrim.functions.observables import Observables
+from megtrim.util.errors import InputError
 from unit.functions.made_links import CODE_AT, Symbol, linked
 
 RUN, LOAD, FORMAT = "_ZN2my7Session3runEi", "_ZN2my7Session4loadERKSs", "_ZN2my3log6formatEPKcz"

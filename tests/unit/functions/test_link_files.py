@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.functions.link_files import check_names, dump_lines, parse_lines
+from megtrim.util.errors import InputError
 
 LINK = "6e" * 32
 TEXT = f"megtrim things v1\nlink {LINK}\none\ntwo three\n"

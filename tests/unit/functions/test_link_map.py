@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.functions.link_map import is_platform, parse_map, platform_names, read_map
+from megtrim.util.errors import InputError
 from unit.functions.made_links import GNU, LLD, functions
 
 PROGRAM = functions(

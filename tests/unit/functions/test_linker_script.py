@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.functions.linker_script import (
     SOURCES,
     STUB,
@@ -22,6 +21,7 @@ from megtrim.functions.linker_script import (
     script,
 )
 from megtrim.functions.observables import Observables
+from megtrim.util.errors import InputError
 from unit.functions.made_links import DATA, Symbol, table
 
 

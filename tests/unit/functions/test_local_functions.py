@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.build_spec import StubForm
-from megtrim.errors import InputError
 from megtrim.functions import local_functions, stub_code
+from megtrim.util.errors import InputError
 from unit.elf.made_objects import (
     AARCH64,
     ALLOC,

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import holding
-from megtrim.errors import InputError
 from megtrim.functions.observables import (
     Observables,
     dump_observables,
@@ -18,6 +17,7 @@ from megtrim.functions.observables import (
     parse_observables,
     read_observables,
 )
+from megtrim.util.errors import InputError
 from unit.functions.made_links import CODE_AT, IFUNC, Symbol, functions, table
 
 LINK = "6e" * 32

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import Function, FunctionTable
-from megtrim.errors import InputError, MegtrimError, ProductFailure
 from megtrim.functions import probes
+from megtrim.util.errors import InputError, MegtrimError, ProductFailure
 
 MAGIC = b"megtrim: the table of probes, 1\0"
 ((_, RUNTIME),) = probes.SOURCES

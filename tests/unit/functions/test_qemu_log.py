@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.symbol_table import FunctionTable
-from megtrim.errors import InputError, ProductFailure
 from megtrim.functions.qemu_log import ENVIRONMENT, LOG_FILE, ran_in_log
+from megtrim.util.errors import InputError, ProductFailure
 from unit.functions.made_links import functions
 
 PROGRAM = functions(

@@ -16,7 +16,6 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.api import (
     LARGEST_ANSWER_BYTES,
     Api,
@@ -25,6 +24,7 @@ from megtrim.github.api import (
     Refused,
     text_at,
 )
+from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.github.support import NOW_S, TOKEN, asking, bare_server, reset, sends, unused_url
 
 PATH = "/repos/acme/phone/actions/runs"

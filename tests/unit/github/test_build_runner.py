@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.github.build_runner import describe_fork, parse_build_runner
+from megtrim.util.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Forbidden
 from megtrim.github.comment import CommentResult, key_of, marker, upsert
+from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import Asking, asking

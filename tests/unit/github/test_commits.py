@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Api
 from megtrim.github.commits import CommitFacts, fetch_commit, fetch_start
+from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import asking

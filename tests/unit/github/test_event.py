@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github import event as module
 from megtrim.github.event import Event, PullRequest, pull_request_of, read_event
+from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.github.events import BASE, HEAD, MERGE, environment, payload, pull_request
 
 NUMBER, COMMIT, ADDRESS = "a positive whole number", "a commit", "https://HOST[/PATH]"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Forbidden
 from megtrim.github.issues import IssueTracker, TrackedIssue
+from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import asking

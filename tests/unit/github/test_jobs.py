@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.evidence.checks import PendingReason
 from megtrim.github.event import Event
 from megtrim.github.jobs import PollingLimits, WaitResult, wait
+from megtrim.jobs.evidence_checks import PendingReason
 from support.github_double import GithubDouble
 from unit.github.support import asking
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.api import Forbidden
 from megtrim.github.proposal import (
     FolderChange,
@@ -15,6 +14,7 @@ from megtrim.github.proposal import (
     PullRequestProposer,
     PullRequestState,
 )
+from megtrim.util.errors import InfrastructureFailure
 from support.github_double import GithubDouble
 from support.github_state import Commit, Repository
 from unit.github.support import Asking, asking

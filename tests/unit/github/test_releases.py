@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.github.api import Forbidden
 from megtrim.github.releases import ReleasePublisher, WantedRelease
+from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import asking

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.runner import LARGEST_SUMMARY_BYTES, add_summary, annotation, write_output
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
 

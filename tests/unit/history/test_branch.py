@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.history.branch import DataBranch, is_branch_name
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 
 
 @pytest.mark.parametrize("name", ["perf-history", "data/perf", "v1.2_x"])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.history.folder import append_to_folder, read_folder
-from megtrim.perf.history import RUN_FILES
+from megtrim.perf.nights.history import RUN_FILES
+from megtrim.util.errors import InfrastructureFailure, InputError
 from support.perf_runs import make_run
 
 RUNS = tuple(make_run(night) for night in range(40))

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.load_and_run import app_outputs
 from megtrim.load_and_run.app_outputs import PRINTED, OutputFile, parse_written
 from megtrim.load_and_run.dump import Comparison
 from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.util.errors import InputError
 
 
 def compare(plain: OutputFile, reduced: OutputFile, tolerance: float) -> Comparison:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.load_and_run.application import Places, compose, names_in, placeholders
+from megtrim.util.errors import InputError
 
 PLACES = Places(
     model="model.mge",

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.load_and_run.arguments import (
     Flag,
     ProgramArguments,
@@ -22,6 +21,7 @@ from megtrim.load_and_run.arguments import (
     without,
 )
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
+from megtrim.util.errors import InputError
 
 
 def read(*arguments: str, dialect: Dialect = LITE) -> tuple[Flag, ...]:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.load_and_run import dump
 from megtrim.load_and_run.dtypes import BY_NAME
 from megtrim.load_and_run.dump import Comparison, Tensor, parse_dump
 from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.util.errors import InputError
 
 WITH_RTTI = (
     "var={id:178, shape:{1,3}, Float32, owner:ADD(x,y)[177]{Elemwise}, name:out, slot:0, "

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from megtrim.errors import InputError
 from megtrim.load_and_run.npy import (
     NpyMutation,
     apply_change,
@@ -20,6 +19,7 @@ from megtrim.load_and_run.npy import (
     parse_header,
     read_array,
 )
+from megtrim.util.errors import InputError
 
 
 def written(array: NDArray[Any]) -> bytes:

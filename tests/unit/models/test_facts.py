@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.models.facts import operator_info
 from megtrim.models.operators import OperatorInfo
+from megtrim.util.errors import InputError
 from unit.models.test_show import FACTS
 
 

@@ -12,10 +12,10 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable, operator_info
 from megtrim.models.mge import is_mge, parse_mge
 from megtrim.models.operators import parse_operator_json
+from megtrim.util.errors import InputError
 from unit.models.flatbuild import Numbers, Repeated, mge_v1, mge_v2, u8, u32, u64
 
 DATA = Path(__file__).parents[2] / "data"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, Parameters, UnknownFormat, Variable
 from megtrim.models.needs import load_needs
 from megtrim.models.show import describe
+from megtrim.util.errors import InputError
 from unit.models.flatbuild import mge_v2
 
 DATA = Path(__file__).parents[2] / "data"

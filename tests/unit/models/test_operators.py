@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.models.operators import (
     KNOWN_DTYPES,
     OperatorInfo,
@@ -21,6 +20,7 @@ from megtrim.models.operators import (
     strip_version,
     unite_needs,
 )
+from megtrim.util.errors import InputError
 
 STRIP_INFO = Path(__file__).parents[2] / "data" / "strip-info"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.models import reader
 from megtrim.models.facts import UnknownFormat
 from megtrim.models.reader import parse_model, read_is_flatbuffers, read_model, read_whole
+from megtrim.util.errors import InputError
 from unit.models.flatbuild import mge_v1, mge_v2
 from unit.sample_engine.engine_scripts import ENGINE
 

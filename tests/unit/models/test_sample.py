@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.models.sample import parse_sample_model
+from megtrim.util.errors import InputError
 from unit.sample_engine.engine_scripts import ENGINE, sample_writer, write_models
 
 WHOLE = (ENGINE / "models/tiny-quant.sample").read_bytes()

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.verdict.performance import PerformanceStatus
+from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.util.errors import InfrastructureFailure
 from support.timing_logs import Form, MadeLog
-from unit.stages.support import floats
+from unit.trim.stages.support import floats
 
 HEALTHY = "--record-comp-seq"
 """In the commands of the contest that meets no fault."""

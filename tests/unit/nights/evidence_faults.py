@@ -9,7 +9,7 @@ from typing import Any
 
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.contest_record import LARGEST_RECORD, ContestRecord, dump_record
-from megtrim.perf.contest import FEWEST_ROUNDS, ContestStatus
+from megtrim.experiments.contest import FEWEST_ROUNDS, ContestStatus
 from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import (
     BINDING,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from megtrim.history.branch import DataBranch
-from megtrim.perf.history import LARGEST_RUN_BYTES, HistoryRun
-from megtrim.process import ProcessRunner
+from megtrim.perf.nights.history import LARGEST_RUN_BYTES, HistoryRun
+from megtrim.util.process import ProcessRunner
 from support.perf_runs import make_run
 
 LAST_WEEK, TONIGHT, ELSEWHERE = make_run(0), make_run(7), make_run(7, device="pixel-9")

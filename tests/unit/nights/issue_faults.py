@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from megtrim.report.performance.regression_issue import LABEL, render_issue
-from megtrim.verdict.regressions import plan_actions
+from megtrim.perf.nights.regressions import plan_actions
+from megtrim.perf.report.regression_issue import LABEL, render_issue
 from unit.cli.ci.github.test_regressions import SLOW, Team
-from unit.report.performance.test_regression_issue import WHERE
-from unit.verdict.test_regressions import night
+from unit.perf.nights.test_regressions import night
+from unit.perf.report.test_regression_issue import WHERE
 
 Fault = Callable[[Team], None]
 ISSUES = r"/issues(/\d+)?$"

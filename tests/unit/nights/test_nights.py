@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config_id import DEFAULT_CONFIG
-from megtrim.console import Console
-from megtrim.device_jobs.times_join import join_times
-from megtrim.device_jobs.worker import DeviceJob, run
+from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import Bundle, BundleInput
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import dump_set
 from megtrim.evidence.times import TimesJudge, read_times
+from megtrim.experiments.contest import Contestant
+from megtrim.experiments.criterion import Criterion
 from megtrim.github.api import Api
 from megtrim.history.folder import append_to_folder, read_folder
-from megtrim.perf.contest import Contestant
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.history import RUN_FILES
-from megtrim.pipeline.summary.night import NightFacts, make_runs
+from megtrim.jobs.times_join import join_times
+from megtrim.jobs.worker import DeviceJob, run
+from megtrim.perf.nights.history import RUN_FILES
+from megtrim.perf.nights.night import NightFacts, make_runs
+from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus
 from megtrim.report import comment
+from megtrim.util.console import Console
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
-from megtrim.verdict.performance import PerformanceRow, PerformanceStatus
 from support.perf_runs import make_run
 from unit.cli.ci.github.test_regressions import FAST, SLOW, open_team
 from unit.cli.support import Shell

@@ -9,6 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from megtrim.experiments.contest import SEARCH_ROUNDS, ContestBudget
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.sequential import SamplingPlan
+from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import (
     Pair,
@@ -19,11 +24,6 @@ from megtrim.perf.comparison import (
     match_pairs,
     sequential_p_value,
 )
-from megtrim.perf.contest import SEARCH_ROUNDS, ContestBudget
-from megtrim.perf.criterion import Criterion
-from megtrim.perf.samples import Mark, Sample
-from megtrim.perf.sequential import SamplingPlan
-from megtrim.perf.time_stage import TimeStage
 
 PLAN = SamplingPlan(looks=(16, 40))
 TIMES = st.floats(min_value=1, max_value=100)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.experiments.criterion import Criterion
 from megtrim.perf.comparison import Pair, compare
-from megtrim.perf.criterion import Criterion
 from megtrim.perf.schedule import plan_turns
 
 

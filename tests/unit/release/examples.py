@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, dump_keep_set
-from megtrim.midout.region import Region
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, dump_keep_set
+from megtrim.regions.region import Region
 from megtrim.release.aar import collect_aar
 from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import (

@@ -7,17 +7,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from megtrim.build.engines import checkout
 from megtrim.build_spec import EngineLibrary, Linkage, Origin
-from megtrim.engines import checkout
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
-from megtrim.process import ProcessRunner
+from megtrim.chain.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.chain.session import Session
+from megtrim.chain.store import sha256_file
 from megtrim.size.baseline import dump_sizes
-from megtrim.store import sha256_file
+from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import Verdict, to_json
 from unit.release.examples import keep_set
-from unit.stages.built import built, finish
-from unit.stages.support import changed
+from unit.trim.stages.built import built, finish
+from unit.trim.stages.support import changed
 
 CONFIG = """\
 version: 1

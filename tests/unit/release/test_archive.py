@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.release.archive import from_path, from_text, is_archive, open_release, write_archive
 from megtrim.release.check import check_release
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from unit.release.examples import as_files, documents, write
 
 FILES = (from_text("bin/run", "run\n"), from_text("share/a/b.txt", "text\n"))
@@ -168,7 +168,7 @@ def test_one_that_cannot_be_read_is_a_mistake(
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("megtrim.input_files.os.open", refuse)
+    monkeypatch.setattr("megtrim.util.input_files.os.open", refuse)
     with (
         pytest.raises(InputError, match=r"a\.tar\.gz: cannot be read: Permission denied"),
         open_release(tmp_path / "a.tar.gz"),

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out
-from megtrim.errors import InputError, ProductFailure
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release, expect_whole
@@ -25,6 +24,7 @@ from megtrim.release.documents import CHECKSUMS_FILE
 from megtrim.release.packages import AAR_PATH
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE
+from megtrim.util.errors import InputError, ProductFailure
 from megtrim.verdict.join import join
 from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
 from unit.crashes.made_programs import program

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
 from megtrim.release.documents import dump_checksums, parse_checksums
+from megtrim.util.errors import InputError
 
 A, B = "a" * 64, "b" * 64
 _PARTS = st.lists(st.sampled_from(["a", "b.c", "d e", "ü", "…", "-x"]), min_size=1, max_size=4)

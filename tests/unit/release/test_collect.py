@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.build_spec import Origin
-from megtrim.console import Console
-from megtrim.errors import InputError
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.chain.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
+from megtrim.chain.session import Session
 from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.collect import collect_export, collect_release, list_stage_keys
@@ -22,12 +20,14 @@ from megtrim.size.baseline import dump_sizes
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.prices.price_list import StoredPrice
+from megtrim.util.console import Console
+from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity
 from unit.elf.made_objects import shared_library
 from unit.release.made_sessions import BUILT, make_session
-from unit.stages.built import finish
-from unit.stages.support import changed
+from unit.trim.stages.built import finish
+from unit.trim.stages.support import changed
 from unit.verdict.examples import RESNET, facts, passing, scenario
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.release.contents import dump_contents, find_plain_sizes, parse_contents
+from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
 from megtrim.verdict.model import ScenarioStatus
 from unit.release.examples import MODELS, contents

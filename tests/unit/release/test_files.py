@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.release.archive import expect_new, from_path, from_text, write_folder
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 FILES = (from_text("bin/run", "run\n"), from_text("share/a/b.txt", "text\n"))
 

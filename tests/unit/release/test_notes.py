@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.midout.keepset import parse_keep_set
-from megtrim.midout.region import Region
+from megtrim.regions.keepset import parse_keep_set
+from megtrim.regions.region import Region
 from megtrim.release.pages import DescribedRelease, render_notes
 from unit.release.examples import MODELS, contents, keep_set
 from unit.verdict.examples import MOBILENET, RESNET, passing

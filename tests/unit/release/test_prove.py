@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError, ProductFailure
+from megtrim.checks.statuses import decide
 from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE, ReleaseContents
 from megtrim.release.prove import prove_release
+from megtrim.util.errors import InputError, ProductFailure
 from megtrim.verdict.join import join
 from megtrim.verdict.model import (
     Check,
@@ -23,7 +24,6 @@ from megtrim.verdict.model import (
     Verdict,
     to_json,
 )
-from megtrim.verdict.statuses import decide
 from unit.release.examples import (
     MODELS,
     contents,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.chain.session import Session
 from megtrim.evidence.evidence import parse_set
-from megtrim.pipeline.session import Session
 from megtrim.release.archive import write_folder
 from megtrim.release.check import ReleaseCheck, check_release
 from megtrim.release.collect import collect_parts, collect_release, list_stage_keys

@@ -10,13 +10,13 @@ from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
 from in_toto_attestation.v1 import statement_pb2
 from in_toto_attestation.v1.statement import Statement
 
-from megtrim.errors import InputError
 from megtrim.release.statement import (
     dump_statement,
     list_dependencies,
     make_statement,
     parse_statement,
 )
+from megtrim.util.errors import InputError
 from unit.release.examples import MODELS, STAGES, contents, for_other_engine
 
 FILES = {"lib/b": "b" * 64, "bin/a": "a" * 64}

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
+from megtrim.checks.statuses import CheckStatus
 from megtrim.report.annotations import MOST_OF_A_LEVEL, Annotation, Level, annotate
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
-from megtrim.verdict.statuses import CheckStatus
 from unit.report.golden import PENDING, on_device, pull_request
 from unit.report.test_comment import verdicts
 from unit.verdict.examples import HOSTILE, failing, passing, unverified

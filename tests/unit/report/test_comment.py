@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.build_spec import Origin
+from megtrim.checks.invocation import Invocation
+from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy, decide
+from megtrim.render.markup import MOST_ROWS
 from megtrim.report import comment
 from megtrim.report.comment import Links, describe_next_step, render
-from megtrim.report.markup import MOST_ROWS
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.growth.inputs import Cause
-from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import (
     Check,
@@ -29,7 +30,6 @@ from megtrim.verdict.model import (
     SizeFlagResult,
     Verdict,
 )
-from megtrim.verdict.statuses import CheckKind, CheckStatus, UnverifiedPolicy, decide
 from unit.report.golden import (
     BASELINE,
     COMMENTS,
@@ -40,8 +40,8 @@ from unit.report.golden import (
     on_device,
     pull_request,
 )
-from unit.report.test_sizes import KIB
-from unit.report.test_sizes import artifact as artifact_that_grew
+from unit.size.report.test_tables import KIB
+from unit.size.report.test_tables import artifact as artifact_that_grew
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,

@@ -12,8 +12,8 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from megtrim.render.markup import block, code, prose
 from megtrim.report.comment import render
-from megtrim.report.markup import block, code, prose
 from megtrim.verdict.model import Verdict
 from unit.report.golden import COMMENTS, LINKS
 from unit.report.test_comment import verdicts

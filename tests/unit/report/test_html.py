@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from megtrim.checks.invocation import Invocation
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import comment, html
-from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import join
 from megtrim.verdict.model import OperatorsUse, RegionsUse, TrimChoice, Verdict
 from unit.verdict.examples import (

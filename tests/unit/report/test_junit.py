@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
+from megtrim.checks.statuses import CheckKind, CheckStatus, decide
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report import junit
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Check, Origin, Verdict
-from megtrim.verdict.statuses import CheckKind, CheckStatus, decide
 from unit.verdict.examples import (
     RESNET,
     TUNED,

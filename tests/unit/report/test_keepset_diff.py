@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set
-from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorNeeds
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.region import Region
 from megtrim.report.keepset_diff import (
     FUNCTIONS,
     REGIONS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.checks.invocation import suggest_for_scenario
+from megtrim.checks.statuses import CheckKind
 from megtrim.report import table
-from megtrim.verdict.invocation import suggest_for_scenario
 from megtrim.verdict.join import join
 from megtrim.verdict.model import RegionsUse
-from megtrim.verdict.statuses import CheckKind
 from unit.verdict.examples import by_committed, compared, facts, failing, hostile, passing
 
 

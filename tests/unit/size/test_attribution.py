@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.elf.sections import Purpose
-from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.attribution import NameSources, Piece, Spans, attribute
+from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, archive, object_file
 from unit.size.made_files import LINKED, OBJECT, PARTS
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.build_spec import Origin
-from megtrim.errors import InputError
 from megtrim.size.baseline import (
     dump_sizes,
     expect_same_kind,
@@ -24,6 +23,7 @@ from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList, StoredPrice
+from megtrim.util.errors import InputError
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}
 TEXT = """\

@@ -7,10 +7,10 @@ from datetime import date
 import pytest
 
 from megtrim.config.model import Budget, Waiver
-from megtrim.errors import InputError
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.budgets import Baseline, Measured, check, ending, warn_early
 from megtrim.size.measures import ExistingParts
+from megtrim.util.errors import InputError
 
 TODAY = date(2027, 1, 31)
 KIB, MIB = 1024, 1024 * 1024

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.config.model import Budget
-from megtrim.errors import InputError
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.history import (
@@ -22,7 +21,8 @@ from megtrim.size.history import (
     make_trends,
     parse_commit_sizes,
 )
-from megtrim.strict_json import dump
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
 from support.size_history import make_file, make_sizes
 
 

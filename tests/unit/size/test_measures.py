@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from megtrim.errors import InputError
 from megtrim.size.breakdown import Breakdown, ByteRow, FileSizes
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.measures import ExistingParts, find_measure, list_measures, list_parts
+from megtrim.util.errors import InputError
 
 SIZES = FileSizes(
     file_bytes=100, stripped_bytes=90, memory_bytes=80, text_bytes=40, deflated_bytes=30

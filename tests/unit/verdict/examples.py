@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.build_spec import Origin
+from megtrim.checks.invocation import Invocation
 from megtrim.config.yaml.problems import Place
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.byte_map import ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
-from megtrim.size.maps.byte_map import ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
-from megtrim.verdict.invocation import Invocation
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import (
     ArtifactSizes,

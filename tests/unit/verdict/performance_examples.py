@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
+from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.answer import Answer
-from megtrim.perf.time_stage import TimeStage
-from megtrim.verdict.join import join
-from megtrim.verdict.model import Verdict
-from megtrim.verdict.performance import (
+from megtrim.perf.rows.model import (
     ChangePoint,
     HistoryPoint,
     HistorySeries,
@@ -23,6 +21,8 @@ from megtrim.verdict.performance import (
     TrimmingRow,
     VariantTime,
 )
+from megtrim.verdict.join import join
+from megtrim.verdict.model import Verdict
 from unit.verdict.examples import HOSTILE, RESNET, TUNED, facts
 
 BASE = "main at 2981d114c5d7"

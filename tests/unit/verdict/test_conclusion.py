@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.errors import InputError
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import (
     Contradiction,
     conclude,
@@ -20,7 +21,6 @@ from megtrim.verdict.conclusion import (
     read_conclusion,
 )
 from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
-from megtrim.verdict.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from unit.verdict.examples import budget, failing, hostile, passing, unverified
 from unit.verdict.test_model import changed
 

@@ -6,13 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.config.yaml.problems import Place
-from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.verdict.invocation import Invocation, suggest_for_scenario
-from megtrim.verdict.join import budget_check, join, scenario_checks
-from megtrim.verdict.model import Check, OutputResult, RegionsUse, ScenarioResult
-from megtrim.verdict.statuses import (
+from megtrim.checks.invocation import Invocation, suggest_for_scenario
+from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
     ScenarioStatus,
@@ -20,6 +15,11 @@ from megtrim.verdict.statuses import (
     VerdictKind,
     exit_code,
 )
+from megtrim.config.yaml.problems import Place
+from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.size.budget_row import BudgetRow, BudgetStatus
+from megtrim.verdict.join import budget_check, join, scenario_checks
+from megtrim.verdict.model import Check, OutputResult, RegionsUse, ScenarioResult
 from unit.verdict.examples import (
     MOBILENET,
     RESNET,

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim import json_text
-from megtrim.errors import InputError
+from megtrim.checks.statuses import decide
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
+from megtrim.util import json_text
+from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import read_conclusion
 from megtrim.verdict.join import scenario_checks
 from megtrim.verdict.model import (
@@ -26,7 +27,6 @@ from megtrim.verdict.model import (
     parse_verdict,
     to_json,
 )
-from megtrim.verdict.statuses import decide
 from unit.verdict.examples import (
     big,
     by_committed,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, ProcessRunner
 from virtual_phone import adb_server, owned_dirs
 from virtual_phone.adb_server import private_server
 
@@ -28,7 +28,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from virtual_phone.adb_server import private_server
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 with private_server(ProcessRunner({}), sys.argv[2], parent=Path(sys.argv[3])):
     time.sleep(60)
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 SOURCES = Path(__file__).parents[3] / "ci"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 from virtual_phone.control import SOCKET, ControlClient
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 from virtual_phone import manager
 
 

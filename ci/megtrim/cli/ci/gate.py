@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from megtrim.chain.filenames import VERDICT_FILE
+from megtrim.checks.statuses import exit_code
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence import limits
 from megtrim.github.runner import write_output
-from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.verdict.conclusion import Conclusion, conclude, read_conclusion
-from megtrim.verdict.statuses import exit_code
 
 if TYPE_CHECKING:
     from megtrim.evidence.early_exit import EarlyExit

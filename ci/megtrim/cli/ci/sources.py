@@ -8,7 +8,12 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim import engines
+from megtrim.build import engines
+from megtrim.build.sources.fetch import TOP, FetchRequest, SourceFetch, trusted_url
+from megtrim.build.sources.git import SourceRepository
+from megtrim.build.sources.gitmodules import check_path
+from megtrim.build.sources.repository_url import RepositoryUrl, parse_patterns, parse_project_url
+from megtrim.chain.filenames import FINAL_FOLDER
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import (
     ENGINE_KEY,
@@ -16,18 +21,13 @@ from megtrim.cli.environment import (
     read_engine_host_keys,
     read_engine_key,
 )
+from megtrim.config.config_id import split
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.config_id import split
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.github.runner import write_output
-from megtrim.input_files import read_bytes
-from megtrim.pipeline.filenames import FINAL_FOLDER
-from megtrim.sources.fetch import TOP, FetchRequest, SourceFetch, trusted_url
-from megtrim.sources.git import SourceRepository
-from megtrim.sources.gitmodules import check_path
-from megtrim.sources.repository_url import RepositoryUrl, parse_patterns, parse_project_url
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
+from megtrim.util.input_files import read_bytes
 
 _PATH = click.Path(path_type=Path)
 

@@ -18,7 +18,7 @@ from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
 from megtrim.devices.pool.status import MachineState
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 
 _SHELLS = {"adb": "/system/bin/sh", "virtual-phone": "/system/bin/sh"}
 _STATUS = 7

@@ -15,7 +15,7 @@ from megtrim.devices.pool.host_state import PoolState, quarantine_machine
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy, SupportsCleanup
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
 from megtrim.devices.pool.status import MachineState
-from megtrim.errors import EXIT_PASS, InfrastructureFailure
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

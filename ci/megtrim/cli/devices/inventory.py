@@ -15,7 +15,6 @@ from megtrim.cli.session.device_specs import DeviceDefaults, make_device_specs
 from megtrim.cli.session.setup import find_toolchain
 from megtrim.config.device import DeviceSettings
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.console import Console
 from megtrim.devices import Device, DeviceSpec, adb
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.device_pool import Pool
@@ -23,8 +22,9 @@ from megtrim.devices.pool.host_state import PoolState, open_pool_state
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.status import MachineState, MachineStatus
 from megtrim.devices.remote.adb_client import find_adb
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.console import Console
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 
 _ARM64 = "aarch64"
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)

@@ -13,7 +13,7 @@ from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.echo import show
 from megtrim.devices.pool.quarantine import Author, Record
 from megtrim.devices.pool.status import age
-from megtrim.errors import EXIT_PASS, InputError
+from megtrim.util.errors import EXIT_PASS, InputError
 
 
 @click.command(

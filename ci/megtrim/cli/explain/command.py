@@ -10,6 +10,11 @@ from typing import Any
 
 import click
 
+from megtrim.chain.filenames import VERDICT_FILE
+from megtrim.chain.graph import Stage
+from megtrim.chain.results import VerdictResult
+from megtrim.chain.store import Store, made_by_another
+from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.explain.crash import explain_crash, explain_crash_of_release
@@ -17,16 +22,11 @@ from megtrim.cli.options import common
 from megtrim.cli.session.setup import open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.elf.symbol_names import readable, without_arguments
-from megtrim.errors import EXIT_PASS, InputError
-from megtrim.midout.keepset import KeepSet
-from megtrim.midout.keepset_folder import find_files, read_folder
-from megtrim.midout.names import NameTable
-from megtrim.midout.region import Region
-from megtrim.pipeline.filenames import VERDICT_FILE
-from megtrim.pipeline.results import VerdictResult
-from megtrim.plan.graph import Stage
-from megtrim.store import Store, made_by_another
-from megtrim.verdict.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_folder import find_files, read_folder
+from megtrim.regions.names import NameTable
+from megtrim.regions.region import Region
+from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.verdict.model import Check, ScenarioStatus, Verdict, parse_verdict
 
 _LISTED = 50

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from megtrim.chain.store import Store
+from megtrim.checks.invocation import Invocation
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.advice import keep_lines, nearest_scenario, scenario_lines
@@ -22,14 +24,12 @@ from megtrim.crashes.report import (
     parse_address,
     parse_report,
 )
-from megtrim.input_files import read_bytes
-from megtrim.midout.keepset import ScenarioRecord
-from megtrim.midout.keepset_parts import model_of
-from megtrim.pipeline.trimmed_programs import FinishedTrim, read_newest
+from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
+from megtrim.regions.keepset import ScenarioRecord
+from megtrim.regions.keepset_parts import model_of
 from megtrim.release.archive import open_release
 from megtrim.release.released_programs import read_release
-from megtrim.store import Store
-from megtrim.verdict.invocation import Invocation
+from megtrim.util.input_files import read_bytes
 
 _HEADLINES = {
     CrashCause.LEFT_OUT: "trimming left it out",

@@ -9,7 +9,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options
 from megtrim.cli.perf.options import load_run
-from megtrim.errors import EXIT_PASS
+from megtrim.util.errors import EXIT_PASS
 
 
 @click.command(

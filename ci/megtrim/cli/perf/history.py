@@ -9,13 +9,13 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options, parse_day
-from megtrim.errors import EXIT_PASS
-from megtrim.history_files.entries import History
-from megtrim.perf.change_points import Direction, Pattern
-from megtrim.perf.history import RUN_FILES, HistoryRun
-from megtrim.perf.series import DatedChange, Series, make_series
-from megtrim.strict_json import encode
-from megtrim.wording import count
+from megtrim.history.entries import History
+from megtrim.perf.nights.change_points import Direction, Pattern
+from megtrim.perf.nights.history import RUN_FILES, HistoryRun
+from megtrim.perf.nights.series import DatedChange, Series, make_series
+from megtrim.util.errors import EXIT_PASS
+from megtrim.util.strict_json import encode
+from megtrim.util.wording import count
 
 _COMMIT_DIGITS = 12
 

@@ -11,16 +11,16 @@ import click
 
 from megtrim.cli.echo import complain, show
 from megtrim.cli.perf.surroundings import Surroundings, look_around
-from megtrim.errors import EXIT_PASS
-from megtrim.perf.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
-from megtrim.perf.experiments.experiment import Experiment
-from megtrim.perf.experiments.listing import (
+from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
+from megtrim.experiments.experiment import Experiment
+from megtrim.experiments.listing import (
     describe_effects,
     describe_step,
     show_commands,
 )
-from megtrim.perf.experiments.situation import choose_backend, describe_needs, why_not
-from megtrim.perf.experiments.table import BASELINE, find_experiments
+from megtrim.experiments.situation import choose_backend, describe_needs, why_not
+from megtrim.experiments.table import BASELINE, find_experiments
+from megtrim.util.errors import EXIT_PASS
 
 DEFAULT_CONFIG = Path("megtrim.yaml")
 _PATH = click.Path(path_type=Path)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
+from megtrim.chain.session import Session
 from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import HistorySelector, warn_unreadable
 from megtrim.config.device import EMULATED
 from megtrim.config.scenarios import Scenario
-from megtrim.errors import InputError
 from megtrim.history.folder import read_entry_file, read_folder
-from megtrim.input_files import decode
-from megtrim.perf.history import RUN_FILES, HistoryRun, parse_run
-from megtrim.pipeline.session import Session
+from megtrim.perf.nights.history import RUN_FILES, HistoryRun, parse_run
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import decode
 
 _SHORTEST_COMMIT = 7
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
+from megtrim.chain.graph import Stage
+from megtrim.chain.session import Session
+from megtrim.checks.invocation import Options
 from megtrim.cli.options import base_options, committed_option, common, device_option, json_option
 from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import describe, open_session
@@ -15,17 +19,13 @@ from megtrim.cli.stage import show_results
 from megtrim.config.performance import PerfConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.yaml.problems import closest
-from megtrim.device_jobs.pack import list_runners
-from megtrim.errors import InputError, worst_exit_code
 from megtrim.evidence.times import TimesJudge, read_times
-from megtrim.perf.contest import FEWEST_ROUNDS, MOST_ROUNDS
-from megtrim.perf.experiments.table import find_experiments
-from megtrim.pipeline.running.scenario_runs import scenario_of
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import Stage
-from megtrim.plan.performance import TRIMMING, perf_tasks
-from megtrim.stages import runner
-from megtrim.verdict.invocation import Options
+from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS
+from megtrim.experiments.table import find_experiments
+from megtrim.jobs.pack import list_runners
+from megtrim.perf.plan import TRIMMING, perf_tasks
+from megtrim.trim.runs.scenario_runs import scenario_of
+from megtrim.util.errors import InputError, worst_exit_code
 
 
 @click.command(
@@ -102,7 +102,7 @@ def run(
     if options.again:
         for task in timed:
             session.services.store.discard(Stage.PERF, task.name)
-    ran, codes = runner.run(wanted, session)
+    ran, codes = stages.run(wanted, session)
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or measured")
     show_results(session, Stage.REPORT, wanted, as_json=options.as_json)

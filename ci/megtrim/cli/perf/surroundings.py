@@ -11,11 +11,11 @@ from megtrim.cli.environment import open_processes
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices.cpu_features import read_cpu_features
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.experiments.experiment import DataType
+from megtrim.experiments.situation import Situation, find_data_type
 from megtrim.load_and_run.dialects import LITE
 from megtrim.models.reader import read_model
-from megtrim.perf.experiments.experiment import DataType
-from megtrim.perf.experiments.situation import Situation, find_data_type
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 _HERE = ("auto", "local")
 """Kinds of devices that run programs on this machine's own CPU, if it is their architecture."""

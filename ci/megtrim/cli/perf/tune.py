@@ -9,29 +9,29 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
+from megtrim.chain.graph import PLAIN, tasks, with_dependencies
+from megtrim.chain.session import Session
+from megtrim.chain.store import write_atomically
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option, json_option
 from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import describe, open_session
+from megtrim.config.config_id import split
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.units import parse_duration
 from megtrim.config.yaml.edit import render_item
 from megtrim.config.yaml.problems import closest
-from megtrim.config_id import split
-from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
-from megtrim.perf.experiments.listing import describe_step
-from megtrim.perf.experiments.table import find_experiments
-from megtrim.pipeline.running.contest_plan import look_at, own_flags
-from megtrim.pipeline.session import Session
-from megtrim.pipeline.tuning.halving import Heat, Search, TuneResult, tune
-from megtrim.pipeline.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
-from megtrim.plan.graph import PLAIN, tasks, with_dependencies
-from megtrim.report.performance.numbers import ratio_with_interval
-from megtrim.stages import runner
-from megtrim.store import write_atomically
-from megtrim.strict_json import encode
-from megtrim.verdict.invocation import Options
+from megtrim.experiments.listing import describe_step
+from megtrim.experiments.table import find_experiments
+from megtrim.perf.measuring.contest_plan import look_at, own_flags
+from megtrim.perf.report.numbers import ratio_with_interval
+from megtrim.perf.tuning.halving import Heat, Search, TuneResult, tune
+from megtrim.perf.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
+from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.util.strict_json import encode
 
 
 def _read_budget(_ctx: click.Context, _param: click.Parameter, text: str) -> float:
@@ -85,7 +85,7 @@ def tune_flags(
     expect_real_devices([chosen], session, emulated=emulated)
     describe(session)
     every = tasks(session.request.config, committed=session.request.options.committed)
-    _, codes = runner.run(with_dependencies({PLAIN}, every), session)
+    _, codes = stages.run(with_dependencies({PLAIN}, every), session)
     if PLAIN not in session.results.done:
         return worst_exit_code(codes)
     name = name or f"{chosen.settings.name}-tuned"

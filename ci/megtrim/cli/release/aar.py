@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from megtrim.cli.echo import show
-from megtrim.errors import EXIT_PASS, InputError
 from megtrim.release.aar import AarPart, collect_part, explain_missing, make_aar
 from megtrim.release.archive import expect_new, list_released, open_release, write_file
 from megtrim.release.check import check_release, expect_whole
+from megtrim.util.errors import EXIT_PASS, InputError
 
 _PATH = click.Path(path_type=Path)
 

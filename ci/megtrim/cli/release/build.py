@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from megtrim.checks.invocation import Options
 from megtrim.cli.options import trimming
 from megtrim.cli.release.export import leave, trim_for_release
 from megtrim.release.collect import collect_release
-from megtrim.verdict.invocation import Options
 
 
 @click.command(

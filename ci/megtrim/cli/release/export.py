@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
+from megtrim.chain.graph import Stage
+from megtrim.chain.session import Session
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import trimming
 from megtrim.cli.session.each_toolchain import each_toolchain
 from megtrim.cli.stage import run_chain
-from megtrim.errors import EXIT_PASS, worst_exit_code
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import Stage
 from megtrim.release.aar import make_aar, read_exported
 from megtrim.release.archive import (
     ReleaseFile,
@@ -28,8 +28,8 @@ from megtrim.release.archive import (
 from megtrim.release.collect import collect_export
 from megtrim.release.contents import RELEASE_FILE
 from megtrim.release.packages import AAR_PATH
-from megtrim.verdict.invocation import Options
-from megtrim.wording import count
+from megtrim.util.errors import EXIT_PASS, worst_exit_code
+from megtrim.util.wording import count
 
 
 def _into_new_folder(command: Callable[..., Any]) -> Callable[..., Any]:

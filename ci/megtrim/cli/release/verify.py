@@ -10,18 +10,18 @@ from pathlib import Path
 
 import click
 
+from megtrim.chain.graph import Stage
+from megtrim.chain.store import cannot_write
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option
 from megtrim.cli.stage import run_chain
-from megtrim.errors import EXIT_PASS, ProductFailure, worst_exit_code
-from megtrim.plan.graph import Stage
 from megtrim.release.archive import open_release
 from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.contents import ReleaseContents
 from megtrim.release.prove import compare_rebuild, is_traced
-from megtrim.store import cannot_write
-from megtrim.verdict.invocation import Options
-from megtrim.wording import count
+from megtrim.util.errors import EXIT_PASS, ProductFailure, worst_exit_code
+from megtrim.util.wording import count
 
 _REBUILT = "rebuilt"
 """Folder in that of results: what was built again, which nothing else is taken for."""

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.build.images import cache, container_owner
+from megtrim.build.images.container_runner import ContainerRunner, Mounts
+from megtrim.build.images.docker import DockerClient
 from megtrim.build_spec import Toolchain
-from megtrim.images import cache, container_owner
-from megtrim.images.container_runner import ContainerRunner, Mounts
-from megtrim.images.docker import DockerClient
-from megtrim.process import ProcessRunner
-from megtrim.store import cannot_write
+from megtrim.chain.store import cannot_write
+from megtrim.util.process import ProcessRunner
 
 _OF_THE_IMAGE = frozenset(
     ("bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr")

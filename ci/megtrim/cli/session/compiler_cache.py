@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from megtrim.build.engines.cmake import remote_cache
+from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.cli.environment import (
     CACHE_INPUT,
     CACHE_OWN,
     CACHE_SECRET,
     read_cache_variables,
 )
-from megtrim.engines.cmake import remote_cache
-from megtrim.engines.cmake.compiler_cache import CompilerCache
-from megtrim.errors import InputError
 from megtrim.github.event import read_event
-from megtrim.load_and_run.environment import CCACHE
+from megtrim.util.environment import CCACHE
+from megtrim.util.errors import InputError
 
 _NAMES = {
     CACHE_SECRET: "the secret cache-remote",

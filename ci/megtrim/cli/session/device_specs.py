@@ -17,9 +17,9 @@ from megtrim.config.yaml.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.local import is_hosted
 from megtrim.devices.pool import device_pool
-from megtrim.errors import InputError
 from megtrim.evidence.device import BundleDevice
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 
 POOLED = ("adb", "ssh")
 """Kinds whose devices of a class take turns; of other kinds, the first one runs its class."""

@@ -15,11 +15,11 @@ from typing import Any
 import click
 
 from megtrim.cli.echo import complain, show
+from megtrim.config.config_id import choose
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.yaml.problems import ConfigError, Problem
-from megtrim.config_id import choose
-from megtrim.console import Console
-from megtrim.errors import InputError, Interrupted, MegtrimError, worst_exit_code
+from megtrim.util.console import Console
+from megtrim.util.errors import InputError, Interrupted, MegtrimError, worst_exit_code
 
 _OF_ONE = {
     "as_json": "--json",

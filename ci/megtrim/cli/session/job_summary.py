@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from megtrim.build_spec import Origin
-from megtrim.config_id import id_of, is_inside, split
-from megtrim.errors import InfrastructureFailure, MegtrimError
+from megtrim.chain.filenames import VERDICT_FILE
+from megtrim.checks.statuses import VerdictKind
+from megtrim.config.config_id import id_of, is_inside, split
 from megtrim.evidence.early_exit import EarlyExit, parse_ending
 from megtrim.evidence.limits import ENDING_FILE
-from megtrim.input_files import read_bytes
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.render.markup import block, code, one_line, prose
 from megtrim.report.annotations import Annotation, Level, annotate
 from megtrim.report.comment import Links, close, render
-from megtrim.report.formatting import VERDICT_SIGNS
-from megtrim.report.markup import block, code, one_line, prose
+from megtrim.util.errors import InfrastructureFailure, MegtrimError
+from megtrim.util.input_files import read_bytes
+from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
-from megtrim.verdict.statuses import VerdictKind
+from megtrim.verdict.wording import VERDICT_SIGNS
 
 COMMENT_FILE = "comment.md"
 _LARGEST_PAGE = 1024 * 1024

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from megtrim.build.engines import Engine
+from megtrim.chain.graph import trims_plain_build
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import ModelConfig, ScenarioConfig
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest, listing
-from megtrim.engines import Engine
-from megtrim.input_files import open_plain_file
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.load_and_run.arguments import INPUT_SUFFIXES
@@ -19,7 +19,7 @@ from megtrim.models.facts import ModelFacts, UnknownFormat, Variable
 from megtrim.models.needs import load_needs
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe_variable
-from megtrim.plan.graph import trims_plain_build
+from megtrim.util.input_files import open_plain_file
 
 _HINT = "`megtrim model show FILE` prints what a model takes"
 

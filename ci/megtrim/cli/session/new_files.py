@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.errors import NO_ROOM, InputError
-from megtrim.input_files import read_text
-from megtrim.store import cannot_write
+from megtrim.chain.store import cannot_write
+from megtrim.util.errors import NO_ROOM, InputError
+from megtrim.util.input_files import read_text
 
 Content = str | bytes
 

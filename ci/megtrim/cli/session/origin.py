@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
 from megtrim.build_spec import Origin
-from megtrim.config_id import is_inside
-from megtrim.errors import MegtrimError
+from megtrim.config.config_id import is_inside
 from megtrim.github.event import Event, read_event
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import MegtrimError
+from megtrim.util.process import Command, ProcessRunner
 
 _TIMEOUT_S = 120.0
 _NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)

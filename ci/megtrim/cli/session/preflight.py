@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from megtrim.build.engines import Engine
+from megtrim.build.engines.checkout import Checkout
 from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest
-from megtrim.engines import Engine
-from megtrim.engines.checkout import Checkout
-from megtrim.errors import InputError
-from megtrim.input_files import open_plain_file
 from megtrim.load_and_run.arguments import check_arguments
 from megtrim.models.needs import load_operator_json
 from megtrim.models.reader import read_whole
-from megtrim.strict_json import show_path
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import open_plain_file
+from megtrim.util.strict_json import show_path
 
 _FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
 _SET_BY_MEGTRIM: Mapping[str, str] = {

@@ -1,4 +1,4 @@
-"""From options to a :class:`~megtrim.pipeline.session.Session` with its services."""
+"""From options to a :class:`~megtrim.chain.session.Session` with its services."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ import os
 import platform
 from pathlib import Path
 
-from megtrim import engines, toolchains
+from megtrim.build import engines, toolchains
+from megtrim.build.engines import Engine, checkout
+from megtrim.build.engines.build_paths import expect_plain
+from megtrim.build.engines.builder import Builder
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.sample import find_embedded_source
+from megtrim.build.images.reference import expect_fixed
 from megtrim.build_spec import Relocations, Toolchain
+from megtrim.chain.durations import open_durations
+from megtrim.chain.graph import PLAIN, Stage, task_name
+from megtrim.chain.results import BuildResult
+from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
+from megtrim.chain.store import StageFolder, Store
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import open_console
 from megtrim.cli.environment import (
     open_processes,
@@ -39,30 +51,18 @@ from megtrim.cli.session.preflight import (
 from megtrim.cli.session.trends import read_trends
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.console import Console
-from megtrim.device_jobs import pack
 from megtrim.devices import Device, qemu, relocation_support
-from megtrim.engines import Engine, checkout
-from megtrim.engines.build_paths import expect_plain
-from megtrim.engines.builder import Builder
-from megtrim.engines.checkout import Checkout
-from megtrim.engines.sample import find_embedded_source
-from megtrim.errors import InputError
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
-from megtrim.images.reference import expect_fixed
-from megtrim.load_and_run.environment import describe_ignored
-from megtrim.pipeline import committed_keepset
-from megtrim.pipeline.building import programs, size_options, switch_checks
-from megtrim.pipeline.durations import open_durations
-from megtrim.pipeline.results import BuildResult
-from megtrim.pipeline.session import Services, Session, TaskResults, TrimRequest
-from megtrim.plan.graph import PLAIN, Stage, task_name
-from megtrim.plan.performance import BASE
-from megtrim.process import ProcessRunner
-from megtrim.stages import size
-from megtrim.store import StageFolder, Store
-from megtrim.verdict.invocation import Options
+from megtrim.jobs import pack
+from megtrim.perf.plan import BASE
+from megtrim.size import stage as size
+from megtrim.trim import committed_keepset
+from megtrim.trim.builds import programs, size_options, switch_checks
+from megtrim.util.console import Console
+from megtrim.util.environment import describe_ignored
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 
 
 def open_session(options: Options, *, writes: bool = True) -> Session:

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from megtrim.build.engines import sample
+from megtrim.build.engines.megengine.search import find_checkouts, is_checkout
 from megtrim.cli.session.new_files import Content, find_missing
+from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.lists.item_files import climb
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.templates.configuration import (
@@ -23,16 +26,13 @@ from megtrim.config.templates.configuration import (
     name_keep_set,
     starter,
 )
-from megtrim.config_id import DEFAULT_CONFIG, choose
-from megtrim.engines import sample
-from megtrim.engines.megengine.search import find_checkouts, is_checkout
-from megtrim.errors import InputError
-from megtrim.input_files import kind_at, open_plain_file
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.models.facts import ModelFacts, Variable
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe_variable
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import kind_at, open_plain_file
 
 _SAMPLE = "sample"
 _CLONE = "git clone https://github.com/MegEngine/MegEngine"

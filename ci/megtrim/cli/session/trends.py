@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.build_spec import Origin, Variant
+from megtrim.checks.invocation import Options
 from megtrim.cli.environment import read_now
-from megtrim.console import Console
 from megtrim.history.folder import read_folder
 from megtrim.size.history import SIZE_FILES, SizeTrend, make_trends
-from megtrim.verdict.invocation import Options
+from megtrim.util.console import Console
 
 _SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
 MOST_POINTS = 200

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from megtrim.build_spec import Variant
+from megtrim.chain.filenames import SIZES_FILE
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import (
@@ -18,14 +19,11 @@ from megtrim.cli.history_options import (
     parse_day,
     warn_unreadable,
 )
+from megtrim.config.config_id import is_inside, split
 from megtrim.config.load import load_config
 from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.config_id import is_inside, split
-from megtrim.errors import EXIT_PASS, InputError
-from megtrim.history_files.entries import History
-from megtrim.pipeline.filenames import SIZES_FILE
-from megtrim.report.formatting import align_columns, group_digits
+from megtrim.history.entries import History
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import (
     SIZE_FILES,
@@ -36,8 +34,10 @@ from megtrim.size.history import (
     make_commit_sizes,
     make_trends,
 )
-from megtrim.strict_json import encode
-from megtrim.wording import count
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.strict_json import encode
+from megtrim.util.wording import count
+from megtrim.verdict.wording import align_columns, group_digits
 
 _COMMIT_DIGITS = 12
 _BARS = "▁▂▃▄▅▆▇█"

@@ -9,17 +9,8 @@ from dataclasses import dataclass
 
 import click
 
-from megtrim.cli.echo import show
-from megtrim.cli.options import committed_option, common, quick_option
-from megtrim.cli.session.setup import open_session
-from megtrim.cli.size.show import draw_table, top_option
-from megtrim.elf.symbol_names import fold, shorten
-from megtrim.errors import EXIT_PASS, InputError
-from megtrim.pipeline import references
-from megtrim.pipeline.pricing import PricedArtifact, make_price_list, open_artifacts
-from megtrim.pipeline.results import ReferencesResult
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import (
+from megtrim import stages
+from megtrim.chain.graph import (
     BASE_REFERENCES,
     PROFILE,
     PROFILE_REFERENCES,
@@ -29,10 +20,20 @@ from megtrim.plan.graph import (
     trims_functions,
     with_dependencies,
 )
-from megtrim.plan.staleness import TaskState
-from megtrim.report.formatting import align_columns, group_digits
-from megtrim.report.markup import one_line
+from megtrim.chain.results import ReferencesResult
+from megtrim.chain.session import Session
+from megtrim.chain.staleness import TaskState
+from megtrim.chain.store import made_by_another
+from megtrim.checks.invocation import Options
+from megtrim.cli.echo import show
+from megtrim.cli.options import committed_option, common, quick_option
+from megtrim.cli.session.setup import open_session
+from megtrim.cli.size.show import draw_table, top_option
+from megtrim.elf.symbol_names import fold, shorten
+from megtrim.render.markup import one_line
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.size.prices.pricing import PricedArtifact, make_price_list, open_artifacts
+from megtrim.size.references import read_links as references
 from megtrim.size.references.left_out import (
     LeftOutDocument,
     LeftOutEntry,
@@ -42,10 +43,9 @@ from megtrim.size.references.left_out import (
     list_left_out,
 )
 from megtrim.size.references.linked_file import LinkedFile
-from megtrim.stages import runner
-from megtrim.store import made_by_another
-from megtrim.strict_json import encode
-from megtrim.verdict.invocation import Options
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.strict_json import encode
+from megtrim.verdict.wording import align_columns, group_digits
 
 _HINT = "trim first: its results are what is asked about"
 
@@ -100,14 +100,14 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
     """Open the results of a trim. Raises InputError where they are not up to date."""
     session = open_session(options)
     every = tasks(session.request.config, committed=session.request.options.committed)
-    for step in runner.plan(with_dependencies(needs, every), session):
+    for step in stages.plan(with_dependencies(needs, every), session):
         if step.foreign:
             raise made_by_another(options.out)
         if step.state is not TaskState.DONE:
             msg = f"{options.out}: {step.task} is not up to date: {step.why}"
             again = session.request.invocation.again("trim")
             raise InputError(msg, hint=f"{_HINT}: {again}")
-    return TrimResults(session=runner.able(session))
+    return TrimResults(session=stages.able(session))
 
 
 _COMPONENT, _SYMBOL = _VIEWS = ("component", "symbol")

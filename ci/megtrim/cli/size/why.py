@@ -10,28 +10,28 @@ from typing import Any
 
 import click
 
+from megtrim.chain.graph import PLAIN, REDUCED, SHIPPED_REFERENCES, trims_functions
+from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import committed_option, common, quick_option
 from megtrim.cli.size.left_out import TrimResults, choose_program, open_trim
 from megtrim.cli.size.show import FILE, top_option
 from megtrim.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.elf.symbol_table import read_linked
-from megtrim.errors import EXIT_PASS, InputError
 from megtrim.functions.link_map import read_map
-from megtrim.midout.keepset_parts import NeededParts
-from megtrim.midout.kept_things import ThingKind, find_kept
-from megtrim.midout.names import NameTable
-from megtrim.midout.region import Region
-from megtrim.pipeline import references
-from megtrim.pipeline.summary.keepset_usage import list_held_regions
-from megtrim.plan.graph import PLAIN, REDUCED, SHIPPED_REFERENCES, trims_functions
-from megtrim.report.formatting import align_columns, group_digits
-from megtrim.report.markup import one_line
+from megtrim.regions.keepset_parts import NeededParts
+from megtrim.regions.kept_things import ThingKind, find_kept
+from megtrim.regions.names import NameTable
+from megtrim.regions.region import Region
+from megtrim.render.markup import one_line
+from megtrim.size.references import read_links as references
 from megtrim.size.references import search
 from megtrim.size.references.graph import Explanation, ReferenceGraph, explain
 from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.size.references.search import Match
-from megtrim.verdict.invocation import Options
+from megtrim.trim.keepset_usage import list_held_regions
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.verdict.wording import align_columns, group_digits
 
 _GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from megtrim.config.model import Config
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, show
-from megtrim.input_files import FOLDER, kind_at
+from megtrim.util.input_files import FOLDER, kind_at
 
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:

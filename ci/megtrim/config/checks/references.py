@@ -18,9 +18,9 @@ from megtrim.config.switches import MINIMUM_SIZE_OPTION, OPTIONS
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
 from megtrim.elf.components import is_component, list_components
-from megtrim.errors import InputError
+from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run import application as command
-from megtrim.perf.experiments.table import EXPERIMENTS
+from megtrim.util.errors import InputError
 
 OWN_ARGUMENTS: Mapping[str, str] = {
     "--input": "the key inputs in its place",

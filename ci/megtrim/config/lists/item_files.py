@@ -20,7 +20,7 @@ from typing import Any
 from megtrim.config.value_types import MOST_ITEMS
 from megtrim.config.yaml.document import LARGEST_FILE_BYTES, Document, parse_document
 from megtrim.config.yaml.problems import KeyPath
-from megtrim.input_files import read_bytes
+from megtrim.util.input_files import read_bytes
 
 _UP = ".."
 _FILES = ("file", "algo_cache")

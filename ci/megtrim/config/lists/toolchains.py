@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from megtrim.config.checks.references import LIMITED
+from megtrim.config.config_id import choose
 from megtrim.config.model import Config, NamedToolchain, ToolchainConfig
 from megtrim.config.yaml.document import Document
 from megtrim.config.yaml.problems import ConfigError, KeyPath, closest, listing, show
 from megtrim.config.yaml.sections import Section, class_names, scenario_names, sections
-from megtrim.config_id import choose
 
 _KEY = "toolchains"
 _OF_ITS_OWN = tuple(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from megtrim.config_id import DEFAULT_CONFIG, NAME_PATTERN
-from megtrim.errors import InputError
+from megtrim.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
+from megtrim.util.errors import InputError
 
 _HEAD = """\
 # megtrim.yaml: what to trim, for which models, and what the result must hold to.

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
-from megtrim.config_id import choose, id_of, suffix_of
-from megtrim.errors import InputError
+from megtrim.config.config_id import choose, id_of, suffix_of
+from megtrim.util.errors import InputError
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
 REFRESH = ".github/workflows/megtrim-refresh.yml"

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import yaml
 
 from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
-from megtrim.input_files import expect_merged
-from megtrim.strict_json import show_path
+from megtrim.util.input_files import expect_merged
+from megtrim.util.strict_json import show_path
 
 LARGEST_FILE_BYTES = 1024 * 1024
 DEEPEST = 24

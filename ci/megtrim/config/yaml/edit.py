@@ -14,8 +14,8 @@ import yaml
 
 from megtrim.config.yaml.document import parse_document
 from megtrim.config.yaml.problems import KeyPath
-from megtrim.errors import InputError
-from megtrim.strict_json import show_path
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import show_path
 
 _WIDEST = 1000
 """Longer lines are folded, as no one writes them by hand."""

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 KeyPath = tuple[str | int, ...]
 """Where a value is: ``("models", 0, "scenarios", 1, "args")``."""

@@ -30,7 +30,7 @@ from megtrim.devices.pool.machine import (
 )
 from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryResult, trouble
 from megtrim.devices.pool.status import MachineState, MachineStatus
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 RETRIES = 2
 _USABLE = (MachineState.FREE, MachineState.HELD)

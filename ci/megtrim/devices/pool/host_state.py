@@ -18,7 +18,7 @@ from megtrim.devices.pool.recovery import RecoveryPolicy
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.devices.pool.status import MachineStatus, age
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

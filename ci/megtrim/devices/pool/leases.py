@@ -29,8 +29,8 @@ from megtrim.devices.pool.state_dir import (
     slug,
     try_lock,
 )
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.evidence.limits import clean_line
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 _POLL_S = 0.2
 _LONGEST_NAME = 200

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from megtrim.config.device import PowerPort
 from megtrim.devices.device import RunDirectory
-from megtrim.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure
 
 
 class ConnectionState(StrEnum):

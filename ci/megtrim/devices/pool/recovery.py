@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from megtrim.devices.pool.machine import ConnectionState, HasFailureDetail, Machine
 from megtrim.devices.pool.quarantine import MOST_REBOOTS, Records
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 
 UNAUTHORIZED = "unauthorized: someone must allow this host on the screen of the phone"
 _POWER_OFF_S = 5

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 VARIABLE = "MEGTRIM_STATE"
 _LARGEST_BYTES = 65_536

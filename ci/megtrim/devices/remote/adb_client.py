@@ -15,8 +15,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, ProcessRunner
 
 ADB_VARIABLE = "MEGTRIM_ADB"
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"

@@ -14,7 +14,7 @@ from megtrim.devices.remote.transport import (
     new_nonce,
     unframe_outcome,
 )
-from megtrim.process import Command, CompletedCommand
+from megtrim.util.process import Command, CompletedCommand
 
 
 class AdbTransport:

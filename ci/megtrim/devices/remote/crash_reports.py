@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from megtrim.devices.remote.telemetry import HELPERS
 from megtrim.devices.remote.transport import Transport
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.limits import clean_line, clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
+from megtrim.util.errors import InfrastructureFailure
 
 LONGEST_EVIDENCE = 16_384
 """Most characters of the report of one crash."""

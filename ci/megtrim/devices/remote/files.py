@@ -18,7 +18,7 @@ from megtrim.devices.remote.scripts import EVICT_SCRIPT, PREPARE_SCRIPT
 from megtrim.devices.remote.transport import NoSpace, Transport, call
 from megtrim.devices.timeouts import Timeouts
 from megtrim.elf.needed_libraries import Needs, read_loader, read_needs
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
 _ATTEMPTS = 2

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from megtrim.devices.remote.scripts import PROBE_SCRIPT
 from megtrim.devices.remote.transport import ConnectionLost, Transport, new_nonce
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure
 
 FULL_BELOW_KB = 64
 """With less than this free, what a program wrote may be cut short."""

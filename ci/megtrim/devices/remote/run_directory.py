@@ -51,10 +51,10 @@ from megtrim.devices.remote.transport import (
 )
 from megtrim.devices.remote.tuning import Tuning, parse_cpus, tune_machine
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
 from megtrim.load_and_run.exit_status import ProgramRun, ending_signal
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.process import CompletedCommand
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import CompletedCommand
 
 DEFAULT_SETTINGS = DeviceSettings()
 

@@ -27,12 +27,12 @@ from megtrim.devices.remote.transport import (
     summarize_output,
     unframe_outcome,
 )
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, CompletedCommand
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, CompletedCommand
 
 if TYPE_CHECKING:
     from megtrim.config.device import DeviceSettings
-    from megtrim.process import ProcessRunner
+    from megtrim.util.process import ProcessRunner
 
 PROGRAM = "ssh"
 

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.limits import clean_line
-from megtrim.process import CompletedCommand
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import CompletedCommand
 
 ALIVE_SCRIPT = '# megtrim:probe\necho "$1"\n'
 """Print the argument: a random word, which nothing but this script can print."""

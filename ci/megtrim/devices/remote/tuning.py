@@ -18,8 +18,8 @@ from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.remote.telemetry import HELPERS, READING_SCRIPT, parse_reading
 from megtrim.devices.remote.transport import Transport, call
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.load_and_run.telemetry import Reading
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 _MOST_CPUS = 256
 _NO_ROOT_S = 12.0

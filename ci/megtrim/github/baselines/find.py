@@ -13,9 +13,7 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from megtrim.commit_digest import COMMIT_DIGEST
-from megtrim.config_id import is_inside
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.config.config_id import is_inside
 from megtrim.evidence.configuration import expect_evidence_of
 from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
 from megtrim.github.api import Api, text_at
@@ -24,6 +22,8 @@ from megtrim.github.event import Event
 from megtrim.github.log_text import one_line
 from megtrim.size.baseline import expect_same_kind, load_sizes
 from megtrim.size.budgets import Baseline
+from megtrim.util.commit_digest import COMMIT_DIGEST
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 _MOST_TRIES = 5
 """Number of artifacts that are opened before the search is given up."""

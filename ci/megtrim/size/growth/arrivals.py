@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
-from megtrim.midout.keepset_parts import model_of
+from megtrim.regions.keepset_parts import model_of
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
-from megtrim.strict_json import SignedInt
+from megtrim.util.strict_json import SignedInt
 
 MOST_PARTS = 60
 """Rows of what is kept now that a report can show; the others are counted."""

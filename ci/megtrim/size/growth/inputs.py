@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold_if_possible
-from megtrim.midout.keepset_parts import model_of
-from megtrim.wording import count
+from megtrim.regions.keepset_parts import model_of
+from megtrim.util.wording import count
 
 
 class Cause(StrEnum):

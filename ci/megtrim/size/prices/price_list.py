@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from megtrim.elf.symbol_names import fold
 from megtrim.size.byte_table import tidy
-from megtrim.strict_json import SignedInt
+from megtrim.util.strict_json import SignedInt
 
 
 class PriceKind(StrEnum):

@@ -16,7 +16,7 @@ import numpy as np
 from megtrim.elf.symbol_names import fold
 from megtrim.size.references.graph import Mask, ReferenceGraph
 from megtrim.size.references.search import UNNAMED, find_component_of
-from megtrim.strict_json import SignedInt
+from megtrim.util.strict_json import SignedInt
 
 """Component of what neither a symbol nor a source names."""
 

@@ -28,10 +28,10 @@ from megtrim.elf.layout import (
 from megtrim.elf.references import relocations, unwind
 from megtrim.elf.references.relocations import THREAD_LOCAL, References
 from megtrim.elf.sections import NAMED, Purpose, find_purpose
-from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.attribution import Spans
 from megtrim.size.references.graph import Numbers, Part, ReferenceGraph, join
+from megtrim.util.errors import InputError
 
 ENTRY = "the entry point"
 EXPORTED = "exported"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.statuses import UnverifiedPolicy
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.verdict.model import to_json
-from megtrim.verdict.statuses import UnverifiedPolicy
 from unit.cli.support import Shell
 from unit.verdict.examples import REDUCED_BYTES, failing, passing, unverified
 

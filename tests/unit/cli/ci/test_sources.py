@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine.generations import LITE
+from megtrim.build.engines.megengine.generations import LITE
 from support.source_forge import SourceForge
 from unit.cli.support import Answer, Shell
 

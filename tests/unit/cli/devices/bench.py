@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure
 from unit.cli.support import Answer, Shell
 from unit.devices.machines import QUICK, FakeMachine
 

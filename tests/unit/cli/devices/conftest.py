@@ -11,7 +11,7 @@ from megtrim.devices import adb
 from megtrim.devices.device import Device, DeviceSpec
 from megtrim.devices.pool import device_pool
 from megtrim.devices.pool.machine import Machine
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from unit.cli.devices.bench import CONFIG, Bench, Server, quick
 from unit.cli.support import Shell
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.pipeline.committed_keepset import write_committed
-from megtrim.pipeline.results import VerdictResult
-from megtrim.store import Store
-from megtrim.verdict.invocation import Invocation, suggest_for_keep_set
+from megtrim.chain.results import VerdictResult
+from megtrim.chain.store import Store
+from megtrim.checks.invocation import Invocation, suggest_for_keep_set
+from megtrim.trim.committed_keepset import write_committed
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.stages.support import CONFIG, keep_set
+from unit.trim.stages.support import CONFIG, keep_set
 from unit.verdict.examples import TUNED, facts, trapped
 
 

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from support.field_reports import fill_layouts, list_places
+from unit.chain.made_trims import trim_by_functions
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered
 from unit.crashes.reports import tombstone
-from unit.pipeline.made_trims import trim_by_functions
 from unit.release.made_releases import write_release
-from unit.stages.support import CONFIG
+from unit.trim.stages.support import CONFIG
 
 TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 

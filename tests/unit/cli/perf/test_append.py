@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from megtrim.perf.history import dump_run
+from megtrim.perf.nights.history import dump_run
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from megtrim.perf.experiments.table import EXPERIMENTS
+from megtrim.experiments.table import EXPERIMENTS
 from unit.cli.support import Shell
 
 CONFIG = """\

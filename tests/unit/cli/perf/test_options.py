@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.perf.history import dump_run
+from megtrim.perf.nights.history import dump_run
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from megtrim.cli.perf.run import ask, run
 from megtrim.config.performance import PerfConfig
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 CONFIGURED = PerfConfig.model_validate(
     {"experiments": ["record-1"], "recipes": ["x86"], "trimming": True, "budget": {"time": "1 min"}}

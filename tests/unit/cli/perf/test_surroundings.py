@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
+from megtrim.build.engines.sample import find_embedded_source
 from megtrim.cli.perf.surroundings import look_around
-from megtrim.engines.sample import find_embedded_source
+from megtrim.experiments.experiment import DataType
 from megtrim.load_and_run.dialects import LITE
-from megtrim.perf.experiments.experiment import DataType
 
 SAMPLE = find_embedded_source()
 

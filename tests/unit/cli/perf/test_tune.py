@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from megtrim.cli.perf.tune import describe_search, keep_winner, tune_flags
-from megtrim.errors import InputError
-from megtrim.pipeline.tuning.halving import TuneResult
-from megtrim.pipeline.tuning.tuned_scenario import TunedScenario
-from megtrim.verdict.performance import PerformanceStatus
-from unit.pipeline.tuning.test_halving import search
-from unit.pipeline.tuning.test_tuned_scenario import CONFIG, write_config
+from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.perf.tuning.halving import TuneResult
+from megtrim.perf.tuning.tuned_scenario import TunedScenario
+from megtrim.util.errors import InputError
+from unit.perf.tuning.test_halving import search
+from unit.perf.tuning.test_tuned_scenario import CONFIG, write_config
 
 CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
 TUNED = TunedScenario(

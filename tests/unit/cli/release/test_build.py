@@ -9,7 +9,7 @@ import pytest
 
 from megtrim.release.archive import ReleaseFile, from_text
 from unit.cli.support import Shell
-from unit.stages.support import open_session
+from unit.trim.stages.support import open_session
 
 
 def test_it_states_its_own_version(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from megtrim.pipeline.session import Session
+from megtrim.chain.session import Session
 from megtrim.release.archive import ReleaseFile, from_path, from_text
 from support.prefab import read_package, unzip
 from unit.cli.support import Answer, Shell
 from unit.elf.made_objects import shared_library
 from unit.release.examples import write_for_android
-from unit.stages.support import open_session
+from unit.trim.stages.support import open_session
 
 Export = Callable[..., Answer]
 

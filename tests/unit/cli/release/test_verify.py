@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from megtrim.plan.graph import Stage
+from megtrim.chain.graph import Stage
+from megtrim.checks.invocation import Options
 from megtrim.release.archive import write_archive
-from megtrim.verdict.invocation import Options
 from unit.cli.support import Answer, Shell
 from unit.release.examples import as_files, documents, sha, write
-from unit.stages.support import open_session
+from unit.trim.stages.support import open_session
 
 
 def test_a_whole_release_passes(shell: Shell) -> None:

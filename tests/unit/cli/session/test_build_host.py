@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build.images.container_runner import ContainerRunner
 from megtrim.build_spec import Toolchain
 from megtrim.cli.session import build_host
-from megtrim.images.container_runner import ContainerRunner
-from megtrim.process import Command
-from unit.images.stub import ID, Stub
+from megtrim.util.process import Command
+from unit.build.images.stub import ID, Stub
 
 SYSROOT = Path("/usr/aarch64-linux-gnu")
 

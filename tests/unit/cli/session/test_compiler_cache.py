@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from megtrim.build.engines.cmake.compiler_cache import VARIABLE
 from megtrim.cli.environment import open_processes
 from megtrim.cli.session import setup
 from megtrim.cli.session.compiler_cache import open_compiler_cache
-from megtrim.engines.cmake.compiler_cache import VARIABLE
-from megtrim.errors import InputError
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.github.events import REPOSITORY, environment
 

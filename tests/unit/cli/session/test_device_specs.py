@@ -15,9 +15,9 @@ from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import DeviceSpec
 from megtrim.devices.pool import device_pool
-from megtrim.errors import InputError
 from megtrim.evidence.device import BundleDevice
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 from unit.cli.support import SAMPLE_MODEL
 
 RUNNERS = """\

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.errors import InfrastructureFailure, InputError, Interrupted, MegtrimError
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted, MegtrimError
 from unit.cli.support import Shell
 from unit.config.support import ENGINE, MODEL, SMALL
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from megtrim.build_spec import Origin
 from megtrim.cli.session.job_summary import SummaryPage, read_page
-from megtrim.errors import InputError
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
 from megtrim.report.annotations import Level
 from megtrim.report.comment import Links, render
+from megtrim.util.errors import InputError
 from megtrim.verdict.model import to_json
 from unit.verdict.examples import failing
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from megtrim.build.engines import Engine
+from megtrim.build.engines.megengine.engine import MegEngine
 from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.engines import Engine
-from megtrim.engines.megengine.engine import MegEngine
-from megtrim.errors import InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.megengine_trees import NEWEST, OLDEST
+from unit.build.engines.support import write
 from unit.cli.support import MODELS, SAMPLE_MODEL
-from unit.engines.megengine_trees import NEWEST, OLDEST
-from unit.engines.support import write
 
 CONFIG = """\
 version: 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.cli.session.new_files import find_missing
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 
 def test_what_is_there_and_equal_is_not_written_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.cli.session.origin import read_event_origin, read_origin
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from support.source_forge import SourceForge
 from unit.github.events import HEAD, environment
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build.engines.checkout import Checkout, take
+from megtrim.build.engines.megengine.engine import MegEngine
 from megtrim.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
@@ -14,12 +16,10 @@ from megtrim.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.engines.checkout import Checkout, take
-from megtrim.engines.megengine.engine import MegEngine
-from megtrim.errors import InputError
-from megtrim.process import ProcessRunner
-from unit.engines.megengine_trees import NEWEST, OLDEST
-from unit.engines.support import write
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.megengine_trees import NEWEST, OLDEST
+from unit.build.engines.support import write
 
 CONFIG = """\
 version: 1

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from megtrim import store as stores
-from megtrim import toolchains
+from megtrim.build import toolchains
+from megtrim.chain import store as stores
+from megtrim.chain.results import BuildResult
+from megtrim.chain.store import Store
 from megtrim.cli import options as out
 from megtrim.cli.session import setup
-from megtrim.console import Console
-from megtrim.pipeline.results import BuildResult
-from megtrim.process import ProcessRunner
-from megtrim.store import Store
+from megtrim.util.console import Console
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.support import TOOLCHAIN, git, repository
 from unit.cli.support import SAMPLE_MODEL, Shell
-from unit.engines.support import TOOLCHAIN, git, repository
-from unit.stages.results import sample
+from unit.trim.stages.results import sample
 
 CONFIG = """\
 version: 1

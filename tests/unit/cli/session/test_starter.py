@@ -11,8 +11,8 @@ from megtrim.cli.session import starter
 from megtrim.cli.session.new_files import write_files
 from megtrim.cli.session.starter import plan_starter
 from megtrim.config.load import load_config
-from megtrim.errors import InputError
 from megtrim.models.facts import ModelFacts, Parameters, Variable
+from megtrim.util.errors import InputError
 
 
 def facts(*inputs: Variable) -> ModelFacts:

@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from megtrim.build_spec import Origin
+from megtrim.checks.invocation import Options
 from megtrim.cli.options import history_option
 from megtrim.cli.session import trends
 from megtrim.cli.session.trends import read_trends
-from megtrim.console import Console
-from megtrim.errors import InputError
 from megtrim.history.folder import append_to_folder
 from megtrim.size.history import CommitSizes
-from megtrim.verdict.invocation import Options
+from megtrim.util.console import Console
+from megtrim.util.errors import InputError
 from support.size_history import make_sizes
 
 

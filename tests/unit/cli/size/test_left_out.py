@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from megtrim.cli.size import left_out
-from megtrim.pipeline import references
+from megtrim.size.references import read_links as references
 from megtrim.size.references.graph import ReferenceGraph
 from unit.cli.support import Shell
 from unit.size.references.made_graphs import made_graph

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from megtrim.cli.size import why
-from megtrim.midout.keepset import build_keep_set
-from megtrim.midout.names import name_hash
-from megtrim.midout.region import Region
 from megtrim.models.operators import OperatorInfo, merge
-from megtrim.pipeline import references
+from megtrim.regions.keepset import build_keep_set
+from megtrim.regions.names import name_hash
+from megtrim.regions.region import Region
+from megtrim.size.references import read_links as references
 from support.scenario_records import make_record
 from unit.cli.support import Shell
 from unit.size.prices.made_prices import FIRST, SECOND, make_program

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.build.toolchains import ndk
 from megtrim.build_spec import LOADED_FROM, LOWEST_API, Relocations
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.toolchains import ndk
 from unit.config.support import ENGINE, SMALL, load
 
 FILE = "file: m.mge, scenarios: [{name: s}]"

@@ -10,7 +10,7 @@ from megtrim.config.lists import item_files
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.yaml.problems import ConfigError, Place
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from unit.config.support import ENGINE
 
 MAIN = f"{ENGINE}models: models/*.yaml\n"

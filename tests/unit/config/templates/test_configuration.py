@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.templates.configuration import StarterModel, model_files, starter
 from megtrim.config.yaml.document import parse_document
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 SOURCES = {"megengine": "third_party/MegEngine", "sample": ""}
 MODEL = StarterModel(file="m.mge", strip_info="m.json", inputs=(("h2d[0]", "in put.npy"),))

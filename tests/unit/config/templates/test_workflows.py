@@ -17,7 +17,7 @@ from megtrim.config.templates.workflows import (
     name_check,
     workflows,
 )
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 CALLERS = Callers(

@@ -7,7 +7,7 @@ import pytest
 from megtrim.config.yaml.document import parse_document
 from megtrim.config.yaml.edit import append_item
 from megtrim.config.yaml.problems import KeyPath
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 
 ITEM = {"name": "tuned", "args": ["--cpu", "--iter", 2], "inputs": {"data": "a b.npy"}}
 SCENARIOS: KeyPath = ("models", 0, "scenarios")

@@ -18,8 +18,8 @@ from megtrim.devices.pool.recovery import UNAUTHORIZED
 from megtrim.devices.pool.state_dir import slug
 from megtrim.devices.pool.status import MachineState
 from megtrim.devices.retry import run_with_retries
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 from support.waiting import until
 from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, make_spec
 

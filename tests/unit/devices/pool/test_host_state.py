@@ -20,7 +20,7 @@ from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.status import MachineState
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure
 from unit.devices.machines import NOON, FakeMachine, make_spec
 
 

@@ -14,7 +14,7 @@ import pytest
 from megtrim.devices.pool.leases import Holder, Leases, name_holder
 from megtrim.devices.pool.machine import MachineId
 from megtrim.devices.pool.state_dir import lock_file, slug
-from megtrim.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure
 from unit.devices.machines import NOON, Clock, FakeMachine
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from megtrim.devices.pool import state_dir
 from megtrim.devices.pool.quarantine import Author, Quarantine, Record, Records
 from megtrim.devices.pool.state_dir import slug
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.devices.machines import NOON, Clock
 
 KEY = "adb:1A2B"

@@ -13,8 +13,8 @@ from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.quarantine import Records
 from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryPolicy
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import ProcessRunner
 from unit.devices.machines import Clock, FakeMachine
 
 TIMEOUTS = Timeouts()

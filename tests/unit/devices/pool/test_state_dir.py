@@ -18,7 +18,7 @@ from megtrim.devices.pool.state_dir import (
     state_folder,
     try_lock,
 )
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 
 
 class Saved(StateFile):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.devices.remote.adb_client import Adb, ask, find_adb
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 from unit.devices.fake_adb import CLIENT, Server, serving, write_client
 
 

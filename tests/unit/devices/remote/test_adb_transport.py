@@ -11,8 +11,8 @@ import pytest
 from megtrim.devices.remote.adb_client import find_adb
 from megtrim.devices.remote.adb_transport import AdbTransport
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import ProcessRunner
 from unit.devices.fake_adb import Server, serving, write_client
 
 

@@ -18,7 +18,7 @@ from megtrim.devices.remote.crash_reports import (
 )
 from megtrim.evidence.limits import check_log
 from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from unit.devices.shell_link import ShellLink
 
 RUN = ProgramRun(

@@ -10,7 +10,7 @@ import pytest
 
 from megtrim.devices.remote import files
 from megtrim.elf.needed_libraries import Needs
-from megtrim.errors import InfrastructureFailure, InputError
+from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.devices.folder_link import FolderLink
 from unit.devices.remote_rig import digest, left, opened
 

@@ -17,9 +17,9 @@ from megtrim.devices.cpu_load import parse_children_s
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.load_and_run.exit_status import RunOutcome, ending
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
+from megtrim.util.process import ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
 from unit.devices.remote_rig import TIMEOUTS, gone, left, opened
 

@@ -12,8 +12,8 @@ import pytest
 from megtrim.config.device import DeviceSettings
 from megtrim.devices.remote.ssh_transport import SshTransport, address, advice, options
 from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.devices.recorder import Recorder
 
 SETTINGS = DeviceSettings(host="rock.lan", port=2222, user="tester")

@@ -17,7 +17,7 @@ from megtrim.devices.remote.telemetry import (
 )
 from megtrim.evidence.limits import check_line
 from megtrim.load_and_run.telemetry import Policy, Reading
-from megtrim.process import ProcessRunner
+from megtrim.util.process import ProcessRunner
 from unit.devices.shell_link import ShellLink
 
 BATTERY = """\

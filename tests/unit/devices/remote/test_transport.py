@@ -23,8 +23,8 @@ from megtrim.devices.remote.transport import (
     unframe,
     unframe_outcome,
 )
-from megtrim.errors import InfrastructureFailure
-from megtrim.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.devices.folder_link import FolderLink, losing
 
 NONCE = "end-0123456789abcdef"

@@ -13,9 +13,9 @@ from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tune_machine
 from megtrim.devices.timeouts import Timeouts
-from megtrim.errors import InputError
 from megtrim.load_and_run.telemetry import Reading
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
 from unit.devices.shell_link import ShellLink
 
 BOOT = "proc/sys/kernel/random/boot_id"

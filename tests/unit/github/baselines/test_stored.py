@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from megtrim.errors import InfrastructureFailure, InputError
 from megtrim.github.baselines.stored import Home, StoredBaselines, read_archive
+from megtrim.util.errors import InfrastructureFailure, InputError
 from support.github_double import GithubDouble
 from support.github_state import zipped
 from unit.github.support import asking

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from megtrim.elf.references.relocations import References
-from megtrim.midout.keepset_parts import NeededParts
-from megtrim.midout.region import Region
+from megtrim.regions.keepset_parts import NeededParts
+from megtrim.regions.region import Region
 from megtrim.size.prices.attributed import TRAP_BYTES, RegionExtents, find_extents
 from megtrim.size.references.graph import Part
 from megtrim.size.references.linked_file import LinkedFile, Stretch

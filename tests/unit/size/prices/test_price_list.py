@@ -11,7 +11,7 @@ from megtrim.size.prices.price_list import (
     shorten,
     sort_prices,
 )
-from megtrim.strict_json import decode, encode
+from megtrim.util.strict_json import decode, encode
 
 
 def make_price(kind: PriceKind, name: str, margin_bytes: int) -> Price:

@@ -7,7 +7,6 @@ import struct
 import pytest
 
 from megtrim.elf.layout import ElfLayout
-from megtrim.errors import InputError
 from megtrim.functions.link_map import LinkMap
 from megtrim.size.references.graph import Part as FilePart
 from megtrim.size.references.linked_file import (
@@ -20,6 +19,7 @@ from megtrim.size.references.linked_file import (
     find_roots,
     read_graph,
 )
+from megtrim.util.errors import InputError
 from unit.elf.made_objects import AARCH64, ALLOC, CALL, Part, object_file
 from unit.size.references.made_programs import ARRAY, PARTS, PROGRAM, RODATA, SYMBOLS, TEXT
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from virtual_phone.faults.request import (
     ABOUT,
     UNDONE_BY,

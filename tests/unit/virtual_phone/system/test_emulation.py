@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InputError
+from megtrim.util.errors import InputError
 from virtual_phone.system import emulation
 
 EMULATOR = Path("/usr/bin/qemu-aarch64")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.process import Command, ProcessRunner
+from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.system import programs
 
 MODULE = "import sys\ndef main(): print(sys.flags.isolated, *sys.argv[1:], sep='|')\n"

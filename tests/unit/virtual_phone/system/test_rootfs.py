@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure, InputError
-from megtrim.process import ProcessRunner
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
 from virtual_phone.system import rootfs
 
 MIRROR = "http://mirror.example/debian"

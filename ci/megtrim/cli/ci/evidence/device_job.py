@@ -11,22 +11,22 @@ from pathlib import Path
 import click
 
 from megtrim import devices
+from megtrim.chain.matrix import Shard
+from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
 from megtrim.config.owned_devices import BOARDS_VARIABLE, load_owned_devices
-from megtrim.console import Console
-from megtrim.device_jobs.worker import DeviceJob, JobResult, run
 from megtrim.devices import Device
-from megtrim.errors import EXIT_PASS, InputError
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle, JobPurpose, read_bundle
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
-from megtrim.load_and_run.environment import PASSED
-from megtrim.plan.matrix import Shard
-from megtrim.process import ProcessRunner
-from megtrim.store import cannot_write, write_atomically
+from megtrim.jobs.worker import DeviceJob, JobResult, run
+from megtrim.util.console import Console
+from megtrim.util.environment import PASSED
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.process import ProcessRunner
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 

@@ -15,18 +15,18 @@ from pathlib import Path
 import click
 
 from megtrim.build_spec import Origin
+from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
+from megtrim.chain.store import cannot_write, sha256_file, write_atomically
+from megtrim.checks.invocation import BASELINE_FILE
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
-from megtrim.config_id import DEFAULT_CONFIG
-from megtrim.device_jobs.times_join import join_times
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
+from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
-from megtrim.evidence.checks import PendingReason
 from megtrim.evidence.configuration import expect_configuration
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
@@ -36,15 +36,15 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
-from megtrim.evidence.join import DeviceFindings, JoinResult, join
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.github.build_runner import describe_fork, parse_build_runner
-from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
+from megtrim.jobs.evidence_checks import PendingReason
+from megtrim.jobs.join import DeviceFindings, JoinResult, join
+from megtrim.jobs.times_join import join_times
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
-from megtrim.store import cannot_write, sha256_file, write_atomically
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.invocation import BASELINE_FILE
 from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
 
 _PATH = click.Path(path_type=Path)

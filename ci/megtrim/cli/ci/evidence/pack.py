@@ -7,20 +7,20 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
+from megtrim.chain.graph import PROFILE, tasks, trims_functions, with_dependencies
+from megtrim.chain.store import sha256_file
+from megtrim.checks.invocation import Options
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import base_options, committed_option, common, quick_option
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.device_jobs import pack as bundling
-from megtrim.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
 from megtrim.github.runner import write_output
-from megtrim.plan.graph import PROFILE, tasks, trims_functions, with_dependencies
-from megtrim.stages import runner
-from megtrim.store import sha256_file
-from megtrim.verdict.invocation import Options
-from megtrim.wording import count
+from megtrim.jobs import pack as bundling
+from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.util.wording import count
 
 _PATH = click.Path(path_type=Path)
 
@@ -93,12 +93,12 @@ def pack(options: Options, asked: str | None, proofs: Path | None, to: Path) -> 
     )
     known = read_proofs(proofs, session.services.console)
     every = tasks(config, committed=session.request.options.committed)
-    _, codes = runner.run(
+    _, codes = stages.run(
         with_dependencies(bundling.list_required_tasks(config, purpose), every), session
     )
     # A profile build that a trap needed already explains one on a device, too.
-    runner.plan(with_dependencies([PROFILE], tasks(config)), session)
-    bundle = bundling.pack(runner.able(session), purpose, known, to)
+    stages.plan(with_dependencies([PROFILE], tasks(config)), session)
+    bundle = bundling.pack(stages.able(session), purpose, known, to)
     if worst_exit_code(codes) != EXIT_PASS:
         session.services.console.warn(
             "not all programs could be built: the bundle asks for nothing"

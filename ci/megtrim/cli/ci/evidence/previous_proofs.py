@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from megtrim.console import Console
 from megtrim.evidence.evidence import EvidenceSet, load_proofs
+from megtrim.util.console import Console
 
 
 def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,28 +12,28 @@ from pathlib import Path
 
 import click
 
+from megtrim import stages
 from megtrim.build_spec import Origin
+from megtrim.chain.filenames import SIZES_FILE
+from megtrim.chain.graph import SIZE, Stage, tasks, tasks_up_to
+from megtrim.chain.store import cannot_write, write_atomically
+from megtrim.checks.invocation import Options
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import common, out_option
 from megtrim.cli.session.setup import describe, open_session
-from megtrim.config_id import DEFAULT_CONFIG
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
+from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
-from megtrim.input_files import read_text
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.pipeline.filenames import SIZES_FILE
-from megtrim.plan.graph import SIZE, Stage, tasks, tasks_up_to
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
-from megtrim.stages import runner
-from megtrim.store import cannot_write, write_atomically
-from megtrim.strict_json import dump, load
-from megtrim.verdict.invocation import Options
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
+from megtrim.util.input_files import read_text
+from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.strict_json import dump, load
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"
@@ -169,7 +169,7 @@ def _measure_variants(options: Options) -> Baseline:
     session = open_session(options)
     describe(session)
     every = tasks(session.request.config, committed=session.request.options.committed)
-    runner.run(tasks_up_to(Stage.SIZE, every), session)
+    stages.run(tasks_up_to(Stage.SIZE, every), session)
     folder = session.results.done.get(SIZE)
     if folder is None:
         raise next(

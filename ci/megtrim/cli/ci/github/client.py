@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from megtrim.errors import InputError
 from megtrim.github.api import Api
 from megtrim.github.event import Event, read_event
 from megtrim.github.log_text import one_line
+from megtrim.util.errors import InputError
 
 _TAGS = "refs/tags/"
 

@@ -12,26 +12,26 @@ from typing import TypeVar
 
 import click
 
+from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
+from megtrim.chain.store import write_atomically
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
 from megtrim.cli.perf.options import load_run
-from megtrim.config_id import DEFAULT_CONFIG
-from megtrim.errors import EXIT_PASS, InputError
+from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
 from megtrim.github.event import Event
 from megtrim.github.runner import annotation
 from megtrim.history.branch import DataBranch
-from megtrim.history_files.entries import HistoryEntry, is_future
-from megtrim.perf.history import MeasuredCommit, dump_run
-from megtrim.pipeline.filenames import SIZES_FILE, VERDICT_FILE
-from megtrim.pipeline.summary.night import NightFacts, add_history, make_runs
-from megtrim.process import ProcessRunner
+from megtrim.history.entries import HistoryEntry, is_future
+from megtrim.perf.nights.history import MeasuredCommit, dump_run
+from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import expect_sizes_of, make_commit_sizes
-from megtrim.store import write_atomically
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import to_json
 
 Command = TypeVar("Command", bound=Callable[..., object])

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
+from megtrim.build.images import build as builds
+from megtrim.build.images import image_archive
+from megtrim.build.images.docker import DockerClient
+from megtrim.build.images.reference import expect_fixed, is_fixed
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.config.load import load_config
-from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
-from megtrim.images import build as builds
-from megtrim.images import image_archive
-from megtrim.images.docker import DockerClient
-from megtrim.images.reference import expect_fixed, is_fixed
+from megtrim.util.errors import EXIT_PASS, InputError
 
 
 @click.command(

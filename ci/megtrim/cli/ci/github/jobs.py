@@ -8,14 +8,12 @@ from pathlib import Path
 
 import click
 
+from megtrim.checks.invocation import Invocation
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.ci.github.night_files import read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.config_id import DEFAULT_CONFIG, id_of
-from megtrim.console import Console
-from megtrim.errors import EXIT_PASS, InfrastructureFailure, InputError, Interrupted, MegtrimError
-from megtrim.evidence.checks import PendingReason
+from megtrim.config.config_id import DEFAULT_CONFIG, id_of
 from megtrim.evidence.configuration import expect_configuration
 from megtrim.github.event import Event
 from megtrim.github.jobs import PollingLimits, WaitResult
@@ -28,11 +26,19 @@ from megtrim.github.proposal import (
     PullRequestState,
 )
 from megtrim.github.runner import write_output
-from megtrim.midout.keepset import KeepSet
-from megtrim.midout.keepset_folder import dump_folder, parse_folder, read_folder
+from megtrim.jobs.evidence_checks import PendingReason
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_folder import dump_folder, parse_folder, read_folder
+from megtrim.render.markup import code
 from megtrim.report.keepset_diff import Proposal, body
-from megtrim.report.markup import code
-from megtrim.verdict.invocation import Invocation
+from megtrim.util.console import Console
+from megtrim.util.errors import (
+    EXIT_PASS,
+    InfrastructureFailure,
+    InputError,
+    Interrupted,
+    MegtrimError,
+)
 
 _BY_ITSELF = "They start by themselves: this pull request was opened with a token of its own."
 _BY_DISPATCH = (

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from megtrim.chain.graph import trims_functions
+from megtrim.chain.matrix import entries
+from megtrim.chain.session import Session
 from megtrim.cli.ci.evidence.previous_proofs import read_proofs
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.device_jobs import pack
-from megtrim.errors import EXIT_PASS
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.github.runner import write_output
-from megtrim.pipeline.session import Session
-from megtrim.plan.graph import trims_functions
-from megtrim.plan.matrix import entries
+from megtrim.jobs import pack
+from megtrim.util.errors import EXIT_PASS
 
 _ARTIFACTS = {
     JobPurpose.VERIFY: "megtrim-evidence",

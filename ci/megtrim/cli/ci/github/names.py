@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import click
 
+from megtrim.chain.store import code_digest
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
-from megtrim.errors import EXIT_PASS, InputError
+from megtrim.config.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
-from megtrim.store import code_digest
+from megtrim.util.errors import EXIT_PASS, InputError
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.cli.environment import read_now
 from megtrim.cli.history_options import warn_unreadable
 from megtrim.history.folder import read_folder
-from megtrim.input_files import read_text
-from megtrim.json_text import LARGEST_DOCUMENT
-from megtrim.perf.history import RUN_FILES, HistoryRun
-from megtrim.pipeline.filenames import VERDICT_FILE
+from megtrim.perf.nights.history import RUN_FILES, HistoryRun
+from megtrim.util.input_files import read_text
+from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
 
 

@@ -17,16 +17,16 @@ from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
 from megtrim.cli.session.job_summary import read_page
 from megtrim.cli.session.origin import read_event_origin
-from megtrim.console import Console
-from megtrim.errors import EXIT_PASS, MegtrimError, worst_exit_code
 from megtrim.github import runner
 from megtrim.github.api import Api, Forbidden
 from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
 from megtrim.github.event import Event, PullRequest, pull_request_of
 from megtrim.github.log_text import one_line
+from megtrim.render.markup import block
 from megtrim.report.annotations import Annotation
 from megtrim.report.comment import Links
-from megtrim.report.markup import block
+from megtrim.util.console import Console
+from megtrim.util.errors import EXIT_PASS, MegtrimError, worst_exit_code
 
 T = TypeVar("T")
 

@@ -13,8 +13,6 @@ from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_e
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
-from megtrim.console import Console
-from megtrim.errors import EXIT_PASS, InfrastructureFailure
 from megtrim.github.api import Api
 from megtrim.github.comment import DEFAULT_AUTHOR
 from megtrim.github.commits import fetch_head, is_ancestor
@@ -22,20 +20,22 @@ from megtrim.github.event import Event
 from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
-from megtrim.report.performance.regression_issue import (
-    LABEL,
-    NightPlace,
-    read_record,
-    render_issue,
-)
-from megtrim.verdict.base_commit import list_bases
-from megtrim.verdict.regressions import (
+from megtrim.perf.nights.base_commit import list_bases
+from megtrim.perf.nights.regressions import (
     IssueAction,
     IssueState,
     KnownIssue,
     Night,
     plan_actions,
 )
+from megtrim.perf.report.regression_issue import (
+    LABEL,
+    NightPlace,
+    read_record,
+    render_issue,
+)
+from megtrim.util.console import Console
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure
 
 Command = TypeVar("Command", bound=Callable[..., object])
 _PATH = click.Path(path_type=Path)

@@ -9,11 +9,9 @@ import click
 from megtrim.cli.ci.github.client import open_api, open_event, read_tag
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.errors import EXIT_PASS, InputError
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
-from megtrim.input_files import decode
-from megtrim.midout.keepset import parse_keep_set
+from megtrim.regions.keepset import parse_keep_set
 from megtrim.release.archive import open_release
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release, expect_whole
@@ -21,6 +19,8 @@ from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
 from megtrim.release.documents import CHECKSUMS_FILE
 from megtrim.release.pages import DescribedRelease, render_notes
 from megtrim.release.statement import STATEMENT_FILE
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.input_files import decode
 
 _KEEP_SET_FILE = Path(KEEP_SET_PATH).name
 _ALONE = (CHECKSUMS_FILE, RELEASE_FILE, KEEP_SET_PATH, BILL_FILE, STATEMENT_FILE)

@@ -14,11 +14,11 @@ import click
 from megtrim.cli.ci.github.client import open_api, open_event, read_tag
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
-from megtrim.errors import EXIT_PASS, InputError, ProductFailure
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
-from megtrim.input_files import decode, read_bytes, read_text
 from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
+from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure
+from megtrim.util.input_files import decode, read_bytes, read_text
 
 _LARGEST_FILE_BYTES = 512 * 1024 * 1024
 _MOST_NOTES_BYTES = 120_000

@@ -7,23 +7,23 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from megtrim.chain.store import write_atomically
+from megtrim.checks.invocation import REPORT_ARTIFACT
+from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_ending, read_report
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
-from megtrim.config_id import DEFAULT_CONFIG, choose, split, suffix_of
-from megtrim.errors import InputError, MegtrimError, worst_exit_code
+from megtrim.config.config_id import DEFAULT_CONFIG, choose, split, suffix_of
 from megtrim.evidence import limits
 from megtrim.evidence.configuration import expect_configuration
 from megtrim.github.runner import write_output
+from megtrim.render.markup import block
 from megtrim.report.comment import Links
-from megtrim.report.joint.comment import ToolchainReport, find_worst, render
-from megtrim.report.markup import block
-from megtrim.store import write_atomically
-from megtrim.verdict.invocation import REPORT_ARTIFACT
+from megtrim.report.joint_comment import ToolchainReport, find_worst, render
+from megtrim.util.errors import InputError, MegtrimError, worst_exit_code
 from megtrim.verdict.model import Verdict, parse_verdict
-from megtrim.verdict.statuses import exit_code
 
 
 @click.command(

@@ -17,15 +17,15 @@ import pytest
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
-from megtrim.errors import InfrastructureFailure
 from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle
 from megtrim.evidence.device import BundleDevice
 from megtrim.evidence.evidence import (
     Evidence,
     parse_set,
 )
-from megtrim.midout.keepset import dump_keep_set
-from megtrim.process import ProcessRunner
+from megtrim.regions.keepset import dump_keep_set
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import ScenarioStatus
 from support.clock import clock_at
 from unit.cli.support import Shell
@@ -36,7 +36,7 @@ from unit.evidence.support import (
     device,
     scenario,
 )
-from unit.stages.support import keep_set
+from unit.trim.stages.support import keep_set
 
 SECRET = "MEGTRIM_TEST_TOKEN"
 PROGRAM = f"""\
@@ -396,7 +396,7 @@ def test_ctrl_c_leaves_nothing(job: Job, allowed: None, monkeypatch: pytest.Monk
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("megtrim.pipeline.running.verification.run_on", interrupt)
+    monkeypatch.setattr("megtrim.proof.verification.run_on", interrupt)
     answer = job()
 
     assert answer.status == 130
@@ -414,7 +414,7 @@ def test_copies_of_the_bundle_are_private(
         seen.append(stat.S_IMODE(work.stat().st_mode))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("megtrim.pipeline.running.verification.run_on", look)
+    monkeypatch.setattr("megtrim.proof.verification.run_on", look)
     job()
 
     assert seen == [0o700]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.cli.ci.evidence.previous_proofs import read_proofs
-from megtrim.console import Console
-from megtrim.errors import InputError
+from megtrim.util.console import Console
+from megtrim.util.errors import InputError
 from unit.evidence.support import evidence, proofs, written
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from megtrim.cli.ci.github import baseline as github_baseline
-from megtrim.errors import InfrastructureFailure, Interrupted, ProductFailure
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.inputs import InputPrint
 from megtrim.size.prices.price_list import StoredPrice
+from megtrim.util.errors import InfrastructureFailure, Interrupted, ProductFailure
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from megtrim.cli.ci.github.client import open_api, open_event
-from megtrim.errors import InputError
 from megtrim.github.api import Forbidden
+from megtrim.util.errors import InputError
 from unit.cli.ci.github.job import Job
 
 

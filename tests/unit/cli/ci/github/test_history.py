@@ -11,13 +11,13 @@ import pytest
 from megtrim.build_spec import Origin
 from megtrim.history.branch import DataBranch
 from megtrim.history.folder import append_to_folder
-from megtrim.perf.history import RUN_FILES
-from megtrim.process import ProcessRunner
+from megtrim.perf.nights.history import RUN_FILES
+from megtrim.perf.rows.model import HistorySeries
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.history import SIZE_FILES
+from megtrim.util.process import ProcessRunner
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
-from megtrim.verdict.performance import HistorySeries
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from support.perf_runs import make_run

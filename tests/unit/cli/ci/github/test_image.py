@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.images import build as builds
+from megtrim.build.images import build as builds
 from unit.cli.support import SAMPLE_MODEL, Shell
 
 DIGEST = "sha256:" + "a" * 64

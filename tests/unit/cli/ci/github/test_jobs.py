@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from megtrim.errors import InfrastructureFailure
 from megtrim.github.jobs import PollingLimits
-from megtrim.midout.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
-from megtrim.midout.region import Region
-from megtrim.pipeline.committed_keepset import write_committed
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set, dump_keep_set
+from megtrim.regions.region import Region
+from megtrim.trim.committed_keepset import write_committed
+from megtrim.util.errors import InfrastructureFailure
 from megtrim.verdict.model import to_json
 from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
+from megtrim.chain.graph import LINKED, REDUCED
 from megtrim.cli.ci.github.matrix import show_matrix
-from megtrim.console import Console
-from megtrim.device_jobs.pack import select
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
-from megtrim.plan.graph import LINKED, REDUCED
+from megtrim.jobs.pack import select
+from megtrim.util.console import Console
 from megtrim.verdict.model import DeviceIdentity
-from unit.device_jobs.timed import timed
 from unit.evidence.support import evidence, result
-from unit.stages.built import built, linked
-from unit.stages.support import NOTHING, changed
+from unit.jobs.timed import timed
+from unit.trim.stages.built import built, linked
+from unit.trim.stages.support import NOTHING, changed
 
 Show = Callable[..., dict[str, Any]]
 NONE: dict[str, Any] = {"include": []}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.store import code_digest
+from megtrim.chain.store import code_digest
 from unit.cli.ci.github.job import Job
 
 

@@ -14,15 +14,15 @@ import pytest
 
 from megtrim.github.api import Api
 from megtrim.github.issues import IssueTracker
-from megtrim.report.performance.regression_issue import LABEL, read_record, render_issue
-from megtrim.verdict.performance import PerformanceStatus
-from megtrim.verdict.regressions import KnownIssue, plan_actions
+from megtrim.perf.nights.regressions import KnownIssue, plan_actions
+from megtrim.perf.report.regression_issue import LABEL, read_record, render_issue
+from megtrim.perf.rows.model import PerformanceStatus
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Shell
 from unit.nights.issue_faults import ISSUE_FAULTS, Fault, heal, own
-from unit.report.performance.test_regression_issue import WHERE
+from unit.perf.nights.test_regressions import night
+from unit.perf.report.test_regression_issue import WHERE
 from unit.verdict.performance_examples import skipped
-from unit.verdict.test_regressions import night
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
-from megtrim.errors import InputError
 from megtrim.history.folder import append_to_folder
+from megtrim.util.errors import InputError
 from support.perf_runs import make_run
 
 

@@ -14,10 +14,10 @@ import pytest
 from werkzeug import Request, Response
 
 from megtrim.build_spec import Origin
-from megtrim.errors import InputError
 from megtrim.evidence.early_exit import EarlyExit, dump_ending
-from megtrim.process import Command, ProcessRunner
 from megtrim.report.comment import Links, render
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, ProcessRunner
 from megtrim.verdict.model import Verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository

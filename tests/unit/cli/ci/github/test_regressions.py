@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from megtrim.history.folder import append_to_folder
+from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
-from megtrim.verdict.performance import PerformanceStatus
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from support.perf_runs import make_run

@@ -1,0 +1,1 @@
+"""How an engine is compiled: engines, toolchains, images, sources."""

@@ -1,0 +1,93 @@
+"""Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``.
+
+An engine describes itself and what a variant is made from; :mod:`megtrim.build.engines.builder` builds
+the variants of every kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from megtrim.build.engines import sample
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.megengine import engine, generations
+from megtrim.build_spec import (
+    BuildSpec,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Switch,
+    Toolchain,
+    Variant,
+)
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.regions.scoped_headers import Scopes
+from megtrim.util.process import ProcessRunner
+
+
+class Engine(Protocol):
+    """A checkout of an engine."""
+
+    checkout: Checkout
+    kept: tuple[str, ...]
+    """Patterns of functions that always stay, as in ``trim.keep``."""
+    kernels: tuple[str, ...]
+    """Folders of its tree that are always compiled for speed, even if the rest is for size."""
+    switches: tuple[Switch, ...]
+    """Switches that its releases have options for."""
+
+    def identity(self) -> EngineIdentity:
+        """Return its kind, the generation of its header, digest, commit and dirty files."""
+
+    def make_spec(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildSpec:
+        """Return what to build; ``header`` maps the names of generated files to their texts.
+
+        It is empty for every variant but the reduced one.
+        """
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        """Return the library that an application links, and the options it needs.
+
+        Raises InputError if this engine has no such library.
+        """
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        """Return name and value of all elementwise modes: the header must name each one."""
+
+    def scopes(self) -> Scopes:
+        """Return the parts of a keep set that can have files of their own, by the sources."""
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Yield relative path and text of the sources that may mark regions."""
+
+    def formats(self) -> tuple[str, ...]:
+        """Return the formats of models that its program reads: those of ``ModelFacts``.
+
+        Empty if the tree does not say, or names one that we do not know: a fork may have its own.
+        """
+
+    def dialect(self) -> Dialect:
+        """Return the command-line dialect of its program that runs models."""
+
+
+KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {
+    "megengine": engine.MegEngine,
+    "sample": sample.SampleEngine,
+}
+SUBMODULES: Mapping[str, Callable[[Collection[str], Collection[str]], tuple[str, ...]]] = {
+    "megengine": generations.needed_submodules
+}
+"""By kind, from a tree's files and the paths of its submodules to those that a build needs.
+
+A kind that is not here has none.
+"""

@@ -1,0 +1,374 @@
+"""Builds one variant: shadow tree, host tools, CMake, Ninja, header check, stripped artifacts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build.engines import (
+    application,
+    generated_files,
+    header_check,
+    host_tools,
+    source_copy,
+)
+from megtrim.build.engines.application import ApplicationSpec, BuildEnvironment
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.cmake import (
+    build_records,
+    compiler_cache,
+    driver,
+    source_options,
+    toolchain_file,
+    up_to_date,
+)
+from megtrim.build.engines.cmake.compiler_cache import CompilerCache
+from megtrim.build.engines.cmake.driver import Job, WorkTree
+from megtrim.build.engines.link import relink
+from megtrim.build.engines.link.invocation import LinkEnvironment
+from megtrim.build.engines.megengine import android_script
+from megtrim.build_spec import (
+    UNSTRIPPED,
+    BuildRecord,
+    BuildScript,
+    BuildSpec,
+    LinkSpec,
+    RebuiltSources,
+    Toolchain,
+    Variant,
+)
+from megtrim.regions.header import CONTRACT
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.process import ProcessRunner
+
+_LISTED = 100
+"""Compiled files that a record names."""
+Progress = Callable[[int, int, str], None]
+
+
+class Builder:
+    """Builds variants of one checkout with one toolchain."""
+
+    def __init__(
+        self,
+        checkout: Checkout,
+        toolchain: Toolchain,
+        processes: ProcessRunner,
+        *,
+        jobs: int,
+        cache: CompilerCache,
+    ) -> None:
+        self._cache = cache
+        self._checkout = checkout
+        self._toolchain = toolchain
+        self._processes = processes
+        self._jobs = jobs
+
+    def build(
+        self,
+        spec: BuildSpec,
+        *,
+        work: Path,
+        folder: Path,
+        progress: Progress,
+        applications: tuple[ApplicationSpec, ...] = (),
+    ) -> BuildRecord:
+        """Build in ``work``; write the log, the records and ``bin/`` to ``folder``."""
+        tree = _tree(spec, work)
+        found, rebuilds, programs = self._make(spec, tree, folder, applications, progress)
+        with _guard_tree(tree):
+            artifacts = (
+                *self._collect(spec, tree, folder, applications),
+                *(
+                    self._copy_stripped(program, name, folder, spec.variant)
+                    for name, program in programs.items()
+                ),
+            )
+        return BuildRecord(
+            artifacts=artifacts,
+            translation_units=found.units,
+            units_with_header=found.with_header,
+            units_with_regions=found.with_regions,
+            rebuilt=rebuilds,
+        )
+
+    def link(
+        self,
+        spec: BuildSpec,
+        links: tuple[LinkSpec, ...],
+        *,
+        work: Path,
+        folder: Path,
+        progress: Progress,
+        applications: tuple[ApplicationSpec, ...] = (),
+    ) -> None:
+        """Link targets of a build again, by their own commands, changed as ``links`` specify.
+
+        The tree in ``work`` is built first if it does not match ``spec``; its own files stay. A
+        link writes ``links/LABEL/TARGET`` with symbols to ``folder`` and, if its spec requests
+        them, ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
+        """
+        tree = _tree(spec, work)
+        if not self._is_made(spec, tree, applications):
+            self._make(spec, tree, folder, applications, progress)
+        with _guard_tree(tree):
+            for done, each in enumerate(links):
+                progress(done, len(links), f"linking {each.target} ({each.label})")
+                link_env = self._link_environment(
+                    each.target, each.label, tree, folder, applications
+                )
+                relink.make(each, _find_artifact(link_env.build, each.target), link_env, folder)
+
+    def expect_linkable(
+        self,
+        spec: BuildSpec,
+        targets: tuple[str, ...],
+        *,
+        work: Path,
+        folder: Path,
+        applications: tuple[ApplicationSpec, ...] = (),
+    ) -> None:
+        """Raise InputError unless functions can be left out of what was just built in ``work``."""
+        tree = _tree(spec, work)
+        with _guard_tree(tree):
+            for target in targets:
+                link_env = self._link_environment(target, "check", tree, folder, applications)
+                relink.expect_linkable(target, _find_artifact(link_env.build, target), link_env)
+
+    def _link_environment(
+        self,
+        target: str,
+        label: str,
+        tree: WorkTree,
+        folder: Path,
+        applications: tuple[ApplicationSpec, ...],
+    ) -> LinkEnvironment:
+        own = (application.tree_of(a, tree) for a in applications if a.name == target)
+        return LinkEnvironment(
+            toolchain=self._toolchain,
+            processes=self._processes,
+            tree=tree.root,
+            build=next(own, tree).build,
+            scratch=tree.root / relink.LINKS / label / target,
+            log=folder / "build.log",
+            env=self._env(tree),
+        )
+
+    def _is_made(
+        self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
+    ) -> bool:
+        """Return whether nothing must be built: a new list of functions then takes seconds."""
+        trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
+        built = {tree.build: spec.targets, **trees}
+        return up_to_date.holds(tree, self._token(spec, applications), built, self._processes)
+
+    def _token(self, spec: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
+        settings = (
+            f"{each.name} {each.lto} {each.library} {each.options}" for each in applications
+        )
+        sources = (each.checkout.digest for each in applications)
+        digests = (self._checkout.digest, str(self._launcher()), *settings, *sources)
+        return up_to_date.token(spec, self._toolchain, digests)
+
+    def _make(
+        self,
+        spec: BuildSpec,
+        tree: WorkTree,
+        folder: Path,
+        applications: tuple[ApplicationSpec, ...],
+        progress: Progress,
+    ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
+        """Build everything; return what the records prove, and the applications' programs."""
+        up_to_date.forget(tree)
+        generated_files.write(spec, tree, self._checkout)
+        source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
+        if spec.source_options is not None:
+            text = source_options.render(spec.source_options)
+            source_copy.write_if_changed(tree.root / source_options.FILE, text)
+        log = folder / "build.log"
+        build_env = self._build_environment(spec, tree, log, progress)
+        driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
+        before, spent_s = build_records.read_steps(tree.build), self._processes.spent_cpu_s()
+        compiler_cache.forget_counts(tree.root)
+        job = Job(
+            source=tree.source,
+            build=tree.build,
+            options=self._entries(spec, tree),
+            targets=spec.targets,
+            log=log,
+            jobs=self._jobs,
+            env=build_env.env,
+            places=self._places(spec),
+        )
+        with _guard_tree(tree):
+            if spec.script is None:
+                host_tools.build(tree, build_env)
+                driver.run(job, self._processes, progress)
+            else:
+                self._run_script(spec.script, job, progress)
+            compiled = build_records.list_compiled(tree.build, before, source=tree.source)
+            rebuilds = RebuiltSources(
+                compiled=len(compiled),
+                files=compiled[:_LISTED],
+                from_cache=compiler_cache.count_hits(tree.root) if self._launcher() else None,
+                cpu_s=_since(spent_s, self._processes.spent_cpu_s()),
+            )
+            found = self._prove(spec, tree)
+            programs = {
+                each.name: application.build(each, tree, build_env) for each in applications
+            }
+        up_to_date.note(tree, self._token(spec, applications))
+        return found, rebuilds, programs
+
+    def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
+        variables = android_script.environment(self._toolchain.ndk, job.set_entries())
+        # The script builds flatc with this machine's compiler, from sources for an older CMake.
+        host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
+        env = {**job.env, **host, **variables, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
+        driver.run_script(script, replace(job, env=env), self._processes, progress)
+
+    def _render_toolchain(self, spec: BuildSpec) -> str:
+        return toolchain_file.render(
+            self._toolchain,
+            quoted_include=bool(spec.include),
+            compile_flags=spec.compile_flags,
+            link_flags=(*spec.link_flags, *spec.own_link_flags),
+        )
+
+    def _entries(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+        own = [("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)), *self._launcher()]
+        if spec.source_options is not None:
+            lists = self._checkout.text(source_options.LISTS)
+            name = source_options.option_name(lists, root=str(self._checkout.root))
+            own.append((name, str(tree.root / source_options.FILE)))
+        return (*spec.options, *spec.header_entry(tree.source), *own)
+
+    def _places(self, spec: BuildSpec) -> Mapping[str, str]:
+        """Return the options that have no use if CMake ignores them, each with its place."""
+        on = (name for name, value in spec.options if value == "ON")
+        return {name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places)
+
+    def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
+        """Return all that a tree is configured by: if any of it changes, it is rebuilt."""
+        hook = spec.source_options
+        by_folder = (("source options", source_options.render(hook)),) if hook else ()
+        return (
+            *self._entries(spec, tree),
+            ("toolchain file", self._render_toolchain(spec)),
+            *by_folder,
+        )
+
+    def _launcher(self) -> tuple[tuple[str, str], ...]:
+        ccache = self._processes.which("ccache")
+        return (("CMAKE_CXX_COMPILER_LAUNCHER", ccache),) if ccache else ()
+
+    def _env(self, tree: WorkTree) -> Mapping[str, str]:
+        # Equal sources in another folder are the same compilation. A date does not identify a
+        # compiler: a package update keeps its path and may keep its date.
+        compiler = self._toolchain.cxx_compiler
+        return {
+            **self._cache.variables(self._processes, compiler, tree.root),
+            "CCACHE_BASEDIR": str(tree.root),
+            "CCACHE_NOHASHDIR": "1",
+            "CCACHE_STATSLOG": str(tree.root / compiler_cache.COUNTS),
+            "CCACHE_COMPILERCHECK": self._toolchain.compiler_check,
+        }
+
+    def _prove(self, spec: BuildSpec, tree: WorkTree) -> header_check.HeaderProof:
+        """Check that the generated header was compiled in, if there is one."""
+        if spec.forced_header is None:
+            return header_check.HeaderProof(units=0, with_header=0, with_regions=0)
+        found = header_check.prove(
+            build_records.read_commands(tree.build),
+            build_records.read_dependencies(tree.build, self._processes),
+            header=tree.source / spec.forced_header,
+            midout=tree.include / CONTRACT if CONTRACT in dict(spec.include) else None,
+            build=tree.build,
+        )
+        generated_files.expect(spec, tree)
+        return found
+
+    def _collect(
+        self,
+        spec: BuildSpec,
+        tree: WorkTree,
+        folder: Path,
+        applications: tuple[ApplicationSpec, ...],
+    ) -> tuple[tuple[str, str], ...]:
+        """Copy what is run and measured; an archive is neither."""
+        archives = {each.library.file for each in applications if not each.library.is_shared}
+        artifacts = []
+        for target in spec.targets:
+            if target in archives:
+                continue
+            built = _find_artifact(tree.build, target)
+            artifacts.append(self._copy_stripped(built, target, folder, spec.variant))
+        return tuple(artifacts)
+
+    def _build_environment(
+        self, spec: BuildSpec, tree: WorkTree, log: Path, progress: Progress
+    ) -> BuildEnvironment:
+        return BuildEnvironment(
+            toolchain=self._toolchain,
+            processes=self._processes,
+            jobs=self._jobs,
+            env=self._env(tree),
+            launcher=self._launcher(),
+            link_flags=spec.link_flags,
+            log=log,
+            progress=progress,
+        )
+
+    def _copy_stripped(
+        self, built: Path, name: str, folder: Path, variant: Variant
+    ) -> tuple[str, str]:
+        """Copy a file of the build to the stage's folder, stripped; most also as they are."""
+        copy = folder / "bin" / name
+        named = variant in (Variant.PLAIN, Variant.REDUCED)
+        copies = (copy, *((folder / UNSTRIPPED / name,) * named))
+        for each in copies:
+            each.parent.mkdir(exist_ok=True)
+            shutil.copy2(built, each)
+        if self._toolchain.strip:
+            self._processes.capture(*self._toolchain.strip, str(copy))
+        return name, str(copy.relative_to(folder))
+
+
+def _tree(spec: BuildSpec, work: Path) -> WorkTree:
+    return WorkTree(root=work, inside=spec.script.build if spec.script else "")
+
+
+@contextmanager
+def _guard_tree(tree: WorkTree) -> Iterator[None]:
+    """Raise InfrastructureFailure for any failure in a tree that was removed meanwhile."""
+    try:
+        yield
+    except (InputError, ProductFailure, OSError):
+        if source_copy.is_whole(tree.source) and driver.is_started(tree):
+            raise
+        msg = f"{tree.root} was removed or unmounted during the build"
+        hint = "leave the folder of results alone while megtrim works, and run it again"
+        raise InfrastructureFailure(msg, hint=hint) from None
+
+
+def _since(before: float | None, now: float | None) -> float | None:
+    return None if before is None or now is None else now - before
+
+
+def _find_artifact(build: Path, target: str) -> Path:
+    """Return the program or shared object of that name."""
+    found = next((path for path in sorted(build.rglob(target)) if _is_elf(path)), None)
+    if found is None:
+        msg = f"the build in {build} made no file called {target}"
+        raise ProductFailure(msg, hint="is it the name of a target of this engine?")
+    return found
+
+
+def _is_elf(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"

@@ -1,0 +1,116 @@
+"""Reads a build's records: CMake's compile commands, Ninja's log and its dependencies.
+
+Paths are made absolute by their text alone, links are not followed: a compiler cache
+records paths relative to the build.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from megtrim.util.process import ProcessRunner
+
+_DEPENDENCIES_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationUnit:
+    """One translation unit, and the command that compiles it."""
+
+    source: Path
+    command: str
+
+
+def read_commands(build: Path) -> str:
+    """Return CMake's JSON of compile commands."""
+    return (build / "compile_commands.json").read_text(encoding="utf-8")
+
+
+def read_dependencies(build: Path, processes: ProcessRunner) -> str:
+    """Return which files each unit opened when it was compiled, as ``ninja -t deps`` prints it."""
+    argv = (processes.build_tool("ninja"), "-C", str(build), "-t", "deps")
+    return processes.capture(*argv, timeout_s=_DEPENDENCIES_TIMEOUT_S)
+
+
+def read_steps(build: Path) -> Mapping[Path, str]:
+    """Return Ninja's last record of each file that it made: its times, and a hash of the command.
+
+    A file that is made again gets another record. There is none before a first build.
+    """
+    path = build / ".ninja_log"
+    if not path.is_file():
+        return {}
+    log = path.read_text(encoding="utf-8", errors="replace")
+    rows = (line.split("\t") for line in log.splitlines() if not line.startswith("#"))
+    return {_resolve(row[3], build): "\t".join(row) for row in rows if len(row) == 5}
+
+
+def list_compiled(build: Path, before: Mapping[Path, str], *, source: Path) -> tuple[str, ...]:
+    """Return the sources compiled since :func:`read_steps` returned ``before``.
+
+    Those of the folder ``source`` are relative to it.
+    """
+    known = units(read_commands(build), build)
+    made = (file for file, step in read_steps(build).items() if before.get(file) != step)
+    paths = {known[file].source for file in made if file in known}
+    return tuple(
+        sorted(str(p.relative_to(source) if p.is_relative_to(source) else p) for p in paths)
+    )
+
+
+def units(compile_commands: str, build: Path) -> Mapping[Path, TranslationUnit]:
+    """Return every unit by its object file; ``compile_commands`` is CMake's JSON."""
+    return {
+        _resolve(_output(entry), build): TranslationUnit(
+            source=_resolve(entry["file"], build), command=entry["command"]
+        )
+        for entry in json.loads(compile_commands)
+    }
+
+
+def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozenset[Path]]:
+    """Return the files that each compilation opened, by its object file.
+
+    ``dependencies`` is the output of ``ninja -t deps``.
+    """
+    return dict(_iter_dependencies(dependencies, build))
+
+
+def _output(entry: Mapping[str, str]) -> str:
+    """Return a command's object file. CMake 3.25, which Debian 12 has, does not name it."""
+    named = entry.get("output")
+    if named is not None:
+        return named
+    pairs = itertools.pairwise(shlex.split(entry["command"]))
+    return next((following for word, following in pairs if word == "-o"), entry["file"])
+
+
+def _iter_dependencies(text: str, build: Path) -> Iterator[tuple[Path, frozenset[Path]]]:
+    output: Path | None = None
+    files: list[Path] = []
+    for line in (*text.splitlines(), ""):
+        if line.startswith("    "):
+            files.append(_resolve(line.strip(), build))
+        elif ": #deps " in line:
+            output = _resolve(line.split(": #deps ")[0], build)
+        elif output is not None:
+            yield output, frozenset(files)
+            output, files = None, []
+
+
+@lru_cache(maxsize=2**16)
+def _resolve(name: str, build: Path) -> Path:
+    path = Path(name) if name.startswith("/") else build / name
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return Path(*parts)

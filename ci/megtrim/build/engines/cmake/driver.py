@@ -1,0 +1,276 @@
+"""Runs CMake and Ninja in a shadow tree: configure, build, and read the progress.
+
+The full output goes to the log in the stage folder. A failure is reported by its first error, with
+the file and the command.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from megtrim.build_spec import BuildScript, Toolchain
+from megtrim.chain.store import cannot_write, write_atomically
+from megtrim.render.markup import clean
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.util.process_output import CAPTURE_LIMIT_BYTES
+
+CONFIGURE_TIMEOUT_S = 1800.0
+_CONFIGURED = "configured.json"
+BUILD_TIMEOUT_S = 6 * 3600.0
+_DEFAULT_PATH = "/usr/bin:/bin"
+
+_NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
+_ERROR = re.compile(r"(?::\d+(?::\d+)?: (?:fatal )?error:|\berror:|CMake Error|: undefined )")
+_UNUSED = "Manually-specified variables were not used by the project:"
+_CMAKES_OWN = re.compile(
+    r"(?:CMAKE|ANDROID|CPACK|CTEST|FETCHCONTENT)_\w+|BUILD_SHARED_LIBS|BUILD_TESTING", re.ASCII
+)
+"""Some of these CMake reads in the first run in a folder only."""
+_INFRASTRUCTURE = {
+    "No space left on device": "the disk is full",
+    "Killed signal terminated program": "the machine ran out of memory",
+    "LLVM ERROR: out of memory": "the machine ran out of memory",
+    "Disk quota exceeded": "the disk is full",
+    "Read-only file system": "the disk became read-only",
+    "Input/output error": "the disk failed",
+    "Stale file handle": "the disk is gone",
+    "Transport endpoint is not connected": "the disk is gone",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkTree:
+    """Folders in which one variant is built: ``root/src`` (the shadow), ``root/build`` and more."""
+
+    root: Path
+    inside: str = ""
+    """Folder of the shadow in which the engine's own script builds; empty: ``root/build``."""
+
+    @property
+    def source(self) -> Path:
+        return self.root / "src"
+
+    @property
+    def build(self) -> Path:
+        return self.source / self.inside if self.inside else self.root / "build"
+
+    @property
+    def include(self) -> Path:
+        return self.root / "include"
+
+    @property
+    def toolchain_file(self) -> Path:
+        return self.root / "toolchain.cmake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One CMake tree to configure, and the targets to build."""
+
+    source: Path
+    build: Path
+    options: tuple[tuple[str, str], ...]
+    targets: tuple[str, ...]
+    log: Path
+    jobs: int
+    env: Mapping[str, str]
+    what: str = "the engine"
+    """What is built, for messages."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Options that CMake must use, and what a message about each begins with."""
+
+    def set_entries(self) -> tuple[str, ...]:
+        """Return CMake's arguments that set the options.
+
+        CMake speaks of an unused option only where it is new: those that must be used are unset
+        first.
+        """
+        unset = (f"-U{name}" for name in self.watched)
+        return (*unset, *(f"-D{name}={value}" for name, value in self.options))
+
+    @property
+    def watched(self) -> Mapping[str, str]:
+        """The places without those of CMake's own variables."""
+        return {name: at for name, at in self.places.items() if not _CMAKES_OWN.fullmatch(name)}
+
+
+class _Output:
+    """Reads a build's lines as they come: Ninja's steps, and the options that CMake did not use."""
+
+    def __init__(self, job: Job, progress: Callable[[int, int, str], None]) -> None:
+        self._job = job
+        self._progress = progress
+        self._listing = False
+        self._unused: list[str] = []
+        self.refused = threading.Event()
+        """Set once CMake has listed an option that it must use."""
+
+    def read(self, line: str) -> None:
+        step = _NINJA_STEP.match(line)
+        if step:
+            self._progress(int(step[1]), int(step[2]), step[3])
+        elif _UNUSED in line:
+            self._listing = True
+        elif self._listing and line.startswith("    "):
+            self._unused.append(line.strip())
+        elif line.strip() and self._listing:
+            self._listing = False
+            if not self._job.watched.keys().isdisjoint(self._unused):
+                self.refused.set()
+
+    def expect_used(self) -> None:
+        """Raise InputError for the options that CMake had to use and did not."""
+        unused = [at for name, at in self._job.watched.items() if name in self._unused]
+        if unused:
+            msg = "\n".join(
+                f"{at}: {self._job.what} does not use this CMake option" for at in unused
+            )
+            hint = f"`cmake -N -LA {self._job.build}` lists its options"
+            raise InputError(msg, hint=hint)
+
+
+def drop_stale_tree(
+    tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
+) -> None:
+    """Delete the build folder if it was configured differently.
+
+    CMake keeps options that are no longer passed and flags of its first run, and Ninja does not
+    notice a compiler that was replaced under the same name.
+    """
+    if is_configured(tree, toolchain, settings):
+        return
+    try:
+        if tree.build.exists():
+            shutil.rmtree(tree.build)
+    except OSError as error:
+        raise cannot_write(tree.build, error) from None
+    write_atomically(tree.root / _CONFIGURED, _configuration(toolchain, settings))
+
+
+def is_configured(
+    tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
+) -> bool:
+    """Return whether the build folder was configured with this toolchain and these settings."""
+    record = tree.root / _CONFIGURED
+    expected = _configuration(toolchain, settings)
+    return record.exists() and record.read_text(encoding="utf-8") == expected
+
+
+def is_started(tree: WorkTree) -> bool:
+    """Return whether there is a record of :func:`drop_stale_tree`."""
+    return (tree.root / _CONFIGURED).exists()
+
+
+def _configuration(toolchain: Toolchain, settings: Sequence[tuple[str, str]]) -> str:
+    return json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
+
+
+def run_script(
+    script: BuildScript,
+    job: Job,
+    processes: ProcessRunner,
+    progress: Callable[[int, int, str], None],
+) -> None:
+    """Configure and build by the engine's own script, with our CMake and Ninja first on PATH."""
+    tools = Path(processes.build_tool("cmake")).parent
+    # A PATH that ends with a colon would include the current folder.
+    path = processes.env.get("PATH") or _DEFAULT_PATH
+    env = {"PATH": f"{tools}:{path}", **job.env}
+    program = str(job.source / script.path)
+    argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
+    progress(0, 0, f"configuring {job.what} by {script.path}")
+    output = _Output(job, progress)
+    outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, output)
+    output.expect_used()
+    _expect(outcome, job, "does not build")
+
+
+def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
+    """Configure and build. Raises ProductFailure if the engine does not compile."""
+    configure = (
+        *(
+            processes.build_tool("cmake"),
+            "-G",
+            "Ninja",
+            "-S",
+            str(job.source),
+            "-B",
+            str(job.build),
+        ),
+        f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        *job.set_entries(),
+    )
+    progress(0, 0, f"configuring {job.what}")
+    output = _Output(job, progress)
+    outcome = _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, output)
+    output.expect_used()
+    _expect(outcome, job, "does not configure")
+    progress(0, 0, f"compiling {job.what}")
+    build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
+    outcome = _run_logged(build, job, processes, BUILD_TIMEOUT_S, output)
+    _expect(outcome, job, "does not compile")
+
+
+def _run_logged(
+    argv: tuple[str, ...],
+    job: Job,
+    processes: ProcessRunner,
+    timeout_s: float,
+    output: _Output,
+) -> CompletedCommand:
+    command = Command(
+        argv=argv,
+        timeout_s=timeout_s,
+        env=job.env,
+        merge_stderr=True,
+        log=job.log,
+        on_line=output.read,
+        abort=output.refused,
+    )
+    with job.log.open("a", encoding="utf-8") as log:
+        log.write(f"$ {command}\n")
+    return processes.for_builds().run(command)
+
+
+def _expect(outcome: CompletedCommand, job: Job, what: str) -> None:
+    expect(outcome, build=job.build, log=job.log, what=f"{job.what} {what}")
+
+
+def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> None:
+    """Raise if a step of a build failed; the message is ``what`` and the first error.
+
+    Raises InfrastructureFailure for a full disk and the like, or a timeout, else ProductFailure.
+    """
+    if outcome.ok:
+        return
+    cause = next((why for text, why in _INFRASTRUCTURE.items() if text in outcome.stdout), None)
+    if cause is not None:
+        msg = f"the build in {build} stopped: {cause}"
+        raise InfrastructureFailure(msg, hint="make room (fewer --jobs use less memory) and retry")
+    if outcome.timed_out:
+        msg = f"the build in {build} was stopped after {outcome.wall_s:.0f} s"
+        raise InfrastructureFailure(msg, hint=f"the log is {log}")
+    msg = f"{what}:\n{first_error(outcome.stdout)}"
+    raise ProductFailure(msg, hint=f"the whole log is {log}")
+
+
+def first_error(output: str) -> str:
+    """Return a build's first failure: its error, target and command, and the lines around it."""
+    plain = clean(output, limit=CAPTURE_LIMIT_BYTES)
+    lines = [line.strip()[:1000] for line in plain.splitlines()]
+    failed = next((i for i, line in enumerate(lines) if line.startswith("FAILED:")), 0)
+    error = next((i for i in range(failed, len(lines)) if _ERROR.search(lines[i])), None)
+    if error is None:
+        return "\n".join(lines[failed : failed + 12] if failed else lines[-12:])
+    start = max(error - 3, failed + 2 if failed else 0)
+    heading = lines[failed : failed + 2] if failed else []
+    # The error itself first, because a title has no place for more.
+    return "\n".join([lines[error], *heading, *lines[start : error + 10]])

@@ -1,0 +1,143 @@
+"""Which objects and archives the arguments of a link name, and where this machine can read them.
+
+In an image, the same path is another file, so the inputs of a link are copied out of it first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from megtrim.build.engines.link.invocation import ASK_TIMEOUT_S, LinkEnvironment
+from megtrim.chain.store import cannot_write
+from megtrim.util.errors import InfrastructureFailure
+
+Here = Callable[[Path], Path]
+"""Maps a path as the linker sees it to the path of the same file on this machine, if any."""
+
+_MAGICS = (b"\x7fELF", b"!<arch>\n")
+_STATIC = frozenset({"-Bstatic", "-dn", "-non_shared", "-static"})
+_DYNAMIC = frozenset({"-Bdynamic", "-dy", "-call_shared"})
+_MAX_SCRIPT_BYTES = 4096
+_LIBRARIES = re.compile(rb"\s*INPUT\s*\(((?:\s*-l[\w+.-]+)+)\s*\)\s*")
+"""A library file that only lists others, such as the Android NDK's ``libc++.a``."""
+
+
+def resolve_argv(
+    argv: Sequence[str], link_env: LinkEnvironment
+) -> Iterator[tuple[str, Path | None]]:
+    """Yield each argument with the object or archive that it names; one may become several.
+
+    Paths are relative to the build folder, or given by ``-l``. The yielded files are readable.
+    """
+    here = _from_image(argv, link_env) if link_env.toolchain.image else lambda path: path
+    yield from _resolve_paths(argv, link_env.build, here)
+
+
+def _resolve_paths(
+    argv: Sequence[str], build: Path, here: Here
+) -> Iterator[tuple[str, Path | None]]:
+    folders = _folders(argv, build)
+    static = False
+    for word in argv:
+        if word in _STATIC or word in _DYNAMIC:
+            static = word in _STATIC
+        if word.startswith("-l"):
+            yield from _library(word, folders, here, static=static)
+        elif word.startswith("-"):
+            yield word, None
+        else:
+            path = here(build / word)
+            yield word, path if _is_input(path) else None
+
+
+def _from_image(argv: Sequence[str], link_env: LinkEnvironment) -> Here:
+    """Copy the files outside the tree that the arguments name out of the image.
+
+    A library file may list others, so copying repeats until nothing is missing. A path with ``..``
+    after a symbolic link to a folder is not found, and its file is then not edited.
+    """
+    needed: set[str] = set()
+    mirror = link_env.scratch / "image"
+    tree = link_env.tree.resolve()
+
+    def here(path: Path) -> Path:
+        if path.resolve().is_relative_to(tree):
+            return path
+        whole = os.path.normpath(path)
+        needed.add(whole)
+        return mirror / whole.lstrip("/")
+
+    copied: set[str] = set()
+    while True:
+        list(_resolve_paths(argv, link_env.build, here))
+        if needed == copied:
+            return here
+        _copy_out(sorted(needed - copied), mirror, link_env)
+        copied |= needed
+
+
+def _copy_out(paths: Sequence[str], mirror: Path, link_env: LinkEnvironment) -> None:
+    """Copy the files that exist in the image, each with its folders below ``mirror``."""
+    try:
+        mirror.mkdir(exist_ok=True)
+    except OSError as error:
+        raise cannot_write(mirror, error) from None
+    # It exits with 1 if a path is missing.
+    find = ("find", "-L", *paths, "-maxdepth", "0", "-type", "f", "-readable")
+    there = _capture_stdout(find, link_env, (0, 1)).split("\n")
+    if copied := sorted(set(paths).intersection(there)):
+        # With their own modes, read-only folders would block the next copies.
+        how = ("--dereference", "--parents", "--no-preserve=mode")
+        _capture_stdout(
+            ("cp", *how, "--target-directory", str(mirror), "--", *copied), link_env, (0,)
+        )
+
+
+def _capture_stdout(
+    argv: tuple[str, ...], link_env: LinkEnvironment, statuses: Collection[int]
+) -> str:
+    # Keep the streams apart: a container's warnings may come in the middle of the output.
+    outcome = link_env.run(argv, ASK_TIMEOUT_S, merged=False)
+    if outcome.timed_out or outcome.rc not in statuses:
+        why = outcome.stderr.rstrip().rpartition("\n")[2] or f"{argv[0]} exited with {outcome.rc}"
+        msg = f"libraries cannot be copied out of {link_env.processes.where}: {why}"
+        raise InfrastructureFailure(msg, hint=f"the log is {link_env.log}")
+    return outcome.stdout
+
+
+def _folders(argv: Sequence[str], build: Path) -> list[Path]:
+    """Return the folders that are searched for libraries: ``-L PATH`` and ``-LPATH``."""
+    pairs = ((word, following) for word, following in zip(argv, (*argv[1:], ""), strict=True))
+    return [build / (word[2:] or following) for word, following in pairs if word.startswith("-L")]
+
+
+def _library(
+    word: str, folders: Sequence[Path], here: Here, *, static: bool
+) -> Iterator[tuple[str, Path | None]]:
+    """Yield what replaces ``-lNAME``."""
+    name = word[2:]
+    endings = (".a",) if static else (".so", ".a")
+    spelt = (name[1:],) if name.startswith(":") else tuple(f"lib{name}{end}" for end in endings)
+    paths = (here(folder / each) for folder in folders for each in spelt)
+    path = next((each for each in paths if each.is_file()), None)
+    if path is None or path.suffix == ".so":
+        yield word, None
+    elif _is_input(path):
+        yield word, path
+    elif path.stat().st_size <= _MAX_SCRIPT_BYTES and (
+        listed := _LIBRARIES.fullmatch(path.read_bytes())
+    ):
+        for each in listed[1].decode().split():
+            yield from _library(each, folders, here, static=static)
+    else:
+        yield word, None
+
+
+def _is_input(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MAGICS[1])).startswith(_MAGICS)

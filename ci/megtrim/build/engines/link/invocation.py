@@ -1,0 +1,125 @@
+"""From the command that links a target to a call that repeats the link with another output.
+
+clang prints how it calls its linker, and megtrim calls the linker like that: the call then names
+every input, including the toolchain's. zig rejects most linker flags, so it allows nothing else.
+Other compilers are called themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.build.engines import application
+from megtrim.build.engines.cmake import driver
+from megtrim.build.engines.link import command_line, linkers
+from megtrim.build.engines.link.command_line import LinkCommand
+from megtrim.build.engines.link.linkers import Linker
+from megtrim.build_spec import Toolchain
+from megtrim.util.errors import InputError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+
+LINK_TIMEOUT_S = 1800.0
+ASK_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkEnvironment:
+    """Folders and tools of a link."""
+
+    toolchain: Toolchain
+    processes: ProcessRunner
+    tree: Path
+    """Folder that contains the whole build."""
+    build: Path
+    """The build folder, in which the target's own link ran."""
+    scratch: Path
+    """Folder for temporary files."""
+    log: Path
+    env: Mapping[str, str]
+
+    def run(
+        self, argv: tuple[str, ...], timeout_s: float, *, merged: bool = True
+    ) -> CompletedCommand:
+        """Run in the build folder, with both streams as one if ``merged``; all output is logged."""
+        command = Command(
+            argv=argv,
+            timeout_s=timeout_s,
+            cwd=self.build,
+            env=self.env,
+            merge_stderr=merged,
+            log=self.log,
+        )
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(f"$ {command}\n")
+        return self.processes.run(command)
+
+    def expect(self, outcome: CompletedCommand, what: str) -> None:
+        """Raise if a step failed; the message begins with ``what``."""
+        driver.expect(outcome, build=self.build, log=self.log, what=what)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkCall:
+    """A link without its output."""
+
+    argv: tuple[str, ...]
+    linker: Linker
+    direct: bool
+    """The linker itself is called, not a compiler."""
+
+    def adapt_flags(self, flags: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a compiler's link flags in the form that this call needs."""
+        return command_line.linker_words(flags) if self.direct else flags
+
+
+def find(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
+    """Return the call that repeats ``command``.
+
+    Raises InputError if the linker cannot leave functions out, or is not known.
+    """
+    if link_env.toolchain.kind == "zig":
+        return _by_zig(command, target, link_env)
+    if application.is_clang(link_env.toolchain):
+        return _by_clang(command, target, link_env)
+    argv = (*command.driver, *command.words)
+    linker = _detect_linker(
+        (*argv, "-o", str(link_env.scratch / "none"), "-Wl,--version"), target, link_env
+    )
+    return LinkCall(argv=argv, linker=linker, direct=False)
+
+
+def _by_clang(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
+    argv = (*command.driver, "-###", *command.words, "-o", str(link_env.scratch / "none"))
+    outcome = link_env.run(argv, ASK_TIMEOUT_S)
+    link_env.expect(outcome, f"{target} does not link again")
+    shown = command_line.shown_by_clang(outcome.stdout)
+    if not shown or any(word.startswith("@") for word in shown):
+        msg = f"{link_env.toolchain.version} does not show how it links {target}"
+        raise InputError(msg, hint="choose another toolchain, or trim.level: region")
+    linker = _detect_linker((shown[0], "--version"), target, link_env)
+    argv = (shown[0], *command_line.without_output(shown[1:]))
+    return LinkCall(argv=argv, linker=linker, direct=True)
+
+
+def _by_zig(command: LinkCommand, target: str, link_env: LinkEnvironment) -> LinkCall:
+    spaced = next((word for word in command.words if len(word.split()) != 1), None)
+    if spaced is not None:
+        msg = f"zig cannot show how it links {target}: {spaced!r} has blanks"
+        raise InputError(msg, hint="choose another toolchain, or trim.level: region")
+    # zig links while it prints. Use -s, as for the target itself: without it zig has other
+    # libraries, with symbols, and would build those first.
+    argv = (*command.driver, "-###", *command.words, "-s", "-o", str(link_env.scratch / "none"))
+    outcome = link_env.run(argv, LINK_TIMEOUT_S)
+    link_env.expect(outcome, f"{target} does not link again")
+    shown = command_line.shown_by_zig(outcome.stdout)
+    if not shown:
+        msg = f"zig {link_env.toolchain.version} does not show how it links {target}"
+        raise InputError(msg, hint="choose another toolchain, or trim.level: region")
+    argv = (command.driver[0], "ld.lld", *command_line.without_output(shown[1:]))
+    return LinkCall(argv=argv, linker=Linker.LLD, direct=True)
+
+
+def _detect_linker(argv: tuple[str, ...], target: str, link_env: LinkEnvironment) -> Linker:
+    return linkers.identify_by_version(link_env.run(argv, ASK_TIMEOUT_S).stdout, target=target)

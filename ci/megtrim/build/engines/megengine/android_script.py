@@ -1,0 +1,53 @@
+"""MegEngine's own script for Android builds: its arguments and environment. Pure.
+
+The script chooses options that a direct CMake call would have to repeat, so it is used unchanged.
+It pastes paths and further options into shell commands, so options are quoted for the shell, and
+paths that it would split are rejected.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from megtrim.build_spec import BuildScript, Toolchain
+from megtrim.util.errors import InputError
+
+PATH = "scripts/cmake-build/cross_build_android_arm_inference.sh"
+_WHY = "the engine's own build for Android: it makes flatc, and chooses the ABI's options"
+_GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
+
+
+def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
+    """Return the call that builds ``targets`` in Release mode."""
+    return BuildScript(
+        path=PATH,
+        arguments=(
+            *("-a", toolchain.abi),
+            *(("-f",) if toolchain.fp16 else ()),
+            *("-e", " ".join(targets)),
+        ),
+        build=f"build_dir/android/{toolchain.abi}/Release/build",
+        why=_WHY,
+    )
+
+
+def expect_abi(text: str, abi: str, *, root: str) -> None:
+    """Raise InputError if the tree's script, whose text this is, cannot build that ABI."""
+    if not text:
+        msg = f"{root} has no {PATH}, which Android builds need"
+        raise InputError(msg, hint="use a complete checkout of MegEngine, or another toolchain")
+    if f'"{abi}"' not in text:
+        msg = f"{root}/{PATH} does not name the ABI {abi}, so this tree cannot build it"
+        raise InputError(msg, hint="change toolchain.abi to one that the script names")
+    taken = _GETOPTS.search(text)
+    if taken is None or not {"e:", "j:"} <= set(re.findall("[a-z]:", taken[1])):
+        msg = f"{root}/{PATH} has no options -e TARGET and -j JOBS, which megtrim uses"
+        raise InputError(msg, hint="the engine's script has them from release 1.6 on")
+
+
+def environment(ndk: str, entries: Sequence[str]) -> Mapping[str, str]:
+    """Return the variables that the script reads; ``entries`` (CMake's) override its own."""
+    arguments = (*entries, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": shlex.join(arguments)}

@@ -1,0 +1,214 @@
+"""MegEngine, in every generation that :mod:`megtrim.build.engines.megengine.generations` names.
+
+What the generations share is in this module; their differences are in the rows of that table.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from megtrim.build.engines import checkout as checkouts
+from megtrim.build.engines.megengine import (
+    android_script,
+    libraries,
+    ndk_limits,
+    quirks,
+    runner_flags,
+)
+from megtrim.build.engines.megengine.generations import (
+    MODES_FILE,
+    MODES_TAG,
+    Generation,
+    generation_of,
+)
+from megtrim.build.engines.scoped_sources import SourceTexts
+from megtrim.build_spec import (
+    BuildScript,
+    BuildSpec,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Switch,
+    Toolchain,
+    Variant,
+)
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.regions.scoped_headers import Scopes
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+
+KIND = "megengine"
+
+_INFERENCE = (
+    ("MGE_INFERENCE_ONLY", "ON"),
+    ("MGE_WITH_CUDA", "OFF"),
+    ("MGE_DISABLE_FLOAT16", "OFF"),
+    ("BUILD_SHARED_LIBS", "OFF"),
+)
+_VARIANT_OPTIONS: Mapping[Variant, tuple[tuple[str, str], ...]] = {
+    Variant.PLAIN: (),
+    Variant.PROFILE: (("MGE_WITH_MIDOUT_PROFILE", "ON"),),
+    Variant.REDUCED: (),
+}
+_FOLD = {"clang-linux-arm64": ("-Wl,-z,nocopyreloc", "-Wl,--icf=all")}
+"""Flags that the engine itself adds only for Android; the documented sizes include them."""
+
+_QUICK = ("-O0",)
+"""A trace records what ran, not how fast; with less optimisation the same regions run."""
+
+_KEPT = ("cpuinfo/", "*AsyncQueueSC*", "*ThreadPool*")
+"""Functions that run by chance. cpuinfo examines the machine: phones of one CPU class differ, and
+1.13's version reads uninitialised bytes if /proc/cpuinfo has no line ``Hardware``. Queues and
+threads grow and wait by timing: seen to trap after 3,000 iterations."""
+
+_KERNELS = (
+    "dnn/src/aarch64",
+    "dnn/src/arm_common",
+    "dnn/src/armv7",
+    "dnn/src/fallback",
+    "dnn/src/x86",
+)
+"""Where a model spends nearly all its time; 1.0, 1.6, 1.9 and 1.13 all have these folders."""
+
+_MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
+_MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
+_MODULES = ".gitmodules"
+_SCHEMAS = ("src/serialization/impl/schema.fbs", "src/serialization/impl/schema_v2.fbs")
+"""The engine's own description of the models that it reads."""
+_FORMATS = {"mgb1": "mge v1", "mgv2": "mge v2"}
+"""Names of formats, as the readers of models have them, by the identifiers of their files."""
+_IDENTIFIER = re.compile(r'^file_identifier "([^"]*)";', re.MULTILINE)
+
+
+class MegEngine:
+    """A plain checkout with the submodules that an inference build needs."""
+
+    kept: tuple[str, ...] = _KEPT
+    kernels: tuple[str, ...] = _KERNELS
+    switches: tuple[Switch, ...] = tuple(Switch)
+
+    def __init__(self, source: Path, processes: ProcessRunner) -> None:
+        self._processes = processes
+        self.checkout = checkouts.take(source, processes)
+        self.generation = self._generation()
+        self._refuse_missing_submodules()
+        self._sources = SourceTexts(self.checkout)
+        self._refuse_what_cannot_be_trimmed()
+
+    def identity(self) -> EngineIdentity:
+        return self.checkout.identity(KIND, self.generation.number)
+
+    def make_spec(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildSpec:
+        generation = self.generation
+        # Always set: the build folder may have cached the other value.
+        minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
+        options = (
+            ("CMAKE_BUILD_TYPE", generation.build_type(variant)),
+            *_INFERENCE,
+            ("MGE_ARMV8_2_FEATURE_FP16", "ON" if toolchain.fp16 else "OFF"),
+            *_VARIANT_OPTIONS[variant],
+            *(minimum if variant is Variant.REDUCED else ()),
+            *quirks.options(quirks.MEGENGINE, toolchain.kind, variant, generation.name),
+        )
+        return BuildSpec(
+            variant=variant,
+            targets=targets,
+            options=options,
+            link_flags=_FOLD.get(toolchain.kind, ()),
+            compile_flags=_QUICK if variant is Variant.PROFILE else (),
+            script=self._script(toolchain, targets),
+            overrides=self._sources.overrides(header, forced=generation.header),
+            include=self._sources.include(header),
+            forced_header=generation.header if header else None,
+            header_option=generation.header_option,
+        )
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        targets = self.checkout.text(libraries.TARGETS_FILE)
+        return libraries.library(targets, linkage, toolchain, root=str(self.checkout.root))
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        """Run the engine's own script, which writes one ``NAME = VALUE`` a line."""
+        with tempfile.TemporaryDirectory(prefix="megtrim-modes-") as folder:
+            written = Path(folder) / "modes"
+            script, source = self._path(_MODES_SCRIPT), self._path(_MODES_SOURCE)
+            argv = (sys.executable, "-B", str(script), "--write-enum-items", "Elemwise:Mode")
+            self._processes.capture(*argv, str(source), str(written))
+            lines = written.read_text(encoding="utf-8").splitlines()
+        return tuple(_mode(line) for line in lines if line.strip())
+
+    def scopes(self) -> Scopes:
+        return self._sources.scopes
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        for name in self.checkout.files:
+            if name.startswith(self.generation.sources) and name.endswith((".h", ".cpp", ".inl")):
+                yield name, self.checkout.text(name)
+
+    def formats(self) -> tuple[str, ...]:
+        texts = (self.checkout.text(each) for each in _SCHEMAS if each in self.checkout.files)
+        found = [each for text in texts for each in _IDENTIFIER.findall(text)]
+        known = [_FORMATS[each] for each in found if each in _FORMATS]
+        return tuple(known) if len(known) == len(found) else ()
+
+    def dialect(self) -> Dialect:
+        """Return the dialect of this tree's ``load_and_run``, with the flags that it has."""
+        return runner_flags.narrow_dialect(
+            self.generation.dialect, self.checkout, self.generation.program
+        )
+
+    def _script(self, toolchain: Toolchain, targets: tuple[str, ...]) -> BuildScript | None:
+        if not toolchain.includes:
+            return None
+        ndk_limits.check(toolchain)
+        text = self.checkout.text(android_script.PATH)
+        android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
+        return android_script.script_for(toolchain, targets)
+
+    def _path(self, name: str) -> Path:
+        return self.checkout.root / name
+
+    def _generation(self) -> Generation:
+        traced = MODES_TAG in self.checkout.text(MODES_FILE)
+        root = str(self.checkout.root)
+        return generation_of(self.checkout.files, traces_modes=traced, root=root)
+
+    def _refuse_missing_submodules(self) -> None:
+        root, files = self.checkout.root, self.checkout.files
+        listed = self.checkout.text(_MODULES).split() if _MODULES in files else None
+        needed = self.generation.submodule_paths
+        present = {"/".join(name.split("/")[:2]) for name in files}
+        missing = [
+            path for path in needed if path not in present and (listed is None or path in listed)
+        ]
+        if missing:
+            names = ", ".join(path.partition("/")[2] for path in missing)
+            msg = f"{root} has no files of its submodules {names}"
+            command = ("git", "-C", str(root), "submodule", "update", "--init", *missing)
+            raise InputError(msg, hint=shlex.join(command))
+
+    def _refuse_what_cannot_be_trimmed(self) -> None:
+        """Raise InputError, before anything is built, for a tree that has no such options."""
+        text = self.checkout.text("CMakeLists.txt")
+        for name in ("MGE_WITH_MIDOUT_PROFILE", self.generation.header_option):
+            if name not in text:
+                msg = f"{self.checkout.root} has no CMake option {name}, which megtrim needs"
+                raise InputError(msg, hint="is it a complete checkout of a release from 1.0 on?")
+
+
+def _mode(line: str) -> tuple[str, int]:
+    name, _, value = line.replace(" ", "").rstrip(",").partition("=")
+    return name, int(value)

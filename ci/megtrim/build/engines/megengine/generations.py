@@ -1,0 +1,131 @@
+"""MegEngine's generations, as data: how to recognise them, and what a build of each needs.
+
+A generation is recognised by files of the tree, never by a version string: forks keep the files and
+change the number. The releases named here are those in which each layout was seen. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from megtrim.build_spec import Variant
+from megtrim.load_and_run import dialects
+from megtrim.load_and_run.dialects import Dialect
+from megtrim.util.errors import InputError
+
+MODES_FILE = "dnn/src/common/elemwise/opr_impl.cpp"
+MODES_TAG = "megdnn_common_elemwise_mode"
+"""The tag with which a trace records the elementwise modes that ran; MODES_FILE declares it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """What all trees of one generation share. Paths are relative to the tree."""
+
+    name: str
+    releases: str
+    number: int
+    """Version of the header, as the tree's own generator writes it."""
+    signs: tuple[str, ...]
+    """Files that together only a tree of this generation has."""
+    traces_modes: bool
+    """Whether :data:`MODES_FILE` declares :data:`MODES_TAG`; if not, models list the modes."""
+    program: str
+    """Folder of ``load_and_run``."""
+    header: str
+    """The file that every translation unit of a reduced build includes by force."""
+    header_option: str
+    """CMake entry for its absolute path; empty if the tree knows the file."""
+    profile_build_type: str
+    """A build type with run-time type information, which profiling needs: regions are types."""
+    submodules: tuple[str, ...]
+    """Folders of ``third_party`` that an inference build needs, if ``.gitmodules`` lists them."""
+    sources: tuple[str, ...]
+    """Folders whose sources mark regions."""
+    dialect: Dialect
+
+    @property
+    def submodule_paths(self) -> tuple[str, ...]:
+        """Paths of the submodules, relative to the tree."""
+        return tuple(f"third_party/{name}" for name in self.submodules)
+
+    def build_type(self, variant: Variant) -> str:
+        """Return the value of ``CMAKE_BUILD_TYPE``."""
+        return self.profile_build_type if variant is Variant.PROFILE else "Release"
+
+
+SDK = Generation(
+    name="sdk",
+    releases="1.0 to 1.6",
+    number=20190219,
+    signs=("sdk/load-and-run/CMakeLists.txt",),
+    traces_modes=False,
+    program="sdk/load-and-run/",
+    # The tree has no such file, so it gets a folder of its own.
+    header="megtrim/bin_reduce.h",
+    header_option="MGE_BIN_REDUCE",
+    # For Arm, its Release build has no type information, even for profiling.
+    profile_build_type="RelWithDebInfo",
+    submodules=("midout", "flatbuffers", "Json", "cpuinfo"),
+    sources=("dnn/src/", "src/", "sdk/load-and-run/"),
+    dialect=dialects.SDK,
+)
+LITE = Generation(
+    name="lite",
+    releases="1.7 to 1.9",
+    number=20190219,
+    signs=("lite/load_and_run/CMakeLists.txt", "src/bin_reduce_cmake.h"),
+    traces_modes=False,
+    program="lite/load_and_run/",
+    header="src/bin_reduce_cmake.h",
+    header_option="",
+    profile_build_type="Release",
+    submodules=("midout", "flatbuffers", "Json", "gflags", "cpuinfo", "cpp_redis", "tacopie"),
+    sources=("dnn/src/", "src/", "lite/"),
+    dialect=dialects.LITE,
+)
+LITE_TRACED = replace(
+    LITE,
+    name="lite-traced",
+    releases="1.10 and newer",
+    number=20220507,
+    traces_modes=True,
+)
+GENERATIONS = (SDK, LITE, LITE_TRACED)
+
+
+def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> Generation:
+    """Return the generation of a tree, by the names of its files.
+
+    Raises InputError for a tree that matches no generation, or two.
+    """
+    present = {each.signs for each in GENERATIONS if all(sign in files for sign in each.signs)}
+    if len(present) == 1:
+        signs = present.pop()
+        fitting = [each for each in GENERATIONS if each.signs == signs]
+        return next((each for each in fitting if each.traces_modes == traces_modes), fitting[0])
+    if present:
+        both = " and ".join(sorted(signs[0] for signs in present))
+        msg = f"{root} looks like two generations of MegEngine at once: it has {both}"
+        raise InputError(msg, hint="is it one release's checkout? `git status` there says more")
+    msg = f"{root} is not a MegEngine of a generation that megtrim knows: {_missing(files)}"
+    raise InputError(msg, hint="engine.source must name a checkout of MegEngine 1.0 or newer")
+
+
+def needed_submodules(files: Collection[str], listed: Collection[str]) -> tuple[str, ...]:
+    """Return the submodules that an inference build of a tree needs, of those that it has.
+
+    All generations of one layout need the same ones. Raises InputError as generation_of does.
+    """
+    generation = generation_of(files, traces_modes=False, root="the engine")
+    return tuple(path for path in generation.submodule_paths if path in listed)
+
+
+def _missing(files: Collection[str]) -> str:
+    reasons = []
+    for signs in dict.fromkeys(each.signs for each in GENERATIONS):
+        releases = [each.releases for each in GENERATIONS if each.signs == signs]
+        missing = " and ".join(sign for sign in signs if sign not in files)
+        reasons.append(f"for {' or '.join(releases)} it has no {missing}")
+    return "; ".join(reasons)

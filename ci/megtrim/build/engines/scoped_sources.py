@@ -1,0 +1,54 @@
+"""Sources that name facts of the keep set, and the changed copies that a build gets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from megtrim.build.engines.checkout import Checkout
+from megtrim.regions.header import FORCED
+from megtrim.regions.scoped_headers import (
+    SUFFIXES,
+    Scopes,
+    names_a_fact,
+    rewritten,
+    scopes,
+    scopes_of,
+)
+
+
+class SourceTexts:
+    """The relevant sources of one checkout, read once, when first needed."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._checkout = checkout
+
+    @cached_property
+    def _naming(self) -> Mapping[str, str]:
+        texts = (
+            (name, self._checkout.text(name))
+            for name in sorted(self._checkout.files)
+            if name.endswith(SUFFIXES)
+        )
+        return {name: text for name, text in texts if names_a_fact(text)}
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """The facts that can have files of their own in this checkout."""
+        return scopes(self._naming.values())
+
+    def overrides(self, header: Mapping[str, str], *, forced: str) -> tuple[tuple[str, str], ...]:
+        """Return path and text of each file of the tree that a build must change.
+
+        ``header`` maps names of generated files to texts; ``forced`` is the forced header's path.
+        """
+        if not header:
+            return ()
+        scoped = scopes_of(header)
+        written = ((name, rewritten(text, scoped)) for name, text in self._naming.items())
+        changed = (pair for pair in written if pair[1] != self._naming[pair[0]])
+        return ((forced, header[FORCED]), *changed)
+
+    def include(self, header: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """Return name and text of each generated file that sources include."""
+        return tuple((name, text) for name, text in header.items() if name != FORCED)

@@ -1,0 +1,98 @@
+"""The shadow tree: a copy of the engine below ``OUT`` that builds may write to.
+
+The engine's own build overwrites a tracked file and builds in place, but the user's checkout must
+not change. A file is copied only if its content changed, so that timestamps stay valid and a second
+build compiles only what must be compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from megtrim.build.engines.checkout import Checkout, digest_of
+from megtrim.chain.store import cannot_write, write_atomically
+from megtrim.util.errors import InputError
+
+_RECORD = "shadow.json"
+
+
+def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
+    """Make ``tree`` equal to the checkout, with ``overrides`` (path to text) applied."""
+    record = tree.parent / _RECORD
+    before = _read(record)
+    after = dict(checkout.files) | {name: _text_digest(text) for name, text in overrides.items()}
+    gone = sorted(before.keys() - after.keys())
+    new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
+    if not gone and not new:
+        return
+    # Forget these files first: an interrupted sync may leave them in any state.
+    _write(record, before | dict.fromkeys((*gone, *new), ""))
+    try:
+        for name in gone:
+            _remove(tree / name, tree)
+        for name in new:
+            _place(checkout.root / name, tree / name, overrides.get(name))
+            _expect(checkout.root / name, tree / name, after[name])
+    except OSError as error:
+        raise cannot_write(tree, error) from None
+    _write(record, after)
+
+
+def is_whole(tree: Path) -> bool:
+    """Return whether every file that :func:`sync` wrote is still there."""
+    files = _read(tree.parent / _RECORD)
+    return bool(files) and all(os.path.lexists(tree / name) for name in files)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a text only if it differs, so that its timestamp causes no rebuild."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    write_atomically(path, text)
+
+
+def _place(source: Path, target: Path, text: str | None) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    if text is not None:
+        target.write_text(text, encoding="utf-8")
+    elif source.is_symlink():
+        target.symlink_to(source.readlink())
+    else:
+        shutil.copyfile(source, target)
+        target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+
+
+def _remove(file: Path, tree: Path) -> None:
+    file.unlink(missing_ok=True)
+    for folder in file.parents:
+        if folder == tree or not folder.is_dir() or any(folder.iterdir()):
+            return
+        folder.rmdir()  # a file may take its place
+
+
+def _expect(source: Path, target: Path, digest: str) -> None:
+    if digest_of(target) != digest:
+        msg = f"{source} changed while megtrim was using it"
+        raise InputError(msg, hint="run it again, and do not change the checkout meanwhile")
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write(record: Path, files: Mapping[str, str]) -> None:
+    write_atomically(record, json.dumps(files, sort_keys=True, indent=0))
+
+
+def _read(record: Path) -> dict[str, str]:
+    try:
+        data = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

@@ -1,0 +1,242 @@
+"""Runs programs inside an image: each command gets a container, which is removed when it ends.
+
+:mod:`megtrim.util.process` starts, waits for and ends docker's client, whose input, output and exit
+status are the program's. A container sees only the mounted folders, under the same paths as
+outside, and no network. It runs as the calling user, without further rights. Of the caller's
+environment, it gets only what a command passes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import NoReturn
+
+from megtrim.build.images import cache, container_owner
+from megtrim.build.images.docker import DockerClient, Image, expect_daemon, last_line
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import LARGEST_READ_BYTES, Command, CompletedCommand, ProcessRunner
+
+HOME = "/tmp"  # noqa: S108 - the container's own, which is removed with it
+_LOOK_TIMEOUT_S = 120.0
+_COPY_TIMEOUT_S = 600.0
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_DOCKER_FAILED = 125
+_NOT_STARTED = re.compile(r"\[FATAL tini \(\d+\)\] exec .* failed: (.*)")
+_NOT_STARTED_STATUSES = frozenset((1, 126, 127))
+"""Exit statuses of tini: 127 for no such file, 126 for one it may not run, 1 for the rest."""
+_DOCKER_MESSAGE = re.compile(r"^(?:docker: |.*error waiting for container)", re.MULTILINE)
+_READ_BY_DOCKER = re.compile(
+    r"(?:HOME|PATH|DOCKER_.*|BUILDX_.*|LD_.*|GO.*|SSL_.*|.*_proxy)$", re.IGNORECASE
+)
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounts:
+    """Folders and variables of this machine that a container sees."""
+
+    writable: tuple[Path, ...]
+    readable: tuple[Path, ...] = ()
+    """Folders that are mounted read-only."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that every command gets, such as the folder of the compiler cache."""
+
+
+class ContainerRunner(ProcessRunner):
+    """Runs commands in one image."""
+
+    def __init__(self, docker: DockerClient, image: Image, mounts: Mounts) -> None:
+        super().__init__(image.env)
+        self.where = f"image {image.reference}"
+        self.image = image
+        self._docker = docker
+        self._mounts = mounts
+        # A rootless daemon's root is the user who runs it; other IDs belong to someone else.
+        self._user = "0:0" if docker.rootless() else f"{os.getuid()}:{os.getgid()}"
+        self._holder = container_owner.me()
+        self._programs: dict[str, str] | None = None
+        for folder in mounts.writable:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def for_builds(self) -> ContainerRunner:
+        """Return this runner: its programs never see this machine's variables."""
+        return self
+
+    def spent_cpu_s(self) -> float | None:
+        """Return None: the daemon runs the programs, so their time is not known."""
+        return None
+
+    def which(self, name: str) -> str | None:
+        """Return a program's full path in the image, or None."""
+        if "/" in name:
+            return name if self._executables((name,), depth=0) else None
+        if self._programs is None:
+            self._programs = self._programs_on_path()
+        return self._programs.get(name)
+
+    def _programs_on_path(self) -> dict[str, str]:
+        """Return the full path of each program by its name; the first folder wins."""
+        path = self.env.get("PATH", _DEFAULT_PATH).split(":")
+        folders = list(dict.fromkeys(str(Path(each)) for each in path if each.startswith("/")))
+        if not folders:
+            return {}
+        found = [Path(each) for each in self._executables(tuple(folders), depth=1)]
+        # Drop what follows a newline in a name: it is in none of the folders.
+        programs = [each for each in found if str(each.parent) in folders]
+        programs.sort(key=lambda each: folders.index(str(each.parent)), reverse=True)
+        return {each.name: str(each) for each in programs}
+
+    def build_tool(self, name: str) -> str:
+        """Return the path of the image's own ``cmake`` or ``ninja``."""
+        found = self.which(name)
+        if found is None:
+            msg = f"{self.where} has no {name}"
+            raise InputError(msg, hint="build an image that has it by a recipe of the kit")
+        return found
+
+    def read(self, path: Path) -> bytes | None:
+        """Return the bytes of a small file of the image, or None if there is no such file.
+
+        Raises InputError if it cannot be read, or is larger than ``LARGEST_READ_BYTES``.
+        """
+        with tempfile.TemporaryDirectory(prefix="megtrim-read-") as folder:
+            kept = Path(folder) / "bytes"
+            argv = ("head", "-c", str(LARGEST_READ_BYTES + 1), str(path))
+            env = {"LC_ALL": "C"}
+            outcome = self.run(
+                Command(argv=argv, env=env, timeout_s=_LOOK_TIMEOUT_S, stdout_to=kept)
+            )
+            data = kept.read_bytes()
+        absent = ("No such file", "Is a directory", "Not a directory")
+        if not outcome.ok and any(sign in outcome.stderr for sign in absent):
+            return None
+        if not outcome.ok:
+            msg = f"{path} of {self.where} cannot be read: {last_line(outcome.stderr)}"
+            raise InputError(msg)
+        if len(data) > LARGEST_READ_BYTES:
+            found = f"found more than {LARGEST_READ_BYTES:,} bytes, expected a short text"
+            msg = f"{path} of {self.where}: {found}"
+            raise InputError(msg)
+        return data
+
+    def run(self, command: Command) -> CompletedCommand:
+        """Run a command to its end, in a container that is removed with it."""
+        name = _new_name()
+        variables = {"HOME": HOME, **self._mounts.env, **command.env}
+        # A value may be a password, and every user can read arguments. So docker takes values from
+        # its own environment, except for variables that would change docker itself.
+        own = {each: value for each, value in variables.items() if not _READ_BY_DOCKER.match(each)}
+        pairs = (each if each in own else f"{each}={variables[each]}" for each in sorted(variables))
+        argv = (
+            *(self._docker.program(), "run", *self._options(name, command)),
+            *(word for each in pairs for word in ("--env", each)),
+            *(self.image.id, *command.argv),
+        )
+        ended = False
+        try:
+            outcome = self._docker.processes.run(replace(command, argv=argv, cwd=None, env=own))
+            ended = not (outcome.timed_out or outcome.aborted)
+        finally:
+            if not ended:
+                with suppress(InfrastructureFailure):  # the first failure matters, not this one
+                    self._docker.remove(name)
+        if ended:
+            self._expect_started(outcome, command)
+        return replace(outcome, argv=command.argv)
+
+    def background(self, command: Command, **_options: float | None) -> NoReturn:
+        """Raise InputError: containers never run in the background, so that none is left."""
+        msg = f"{command.argv[0]} cannot run in the background in {self.where}"
+        raise InputError(msg, hint="run it without the image: --no-docker")
+
+    def bring_out(self, path: Path, folder: Path) -> None:
+        """Copy a folder of the image to this machine, for use on machines without Docker."""
+        name = _new_name()
+        label = ("--label", f"{container_owner.LABEL}={self._holder}", "--pull", "never")
+        self._docker.check_output("create", "--name", name, *label, self.image.id, "true")
+        try:
+            copied = self._docker.call(
+                "cp", f"{name}:{path}/.", str(folder), timeout_s=_COPY_TIMEOUT_S
+            )
+        finally:
+            self._docker.remove(name)
+        if not copied.ok:
+            msg = f"{path} of {self.where} cannot be copied: {last_line(copied.stderr)}"
+            raise InfrastructureFailure(msg)
+
+    def _options(self, name: str, command: Command) -> tuple[str, ...]:
+        # The storage may be on any host that this machine reaches, or on itself.
+        network = "host" if command.env.get(cache.REMOTE) else "none"
+        return (
+            *("--rm", "--init", "--pull", "never", "--log-driver", "none"),
+            *("--name", name, "--label", f"{container_owner.LABEL}={self._holder}"),
+            *("--network", network, "--user", self._user, "--cap-drop", "ALL"),
+            *("--security-opt", "no-new-privileges"),
+            # An image may define an entrypoint.
+            *("--entrypoint", ""),
+            *(("--interactive",) if command.stdin else ()),
+            *("--workdir", self._workdir(command.cwd)),
+            *(word for mount in self._mount_options() for word in ("--mount", mount)),
+        )
+
+    def _mount_options(self) -> list[str]:
+        writable = dict.fromkeys(self._mounts.writable)
+        readable = [path for path in self._mounts.readable if path not in writable]
+        return [_mount(path) for path in writable] + [_mount(path, "readonly") for path in readable]
+
+    def _workdir(self, cwd: Path | None) -> str:
+        if cwd is None:
+            return HOME
+        mounted = (*self._mounts.writable, *self._mounts.readable)
+        if not cwd.is_dir() or not any(cwd.is_relative_to(path) for path in mounted):
+            msg = f"there is no folder {cwd} in {self.where} to start a program in"
+            raise InfrastructureFailure(msg)
+        return str(cwd)
+
+    def _executables(self, folders: tuple[str, ...], *, depth: int) -> list[str]:
+        argv = ("find", "-L", *folders, "-maxdepth", str(depth), "-type", "f", "-perm", "/111")
+        # It exits with 1 if a folder of PATH does not exist.
+        outcome = self.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
+        if outcome.timed_out or outcome.rc not in (0, 1):
+            ended = "timed out" if outcome.timed_out else f"exited with {outcome.rc}"
+            reason = last_line(outcome.stderr)
+            msg = f"{self.where} cannot be searched for programs: find {ended}: {reason}"
+            raise InfrastructureFailure(msg)
+        return [each for each in outcome.stdout.split("\n") if each]
+
+    def _expect_started(self, outcome: CompletedCommand, command: Command) -> None:
+        """Raise for docker's own failures, and for a program that did not start."""
+        output = outcome.stdout if command.merge_stderr else outcome.stderr
+        if outcome.rc == _DOCKER_FAILED and _DOCKER_MESSAGE.search(output):
+            expect_daemon(output)
+            msg = f"docker could not run {command.argv[0]} in {self.where}: {last_line(output)}"
+            raise InfrastructureFailure(msg)
+        # If tini could not start the program, its message is the last line.
+        failed = _NOT_STARTED.fullmatch(output.rstrip().rpartition("\n")[2])
+        if failed is None or outcome.rc not in _NOT_STARTED_STATUSES:
+            return
+        if failed[1] == "No such file or directory":
+            msg = f"{self.where} has no program {command.argv[0]!r}"
+            raise InputError(msg, hint="build an image that has it by a recipe of the kit")
+        msg = f"{command.argv[0]} cannot be started in {self.where}: {failed[1]}"
+        raise InfrastructureFailure(msg)
+
+
+def _new_name() -> str:
+    """Return a unique container name: other PID namespaces may have the same process IDs."""
+    return f"megtrim-{os.getpid()}-{next(_numbers)}-{secrets.token_hex(4)}"
+
+
+def _mount(path: Path, *options: str) -> str:
+    """Return docker's option, as CSV, that mounts a folder under its own path."""
+    fields = ("type=bind", f"source={path}", f"target={path}", *options)
+    quoted = (each.replace('"', '""') for each in fields)
+    return ",".join(f'"{each}"' if set(each) & {",", '"', "\n"} else each for each in quoted)

@@ -1,0 +1,176 @@
+"""A thin client of the ``docker`` command: checks its daemon, finds and pulls images.
+
+A missing docker is an input error; a daemon that does not respond is an infrastructure failure. An
+image is only pulled by :meth:`DockerClient.pull`, never by running it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+
+PROGRAM = "docker"
+_CALL_TIMEOUT_S = 120.0
+_PULL_TIMEOUT_S = 3600.0
+_REFERENCE = re.compile(r"(?:sha256:)?[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
+_DIGEST = re.compile(r"@(sha256:[0-9a-f]{64})$")
+_HERE = "or build without Docker, with the tools of this machine: --no-docker"
+_ABSENT = ("no such image", "invalid reference format")
+"""Messages for an image that is not on this machine; the second is for an invalid name."""
+_TROUBLES = (
+    ("permission denied", "this user may not use Docker's daemon", "join the group docker"),
+    (
+        "is the docker daemon running",
+        "no Docker daemon answers",
+        "start it: systemctl start docker",
+    ),
+    ("failed to connect to the docker api", "no Docker daemon answers", "systemctl start docker"),
+    ("error during connect", "no Docker daemon answers", "is DOCKER_HOST right?"),
+    ("unexpected eof", "Docker's daemon stopped", "look at its log: journalctl -u docker"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image that the daemon has."""
+
+    reference: str
+    """The requested name, digest or ID."""
+    id: str
+    """``sha256:`` and 64 hex digits; the same on every machine, by its content."""
+    identity: str
+    """The digest, if the reference names one; else the ID."""
+    env: Mapping[str, str]
+    """Variables that it sets."""
+
+
+class DockerClient:
+    """Runs docker's client for the daemon that the environment names."""
+
+    def __init__(self, processes: ProcessRunner) -> None:
+        self.processes = processes
+
+    def version(self) -> str:
+        """Return the daemon's version. Raises if it cannot be reached, as :meth:`call` does."""
+        return self.check_output("version", "--format", "{{.Server.Version}}").strip()
+
+    def rootless(self) -> bool:
+        """Return whether the daemon belongs to a user, who is root in its containers."""
+        return "name=rootless" in self.check_output("info", "--format", "{{json .SecurityOptions}}")
+
+    def image(self, reference: str) -> Image:
+        """Return an image of this machine. Raises InputError if it has none of that name."""
+        found = self.find(reference)
+        if found is None:
+            msg = f"there is no image {reference} on this machine"
+            raise InputError(
+                msg, hint="build it by a recipe with `docker build`, or get it with `docker pull`"
+            )
+        return found
+
+    def find(self, reference: str) -> Image | None:
+        """Return an image of this machine, or None."""
+        inspected = self._inspect_image(reference)
+        if inspected is None:
+            return None
+        facts = _first(inspected)
+        digest = _DIGEST.search(reference)
+        listed = facts.get("Config") or {}
+        variables = dict(each.partition("=")[::2] for each in listed.get("Env") or ())
+        image_id = str(facts["Id"])
+        identity = digest[1] if digest else image_id
+        return Image(reference=reference, id=image_id, identity=identity, env=variables)
+
+    def _inspect_image(self, reference: str) -> str | None:
+        """Return docker's JSON about an image, None if it has none of that name."""
+        expect_reference(reference)
+        outcome = self.call("image", "inspect", reference)
+        if outcome.ok:
+            return outcome.stdout
+        if any(sign in outcome.stderr.lower() for sign in _ABSENT):
+            return None
+        msg = f"docker image inspect {reference}: {last_line(outcome.stderr)}"
+        raise InfrastructureFailure(msg)
+
+    def pull(self, reference: str) -> Image:
+        """Pull an image from its registry, and return it."""
+        expect_reference(reference)
+        outcome = self.call("pull", "--quiet", reference, timeout_s=_PULL_TIMEOUT_S)
+        if not outcome.ok:
+            msg = f"docker pull {reference}: {last_line(outcome.stderr)}"
+            raise InfrastructureFailure(msg, hint="is the name right, and may you read it?")
+        return self.image(reference)
+
+    def remove(self, *containers: str) -> None:
+        """Stop and remove containers; those that no longer exist are ignored."""
+        self.call("rm", "--force", "--volumes", *containers)
+
+    def check_output(self, *words: str) -> str:
+        """Return what docker prints. Raises InfrastructureFailure if it fails."""
+        outcome = self.call(*words)
+        if not outcome.ok:
+            msg = f"docker {words[0]} exited with {outcome.rc}: {last_line(outcome.stderr)}"
+            raise InfrastructureFailure(msg)
+        return outcome.stdout
+
+    def call(self, *words: str, timeout_s: float = _CALL_TIMEOUT_S) -> CompletedCommand:
+        """Run docker and return the result, whatever its exit status.
+
+        Raises InputError if docker is missing, InfrastructureFailure if its daemon cannot be
+        reached.
+        """
+        command = Command(argv=(self.program(), *words), timeout_s=timeout_s)
+        outcome = self.processes.run(command)
+        if outcome.timed_out:
+            msg = f"docker {words[0]} did not answer within {timeout_s:.0f} s"
+            raise InfrastructureFailure(msg, hint="look at its log: journalctl -u docker")
+        if not outcome.ok:
+            expect_daemon(outcome.stderr)
+        return outcome
+
+    def program(self) -> str:
+        """Return the path of the client."""
+        found = self.processes.which(PROGRAM)
+        if found is None:
+            msg = "docker is not on the PATH of this machine"
+            raise InputError(msg, hint=f"on Debian: apt-get install docker.io; {_HERE}")
+        return found
+
+
+def expect_reference(reference: str) -> None:
+    """Raise InputError for what cannot be the name of an image, such as an option."""
+    if not _REFERENCE.fullmatch(reference):
+        msg = f"found {reference[:80]!r}, expected the name, digest or ID of an image"
+        raise InputError(msg)
+
+
+def expect_daemon(output: str) -> None:
+    """Raise InfrastructureFailure if docker's output means that its daemon cannot be reached."""
+    lowered = output.lower()
+    for sign, text, remedy in _TROUBLES:
+        if sign in lowered and ("docker" in lowered or "daemon" in lowered):
+            msg = f"{text}: {last_line(output)}"
+            raise InfrastructureFailure(msg, hint=f"{remedy}; {_HERE}")
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is neither empty nor docker's advice to read its help."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    messages = [line for line in lines if not re.match(r"(See|Run) 'docker ", line)]
+    return messages[-1].removeprefix("docker: ")[:500] if messages else "no message"
+
+
+def _first(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)[0]
+        _ = found["Id"]
+    except (ValueError, LookupError, TypeError):
+        msg = f"docker image inspect: the answer cannot be read: {text[:80]!r}"
+        raise InfrastructureFailure(msg) from None
+    return dict(found)

@@ -1,0 +1,246 @@
+"""Fetches the submodules that are wanted, each at its recorded commit, and no others.
+
+Two trees are walked side by side: the project's, which a pull request may have written, says what
+to fetch; the trusted one, of the commit that the change is to enter, says from where. A submodule
+must come from a repository that the trusted tree names at the same level, or that the workflow
+names. A level whose commit the trusted tree has, too, needs no other word.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from megtrim.build.sources.git import SourceRepository, Tree
+from megtrim.build.sources.gitmodules import FILE, Submodule, parse_gitmodules
+from megtrim.build.sources.repository_url import (
+    RepositoryPattern,
+    RepositoryUrl,
+    Trust,
+    make_trust,
+    parse_repository_url,
+)
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+
+TOP = PurePosixPath()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """What to fetch, and for whom it is."""
+
+    project: Path
+    """Checkout of the commit that is built."""
+    trusted: Path
+    """Checkout of the commit that says where submodules may come from."""
+    url: RepositoryUrl
+    """The project's own repository."""
+    patterns: tuple[RepositoryPattern, ...]
+    shared: Path | None = None
+    """Another checkout of the project, fetched before: its repositories serve this one, too."""
+    key: str = ""
+    """A token, or a deploy key."""
+    host_keys: str = ""
+    """Lines of known hosts, for a deploy key."""
+    key_of: RepositoryUrl | None = None
+    """The one repository that gets the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedSubmodule:
+    """One that is there now, by its path in the project."""
+
+    path: PurePosixPath
+    url: RepositoryUrl
+    commit: str
+    keyed: bool
+    """Whether it took the key to read it."""
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """A repository of the project at one commit, and the same place of the trusted tree."""
+
+    path: PurePosixPath
+    url: RepositoryUrl
+    tree: Tree
+    trusted: Tree | None
+
+
+class SourceFetch:
+    """One fetch; ``note`` hears what begins."""
+
+    def __init__(
+        self, request: FetchRequest, processes: ProcessRunner, note: Callable[[str], None]
+    ) -> None:
+        self._request = request
+        self._processes = processes
+        self._note = note
+        self._levels: dict[PurePosixPath, _Level] = {}
+        self.fetched: dict[PurePosixPath, FetchedSubmodule] = {}
+
+    def top(self) -> Tree:
+        """Return the project's own tree."""
+        return self._top().tree
+
+    def fetch(self, paths: Iterable[PurePosixPath]) -> None:
+        """Fetch the submodules at or around paths of the project. Raises InputError."""
+        wanted = sorted({path for path in paths if path != TOP})
+        if wanted:
+            self._descend(self._top(), wanted)
+
+    def holder(self, path: PurePosixPath) -> tuple[PurePosixPath, Tree]:
+        """Return the fetched submodule, or the project, that a path is in or is."""
+        self._top()
+        around = [each for each in self._levels if path.is_relative_to(each)]
+        place = max(around, key=lambda each: len(each.parts))
+        return place, self._levels[place].tree
+
+    def _top(self) -> _Level:
+        if TOP not in self._levels:
+            request = self._request
+            tree = SourceRepository(request.project, self._processes).tree()
+            trusted = SourceRepository(request.trusted, self._processes).tree()
+            level = _Level(path=TOP, url=request.url, tree=tree, trusted=trusted)
+            self._levels[TOP] = level
+        return self._levels[TOP]
+
+    def _descend(self, level: _Level, wanted: list[PurePosixPath]) -> None:
+        modules = _list_modules(level.tree, level.path)
+        trust = self._trust(level)
+        for text, commit in sorted(level.tree.links.items()):
+            link = PurePosixPath(text)
+            path = level.path / link
+            inside = [each for each in wanted if each.is_relative_to(path)]
+            if not inside:
+                continue
+            if path not in self._levels:
+                module = _find(modules, link, place=str(level.path / FILE))
+                url = _allowed_url(module, level.url, trust)
+                self._levels[path] = self._take(level, path, url, commit)
+            deeper = [each for each in inside if each != path]
+            if deeper:
+                self._descend(self._levels[path], deeper)
+
+    def _trust(self, level: _Level) -> Trust:
+        """Return what the trusted tree names at this level, as far as it can be read."""
+        return make_trust(_trusted_urls(level).values(), self._request.patterns)
+
+    def _take(self, level: _Level, path: PurePosixPath, url: RepositoryUrl, commit: str) -> _Level:
+        """Bring one submodule, and what the trusted commit has in its place."""
+        request = self._request
+        key = request.key if url == request.key_of else ""
+        repository = self._repository(path)
+        self._note(f"fetching {path} at {commit[:12]} from {url}")
+        if not repository.has(commit):
+            repository.fetch(url, commit, key=key, host_keys=request.host_keys)
+        target = request.project / path
+        if repository.folder == target:
+            repository.check_out(commit)
+        else:
+            repository.add_work_tree(target, commit)
+        tree = repository.tree(commit)
+        trusted = self._trusted_tree(level, path, url, tree, repository, key)
+        self.fetched[path] = FetchedSubmodule(
+            path=path, url=url, commit=commit, keyed=bool(key), tree=tree
+        )
+        return _Level(path=path, url=url, tree=tree, trusted=trusted)
+
+    def _repository(self, path: PurePosixPath) -> SourceRepository:
+        """Return the repository to fetch into, and make room where its files will be."""
+        request = self._request
+        _clear(request.project, path)
+        if request.shared is not None:
+            shared = SourceRepository(request.shared / path, self._processes)
+            if (shared.folder / ".git").is_dir():
+                return shared
+        repository = SourceRepository(request.project / path, self._processes)
+        repository.make()
+        return repository
+
+    def _trusted_tree(
+        self,
+        level: _Level,
+        path: PurePosixPath,
+        url: RepositoryUrl,
+        tree: Tree,
+        repository: SourceRepository,
+        key: str,
+    ) -> Tree | None:
+        """Return what the trusted commit records at this path, if it is of the same repository."""
+        if level.trusted is None:
+            return None
+        request = self._request
+        link = path.relative_to(level.path)
+        commit = level.trusted.links.get(str(link))
+        if commit is None or _trusted_urls(level).get(link) != url:
+            return None
+        if commit == tree.commit:
+            return tree
+        if not tree.modules:
+            return None  # nothing below it is a submodule, so no one is asked
+        if not repository.has(commit):
+            repository.fetch(url, commit, key=key, host_keys=request.host_keys)
+        return repository.tree(commit)
+
+
+def trusted_url(request: FetchRequest, tree: Tree, path: PurePosixPath) -> RepositoryUrl | None:
+    """Return the repository that a tree records for a path, or for what is around it."""
+    for module in _list_modules(tree, TOP).values():
+        if path.is_relative_to(module.path):
+            return parse_repository_url(module.url, place=module.place, near=request.url)
+    return None
+
+
+def _trusted_urls(level: _Level) -> dict[PurePosixPath, RepositoryUrl]:
+    """Return the repository of each submodule of a level, as the trusted tree names it."""
+    found = {}
+    if level.trusted is not None:
+        for path, module in _list_modules(level.trusted, level.path).items():
+            # We would not fetch from an odd one, whoever names it.
+            with suppress(InputError):
+                found[path] = parse_repository_url(module.url, place=module.place, near=level.url)
+    return found
+
+
+def _list_modules(tree: Tree, at: PurePosixPath) -> dict[PurePosixPath, Submodule]:
+    found = parse_gitmodules(tree.modules, shown=str(at / FILE))
+    return {each.path: each for each in found}
+
+
+def _find(modules: dict[PurePosixPath, Submodule], link: PurePosixPath, *, place: str) -> Submodule:
+    if link not in modules:
+        msg = f"{place}: found no submodule with the path {link}, which the commit records"
+        raise InputError(msg, hint="add it as `git submodule add` does")
+    return modules[link]
+
+
+def _allowed_url(module: Submodule, near: RepositoryUrl, trust: Trust) -> RepositoryUrl:
+    url = parse_repository_url(module.url, place=module.place, near=near)
+    if trust.allows(url):
+        return url
+    msg = f"{module.place}: found {url}, expected a repository that the base commit names there"
+    hint = "if it is right, name it in the workflow's input submodule-repositories"
+    raise InputError(msg, hint=hint)
+
+
+def _clear(project: Path, path: PurePosixPath) -> None:
+    """Remove what is where a submodule belongs; nothing on the way there may be a link."""
+    place = project
+    for part in path.parts:
+        place /= part
+        if place.is_symlink():
+            msg = f"{place}: found a symbolic link, expected the folder of a submodule"
+            raise InputError(msg)
+    try:
+        # What an earlier job left here may have settings that start programs.
+        if place.exists():
+            shutil.rmtree(place)
+    except OSError as error:
+        msg = f"{place} cannot be removed: {error.strerror}"
+        raise InputError(msg) from None

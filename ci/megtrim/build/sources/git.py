@@ -1,0 +1,200 @@
+"""Git for repositories that others wrote: objects are read, one commit is fetched, no more.
+
+No settings of a person or machine count, no hook, filter or helper runs, and nothing is followed:
+no redirect, no submodule, no other protocol. The key of a repository reaches one fetch, a token by
+the environment of that program, a deploy key by an agent; it is in no file and on no command line.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.build.sources.deploy_key import KNOWN_HOSTS, by_ssh, hold, is_deploy_key
+from megtrim.build.sources.gitmodules import FILE, LARGEST_BYTES
+from megtrim.build.sources.repository_url import RepositoryUrl
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+
+_TIMEOUT_S = 120.0
+_FETCH_TIMEOUT_S = 1800.0
+_SETTINGS = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "credential.helper="),
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "safe.directory=*"),
+    *("-c", "http.followRedirects=false", "-c", "fetch.recurseSubmodules=false"),
+    *("-c", "submodule.recurse=false", "-c", "advice.detachedHead=false"),
+)
+_ENV = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "/bin/false",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "HOME": os.devnull,
+    "LC_ALL": "C",
+}
+_HEADER_VARIABLE = "MEGTRIM_GIT_HEADER"
+_UNKNOWN_HOST = "Host key verification failed"
+REFUSALS = (
+    *("Authentication failed", "could not read", "not found", "error: 401", "error: 403"),
+    *("error: 404", "not our ref", "unadvertised object", "does not appear to be a git repository"),
+    *("Permission denied", _UNKNOWN_HOST),
+)
+"""What git and its servers answer if there is no such repository or commit for us."""
+_ADVICE = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+"""What git adds to whatever ssh said, also where no one was asked for any rights."""
+_LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A commit: its files, the commit of each submodule, and the text of its .gitmodules."""
+
+    commit: str
+    files: tuple[str, ...]
+    links: Mapping[str, str]
+    """Path of each submodule, and its commit."""
+    modules: str
+
+
+class SourceRepository:
+    """A repository with a work tree, in a folder."""
+
+    def __init__(self, folder: Path, processes: ProcessRunner) -> None:
+        self.folder = folder
+        self._processes = processes
+
+    def make(self) -> None:
+        """Make an empty repository with no settings in a new folder."""
+        try:
+            self.folder.mkdir(parents=True)
+        except OSError as error:
+            msg = f"{self.folder} cannot be made: {error.strerror}"
+            raise InputError(msg, hint="nothing else may be where a submodule belongs") from None
+        self._ask("init", "--quiet", "--template=", "--initial-branch=main", ".")
+
+    def has(self, commit: str) -> bool:
+        """Return whether a commit is here."""
+        return self._run("cat-file", "-e", f"{commit}^{{commit}}").ok
+
+    def fetch(self, url: RepositoryUrl, commit: str, *, key: str = "", host_keys: str = "") -> None:
+        """Fetch one commit, without those before it; with a deploy key by ssh.
+
+        ``host_keys`` are lines of known hosts, beyond those that are known here. Raises InputError
+        if the server has no such repository or commit for us, else InfrastructureFailure.
+        """
+        if is_deploy_key(key):
+            with hold(key, host_keys, self._processes) as env:
+                place = by_ssh(url, KNOWN_HOSTS + host_keys)
+                outcome = self._fetch(place, commit, env={**env, "GIT_ALLOW_PROTOCOL": "ssh"})
+            secrets: tuple[str, ...] = ()
+        else:
+            encoded = base64.b64encode(f"x-access-token:{key}".encode()).decode()
+            header = f"http.{url}.extraHeader"
+            settings = (f"--config-env={header}={_HEADER_VARIABLE}",) if key else ()
+            env = {_HEADER_VARIABLE: f"Authorization: Basic {encoded}"} if key else {}
+            allowed = {**env, "GIT_ALLOW_PROTOCOL": url.scheme}
+            outcome = self._fetch(str(url), commit, settings=settings, env=allowed)
+            secrets = (key, encoded) if key else ()
+        if outcome.ok:
+            return
+        said = outcome.stderr
+        for text in secrets:
+            said = said.replace(text, "***")
+        raise _make_failure(url, commit, said, timed_out=outcome.timed_out, keyed=bool(key))
+
+    def _fetch(
+        self,
+        place: str,
+        commit: str,
+        *,
+        env: Mapping[str, str],
+        settings: tuple[str, ...] = (),
+    ) -> CompletedCommand:
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
+        words = ("fetch", *quiet, "--", place, commit)
+        return self._run(*words, settings=settings, env=env, timeout_s=_FETCH_TIMEOUT_S)
+
+    def check_out(self, commit: str) -> None:
+        """Write the files of a commit into the folder."""
+        self._ask("checkout", "--quiet", "--force", "--detach", commit)
+
+    def add_work_tree(self, folder: Path, commit: str) -> None:
+        """Write the files of a commit into another folder, which shares this repository."""
+        self._ask(
+            "worktree", "add", "--quiet", "--force", "--detach", str(folder.absolute()), commit
+        )
+
+    def tree(self, commit: str = "HEAD") -> Tree:
+        """Return what a commit consists of, read from its objects."""
+        sha = self._ask("rev-parse", "--verify", f"{commit}^{{commit}}").strip()
+        files, links, modules = [], {}, ""
+        for entry in self._ask("ls-tree", "-r", "-z", "--full-tree", sha).split("\0"):
+            facts, _, path = entry.partition("\t")
+            mode, _, blob = facts.partition(" ")
+            if mode == _LINK_MODE:
+                links[path] = blob.rpartition(" ")[2]
+            elif path == FILE:
+                modules = self._modules(sha, mode)
+            elif path:
+                files.append(path)
+        return Tree(commit=sha, files=tuple(files), links=links, modules=modules)
+
+    def text(self, commit: str, path: str, *, most_bytes: int) -> str:
+        """Return a file of a commit as text. Raises InputError if it is too long or missing."""
+        name = f"{commit}:{path}"
+        size = self._ask("cat-file", "-s", name).strip()
+        if int(size) > most_bytes:
+            msg = f"{path}: found {size} bytes, expected at most {most_bytes:,}"
+            raise InputError(msg)
+        return self._ask("cat-file", "blob", name)
+
+    def _modules(self, commit: str, mode: str) -> str:
+        if mode not in _FILE_MODES:
+            msg = f"{FILE}: found an entry of mode {mode}, expected a plain file"
+            raise InputError(msg)
+        return self.text(commit, FILE, most_bytes=LARGEST_BYTES)
+
+    def _ask(self, *arguments: str) -> str:
+        outcome = self._run(*arguments)
+        if not outcome.ok:
+            said = (outcome.stderr.strip().splitlines() or ["no message"])[-1]
+            msg = f"git {arguments[0]} failed in {self.folder}: {said[:300]}"
+            raise InputError(msg, hint="is the checkout complete? `git status` there says more")
+        return outcome.stdout
+
+    def _run(
+        self,
+        *arguments: str,
+        settings: tuple[str, ...] = (),
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> CompletedCommand:
+        argv = ("git", "-C", str(self.folder), *_SETTINGS, *settings, *arguments)
+        more = {**_ENV, "GIT_ALLOW_PROTOCOL": "none", **(env or {})}
+        return self._processes.run(Command(argv=argv, timeout_s=timeout_s, env=more))
+
+
+def _make_failure(
+    url: RepositoryUrl, commit: str, said: str, *, timed_out: bool, keyed: bool
+) -> InputError | InfrastructureFailure:
+    lines = [line for line in said.splitlines() if line.strip() and line not in _ADVICE]
+    refused = (line for line in lines if any(word in line for word in REFUSALS))
+    last = lines[-1] if lines else "no message"
+    reason = "no answer in time" if timed_out else next(refused, last)
+    msg = f"{url} cannot be fetched at {commit[:12]}: {reason[:300]}"
+    if timed_out or not any(word in said for word in REFUSALS):
+        return InfrastructureFailure(msg, hint="run the job again")
+    if _UNKNOWN_HOST in said:
+        return InputError(msg, hint="name the server's key in the input engine-host-keys")
+    hint = "may the key read it?" if keyed else "is it private? The secret engine-key reads one"
+    return InputError(msg, hint=f"{hint}; and is the commit pushed?")

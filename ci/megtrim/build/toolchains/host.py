@@ -1,0 +1,34 @@
+"""``host``: this machine's own C++ compiler, for its own architecture."""
+
+from __future__ import annotations
+
+import platform
+
+from megtrim.build.toolchains import tools
+from megtrim.build_spec import Relocations, Toolchain
+from megtrim.config.model import ToolchainConfig
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+
+_PAIRS = (("g++", "gcc"), ("clang++", "clang"), ("c++", "cc"))
+
+
+def find(
+    wanted: ToolchainConfig, processes: ProcessRunner, relocations: Relocations = Relocations.NONE
+) -> Toolchain:
+    """Return the first C++ compiler on the path."""
+    del wanted, relocations  # it always builds for this machine
+    for cxx_name, c_name in _PAIRS:
+        cxx, c = processes.which(cxx_name), processes.which(c_name)
+        if cxx and c:
+            return Toolchain(
+                kind="host",
+                target=processes.capture(cxx, "-dumpmachine").strip(),
+                machine=platform.machine(),
+                version=tools.first_line(processes, cxx, "--version"),
+                c_compiler=(c,),
+                cxx_compiler=(cxx,),
+                link_flags=("-s", "-Wl,--build-id=none"),
+            )
+    msg = f"{processes.where} has no C++ compiler"
+    raise InputError(msg, hint="on Debian: apt-get install g++; or use the toolchain zig")

@@ -1,0 +1,24 @@
+"""Finds programs on the PATH of megtrim's environment."""
+
+from __future__ import annotations
+
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+
+
+def need(processes: ProcessRunner, name: str, *, hint: str) -> str:
+    """Return the program's full path. Raises InputError with ``hint`` if it is missing."""
+    path = processes.which(name)
+    if path is None:
+        msg = f"{name} is not on the PATH of {processes.where}"
+        raise InputError(msg, hint=hint)
+    return path
+
+
+def first_line(processes: ProcessRunner, *argv: str) -> str:
+    """Return the first line that a tool prints. Raises InputError if it prints nothing."""
+    lines = processes.capture(*argv).splitlines()
+    if not lines:
+        msg = f"{' '.join(argv)} prints nothing"
+        raise InputError(msg, hint="is it the tool of that name?")
+    return lines[0].strip()

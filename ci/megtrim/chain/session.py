@@ -1,0 +1,174 @@
+"""What a stage works with: what was asked, what it may use, and the results of earlier tasks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from megtrim.build.engines import Engine
+from megtrim.build.engines.builder import Builder
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build_spec import Origin, Toolchain
+from megtrim.chain.durations import DurationLog
+from megtrim.chain.graph import Task
+from megtrim.chain.stage_result import StageResult
+from megtrim.chain.store import StageFolder, Store, sha256_file
+from megtrim.checks.invocation import Invocation, Options
+from megtrim.config.load import LoadedConfig
+from megtrim.config.model import Config
+from megtrim.config.scenarios import Scenario
+from megtrim.devices import Device
+from megtrim.size.history import SizeTrend
+from megtrim.util.console import Console
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
+
+if TYPE_CHECKING:
+    from megtrim.evidence.imported import ImportedEvidence
+    from megtrim.evidence.times import TimesJudge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimRequest:
+    """What was asked: nothing here changes while the tasks run."""
+
+    loaded: LoadedConfig
+    today: date
+    """The day that waivers are judged against."""
+    options: Options = field(default_factory=Options)
+    origin: Origin = field(default_factory=Origin)
+    """Of which project and state of it this is."""
+    private: bool = False
+    """What programs print about the sources is not for those who read the reports."""
+    full: LoadedConfig | None = None
+    """What is configured, where a quick look trims otherwise; None: no look, or no whole file."""
+    trends: tuple[SizeTrend, ...] = ()
+    """How sizes changed over the commits of the history, for reports; empty: none is known."""
+    invocation: Invocation = field(default_factory=Invocation)
+    """The command line, for the commands that are printed."""
+    traced: Mapping[str, ImportedEvidence] = field(default_factory=dict)
+    """By scenario: traces that were taken elsewhere and are used as they are."""
+    recorded: Mapping[str, ImportedEvidence] = field(default_factory=dict)
+    """By scenario: lists of functions that were made elsewhere, likewise."""
+    base: str = ""
+    """Name of the earlier program that times are compared with; empty: with none."""
+    timed: TimesJudge | None = None
+    """Times that were taken elsewhere; None: they are taken here."""
+
+    @property
+    def config(self) -> Config:
+        """The configuration's keys; its file and lines are those of ``loaded``."""
+        return self.loaded.config
+
+    def path(self, relative: Path) -> Path:
+        """Return a path of the configuration, which is relative to its file."""
+        return self.loaded.resolve(relative)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What tasks may use: the engine and the team's sources, tools, devices, store, console."""
+
+    engine: Engine
+    toolchain: Toolchain
+    builder: Builder
+    devices: Mapping[str, Device]
+    """By CPU class."""
+    store: Store
+    console: Console
+    applications: Mapping[str, Checkout] = field(default_factory=dict)
+    """By name: the sources of applications that have a folder of their own."""
+    durations: DurationLog | None = None
+    """None: nothing is remembered."""
+
+    def device(self, scenario: Scenario) -> Device:
+        """Return the device of the scenario's CPU class. Raises InputError without one."""
+        device = self.devices.get(scenario.cpu_class.name)
+        if device is None:
+            msg = f"no device stands for CPU class {scenario.cpu_class.name}"
+            raise InputError(msg, hint="add one under `devices`")
+        return device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResults:
+    """What was found so far, by task id: ``done`` and ``failed`` grow as tasks end."""
+
+    done: dict[str, StageFolder] = field(default_factory=dict)
+    failed: dict[str, MegtrimError] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Those that came from the results of an earlier run."""
+    make: Callable[[str], StageFolder | None] | None = None
+    """Makes a task that no other depends on when it is asked for; the runner's."""
+
+    def obtain(self, task_id: str) -> StageFolder | None:
+        """Return a task's finished folder; what is not there yet is made now if it can be.
+
+        None where it failed, or where it cannot be made.
+        """
+        if task_id in self.done or self.make is None:
+            return self.done.get(task_id)
+        return self.make(task_id)
+
+    def expect(self, task_id: str) -> StageFolder:
+        """Return a task's finished folder, made now if need be. Raises what ended it."""
+        made = self.obtain(task_id)
+        if made is None:
+            raise self.failed.get(task_id) or InfrastructureFailure(
+                f"{task_id} could not be made", hint="the messages above say why"
+            )
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One run of megtrim on a configuration, as each stage gets it."""
+
+    request: TrimRequest
+    services: Services
+    results: TaskResults = field(default_factory=TaskResults)
+
+
+class StageModule(Protocol):
+    """What the runner asks of each stage."""
+
+    def inputs(self, task: Task, session: Session) -> dict[str, str]:
+        """Name everything that the result depends on."""
+
+    def result_type(self, task: Task, /) -> type[StageResult]:
+        """Return the type of what ``work`` returns for this task."""
+
+    def work(self, task: Task, session: Session, folder: Path) -> StageResult:
+        """Do it, leave files in ``folder``, return the result."""
+
+
+def binary(folder: StageFolder, name: str) -> Path:
+    """Return a built artifact of a build's folder."""
+    return folder.file(f"bin/{name}")
+
+
+def binary_digest(folder: StageFolder, name: str) -> str:
+    """Return an artifact's sha256."""
+    return folder.files[f"bin/{name}"]
+
+
+def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Name what binds a run of a scenario: model, arguments, inputs, threads, cache, device."""
+    settings = scenario.settings
+    named = {
+        "model": sha256_file(session.request.path(scenario.model.file)),
+        "arguments": shlex.join(settings.command),
+        "threads": str(settings.threads),
+        "timeout": str(settings.timeout_s),
+    }
+    for name, path in sorted(settings.inputs.items()):
+        # A program sees by its name of what kind a file is.
+        named[f"input {name}"] = f"{sha256_file(session.request.path(path))} {path.suffix}".rstrip()
+    named |= {f"environment {name}": value for name, value in settings.variables}
+    if settings.algo_cache is not None:
+        named["algorithm cache"] = sha256_file(session.request.path(settings.algo_cache))
+    device = session.services.device(scenario).identity()
+    return named | {f"device {label}": value for label, value in device.items()}

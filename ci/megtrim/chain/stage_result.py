@@ -1,0 +1,45 @@
+"""What a stage found, as a value and as the data that its manifest holds. Pure.
+
+Each stage has a type of its own for what it finds: a frozen dataclass below :class:`StageResult`.
+Whoever reads a result gets that type or an error, never a value of another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.strict_json import decode, encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageResult:
+    """What a stage found. Its fields, and those of the values in it, are keys of JSON objects."""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status that this result asks for; a product failure may be a result."""
+        return EXIT_PASS
+
+
+Result = TypeVar("Result", bound=StageResult)
+
+
+def dump_result(result: StageResult) -> dict[str, Any]:
+    """Return what :func:`json.dumps` takes, equal for equal results."""
+    data: dict[str, Any] = encode(result)
+    return data
+
+
+def parse_result(kind: type[Result], data: Mapping[str, Any]) -> Result:
+    """Return the ``kind`` that ``data`` spells, all of it and nothing else.
+
+    Raises InputError that names the first wrong entry and what was expected there.
+    """
+    result: Result = decode(kind, data, "")
+    if dump_result(result) != data:  # a day that is written in another way, say
+        msg = f"result: found another spelling, expected what {kind.__name__} holds"
+        raise InputError(msg)
+    return result

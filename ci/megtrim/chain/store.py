@@ -1,0 +1,434 @@
+"""Stage folders: ``OUT/<stage>/<key>/`` with files and, written last, ``manifest.json``.
+
+The key is the digest of the inputs and of megtrim's own code, so the same inputs are never built
+or run twice, and two versions of megtrim never take each other's results. A folder without a
+manifest is torn (a run was cut off) and is redone, and so is one whose files are not what its
+manifest states. Two processes never work in one folder: the second waits for the first and then
+finds its result.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from megtrim.chain.manifest import LAYOUT, FileFacts, Manifest, dump_manifest, parse_manifest
+from megtrim.chain.stage_result import Result, StageResult, dump_result, parse_result
+from megtrim.util import integrity
+from megtrim.util.errors import (
+    NO_ROOM,
+    InfrastructureFailure,
+    InputError,
+    ProductFailure,
+    room_hint,
+)
+from megtrim.util.input_files import open_plain_file
+
+MANIFEST = "manifest.json"
+_LOCK_POLL_S = 0.2
+_ASIDE = ".before"
+"""Ends the folder of a result that is being made again."""
+_OTHER_DIGEST = "it does not have the sha256 that its manifest states"
+_DISK_ERRORS = frozenset(
+    {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageFolder:
+    """A finished stage folder and its manifest."""
+
+    path: Path
+    stage: str
+    name: str
+    key: str
+    inputs: Mapping[str, str]
+    result: StageResult
+    files: Mapping[str, str]
+    """Relative path to sha256."""
+    known: Mapping[str, integrity.KnownDigests] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """By what the disk says, files that need not be read again to be sure of them."""
+
+    def result_as(self, kind: type[Result]) -> Result:
+        """Return the result of a stage that leaves this kind; any other is our own bug."""
+        if not isinstance(self.result, kind):
+            msg = f"{self.path} holds a {type(self.result).__name__}, not a {kind.__name__}"
+            raise TypeError(msg)
+        return self.result
+
+    def file(self, name: str) -> Path:
+        """Return the path of one of its files, which holds what its stage wrote.
+
+        Raises InfrastructureFailure where it does not. One that was never there is our own bug.
+        """
+        if name not in self.files:
+            msg = f"{self.path} holds no {name}"
+            raise KeyError(msg)
+        path, known = self.path / name, self.known.get(name)
+        unchanged = known is not None and integrity.is_known(path, known)
+        if not unchanged and integrity.read_known(path, self.files[name]) is None:
+            msg = f"{path} was damaged: {_OTHER_DIGEST}"
+            raise InfrastructureFailure(msg, hint="run it again: it is made again then")
+        return path
+
+
+def key_of(stage: str, name: str, inputs: Mapping[str, str]) -> str:
+    """Return the digest that names a stage's folder: 20 hex digits of sha256."""
+    text = json.dumps([LAYOUT, code_digest(), stage, name, sorted(inputs.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@cache
+def code_digest() -> str:
+    """Return the sha256 of megtrim's own files: another version of it may find something else.
+
+    Those of the virtual phone are among them: what it plays is seen in results.
+    """
+    package = Path(__file__).parent
+    hasher = hashlib.sha256()
+    for root in (package, package.with_name("virtual_phone")):
+        for folder, folders, names in os.walk(root, onerror=_reraise):
+            folders[:] = sorted(each for each in folders if each != "__pycache__")
+            for name in sorted(names):
+                path = Path(folder, name)
+                shown = path.relative_to(package.parent)
+                hasher.update(f"{sha256_file(path)}  {shown}\n".encode())
+    return hasher.hexdigest()
+
+
+def _reraise(error: OSError) -> None:
+    """Let no folder count as an empty one."""
+    raise error
+
+
+def sha256_file(path: Path) -> str:
+    """Return the sha256 of a file's bytes; a file that cannot be read is an input error."""
+    with open_plain_file(path, expected="a file") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old one or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    finally:
+        with suppress(OSError):  # Ctrl-C leaves nothing either; gone already where all went well
+            temporary.unlink(missing_ok=True)
+
+
+def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
+    """Return the failure that a full or read-only disk is: nothing is known of the product."""
+    msg = f"{path} cannot be written: {error.strerror}"
+    return InfrastructureFailure(msg, hint=room_hint(error))
+
+
+def made_by_another(root: Path) -> InputError:
+    """Return the error that results are there, but none that this version of megtrim reads."""
+    msg = f"another version of megtrim made the results in {root}"
+    return InputError(
+        msg, hint=f"trim again, which is quick where {root}/work is still there", command=("trim",)
+    )
+
+
+class Store:
+    """All stage folders below one root; those of another, ``earlier``, are taken if they fit."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        earlier: Path | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.root = root
+        self.taken: set[str] = set()
+        """Keys of results that were taken from ``earlier``."""
+        self._earlier = earlier
+        self._say = say
+        self._warn = warn
+
+    def find(self, stage: str, key: str, kind: type[StageResult]) -> StageFolder | None:
+        """Return the finished folder, or None where there is none, or it is torn or damaged.
+
+        A result that is not of ``kind`` is damage.
+        """
+        path = self.root / stage / key
+        folder, damage = _load(path, kind)
+        if damage:
+            self._warn(f"{path} was damaged: {damage}; it is made again")
+        return folder
+
+    def previous(
+        self,
+        stage: str,
+        kind: type[StageResult],
+        name: str = "",
+        *,
+        fits: Callable[[StageFolder], bool] = lambda _: True,
+    ) -> StageFolder | None:
+        """Return the newest finished folder that fits, whatever its inputs were.
+
+        Its result is of ``kind``. ``name``: of that name alone; empty: of any.
+        """
+        newest: tuple[float, Path] | None = None
+        for manifest in (self.root / stage).glob(f"*/{MANIFEST}"):
+            folder, _ = _load(manifest.parent, kind)
+            if folder is None or name not in ("", folder.name) or not fits(folder):
+                continue
+            try:
+                candidate = (manifest.stat().st_mtime, manifest.parent)
+            except FileNotFoundError:
+                continue  # another process discards it just now
+            newest = candidate if newest is None else max(newest, candidate)
+        return _load(newest[1], kind)[0] if newest else None
+
+    def holds_foreign(self, stage: str, name: str = "") -> bool:
+        """Return whether another version of megtrim finished a result of a stage here.
+
+        ``name``: of that name alone; empty: of any.
+        """
+        found = (self.root / stage).glob(f"*/{MANIFEST}")
+        return any(_is_foreign(each.parent, name) for each in found)
+
+    def ensure(
+        self,
+        stage: str,
+        name: str,
+        inputs: Mapping[str, str],
+        produce: Callable[[Path], Result],
+        kind: type[Result],
+    ) -> tuple[StageFolder, bool]:
+        """Return the folder for these inputs, and whether it had to be produced now.
+
+        ``produce`` gets the empty folder and returns the result that goes into the manifest.
+        When it raises, the folder stays without a manifest: its logs can be read, and the next
+        run starts it again.
+        """
+        key = key_of(stage, name, inputs)
+        with self.lock(f"{stage}-{key}"):
+            found = self.find(stage, key, kind) or self._take(stage, key, kind)
+            if found is not None:
+                _touch(found.path / MANIFEST)
+                return found, False
+            path = self.root / stage / key
+            self._hide_from_git()
+            self._clear(path)
+            result = _run_producer(produce, path)
+            self._finish(path, stage, name, key, inputs, result)
+            shutil.rmtree(path.with_name(f"{key}{_ASIDE}"), ignore_errors=True)
+        folder = self.find(stage, key, kind)
+        if folder is None:
+            msg = f"{path / MANIFEST} was written and cannot be read back"
+            raise InfrastructureFailure(msg)
+        return folder, True
+
+    def _take(self, stage: str, key: str, kind: type[Result]) -> StageFolder | None:
+        """Copy the result from the store of an earlier run; None if it is not whole there."""
+        if self._earlier is None or _load(self._earlier / stage / key, kind)[0] is None:
+            return None
+        path = self.root / stage / key
+        self._hide_from_git()
+        self._clear(path)
+        try:
+            # The manifest comes last: a copy that is cut off is none.
+            source = self._earlier / stage / key
+            shutil.copytree(
+                source, path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST)
+            )
+            shutil.copy2(source / MANIFEST, path / MANIFEST)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        self.taken.add(key)
+        return self.find(stage, key, kind)
+
+    def discard(self, stage: str, name: str = "") -> None:
+        """Set every result of a stage aside, so it is made again; ``name``: of that name alone.
+
+        It is still the previous one, until its successor is there: a proof outlives an attempt
+        that a dead device brings to nothing.
+        """
+        for manifest in sorted((self.root / stage).glob(f"*/{MANIFEST}")):
+            path = manifest.parent
+            if path.name.endswith(_ASIDE) or (name and not _is_named(path, name)):
+                continue
+            with self.lock(f"{stage}-{path.name}"):
+                self._set_aside(path)
+
+    def _set_aside(self, path: Path) -> None:
+        aside = path.with_name(f"{path.name}{_ASIDE}")
+        try:
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
+        except FileNotFoundError:
+            return  # another process discarded it just now
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold a lock between processes; it dies with its holder. The wait is announced once."""
+        path = self.root / "locks" / f"{name}.lock"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(path)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self._say(f"waiting for another megtrim that works on {name}")
+                lock.acquire(poll_interval=_LOCK_POLL_S)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _hide_from_git(self) -> None:
+        """Keep results out of commits, and out of an engine's checkout that they may lie in."""
+        path = self.root / ".gitignore"
+        if not path.exists():
+            write_atomically(path, "*\n")
+
+    def _clear(self, path: Path) -> None:
+        try:
+            if path.is_symlink():
+                path.unlink()
+            elif path.exists():
+                shutil.rmtree(path)
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    def _finish(
+        self,
+        path: Path,
+        stage: str,
+        name: str,
+        key: str,
+        inputs: Mapping[str, str],
+        result: StageResult,
+    ) -> None:
+        files = {
+            str(file.relative_to(path)): FileFacts(
+                sha256=sha256_file(file), size_bytes=file.stat().st_size
+            )
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+        }
+        manifest = Manifest(
+            stage=stage,
+            name=name,
+            key=key,
+            inputs=inputs,
+            result=dump_result(result),
+            files=files,
+        )
+        write_atomically(path / MANIFEST, dump_manifest(manifest))
+
+
+def _run_producer(produce: Callable[[Path], Result], path: Path) -> Result:
+    try:
+        result = produce(path)
+    except OSError as error:
+        if error.errno in _DISK_ERRORS:
+            raise cannot_write(path, error) from None
+        _expect_there(path)
+        raise
+    except (InputError, ProductFailure):
+        _expect_there(path)  # what failed then says nothing of the product
+        raise
+    _expect_there(path)
+    return result
+
+
+def _expect_there(path: Path) -> None:
+    if not path.is_dir():
+        msg = f"{path} is gone: the folder of results was removed or unmounted meanwhile"
+        raise InfrastructureFailure(
+            msg, hint="leave it alone while megtrim works, and run it again"
+        )
+
+
+def _is_named(path: Path, name: str) -> bool:
+    manifest, _ = _load_manifest(path)
+    return manifest is not None and manifest.name == name
+
+
+def _is_foreign(path: Path, name: str) -> bool:
+    """Tell whether another megtrim left this folder: its manifest may be of another layout."""
+    try:
+        data = json.loads(integrity.load_text(path / MANIFEST))
+    except (OSError, ValueError, InputError):
+        return False
+    if not isinstance(data, dict) or data.get("key") != path.name:
+        return False
+    whole = data.get("layout") != LAYOUT or _load_manifest(path) == (None, "")
+    return whole and name in ("", data.get("name"))
+
+
+def _touch(manifest: Path) -> None:
+    """Make a result that is used again the newest one of its stage."""
+    with suppress(OSError):  # of a store that can only be read
+        os.utime(manifest)
+
+
+def _load(path: Path, kind: type[StageResult]) -> tuple[StageFolder | None, str]:
+    """Return a finished folder, or None and what is wrong with it: empty where it is torn."""
+    manifest, damage = _load_manifest(path)
+    if manifest is None:
+        return None, damage
+    try:
+        result = parse_result(kind, manifest.result)
+    except InputError as error:
+        return None, f"its result is odd: {error.message}"
+    files = {name: facts.sha256 for name, facts in manifest.files.items()}
+    damage, known = integrity.read_damage(path, files)
+    if damage:
+        return None, f"{damage}: {_OTHER_DIGEST}"
+    folder = StageFolder(
+        path=path,
+        stage=manifest.stage,
+        name=manifest.name,
+        key=manifest.key,
+        inputs=manifest.inputs,
+        result=result,
+        files=files,
+        known=known,
+    )
+    return folder, ""
+
+
+def _load_manifest(path: Path) -> tuple[Manifest | None, str]:
+    """Return the manifest of a folder where that is this megtrim's; what is wrong, likewise."""
+    try:
+        manifest = parse_manifest(integrity.load_text(path / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except (OSError, ValueError, InputError):
+        return None, "its manifest is not as it was written"
+    if path.is_symlink() or path.name.removesuffix(_ASIDE) != manifest.key:
+        return None, "another result lies in its place"
+    if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
+        return None, ""  # of another megtrim
+    return manifest, ""

@@ -1,0 +1,1 @@
+"""What a check is, how it may end, and what to do next."""

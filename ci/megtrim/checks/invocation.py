@@ -1,0 +1,268 @@
+"""What megtrim was asked for, and the call that every command that it prints repeats. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, assert_never
+
+from megtrim.checks.statuses import CheckKind
+from megtrim.config.config_id import DEFAULT_CONFIG, suffix_of
+
+DEFAULT_OUT = "megtrim-out"
+REPORT_ARTIFACT = "megtrim-report"
+BASELINE_FILE = "baseline.json"
+"""The baseline that growth was held against, in the folder of the report."""
+_WEIGH = ("size", "trim", "stage verdict")
+"""Verbs that compare sizes with a baseline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of a verb that reads a configuration, from the command line to the stages."""
+
+    config: Path = Path(DEFAULT_CONFIG)
+    out: Path = Path(DEFAULT_OUT)
+    engine: Path | None = None
+    jobs: int | None = None
+    quiet: bool = False
+    as_json: bool = False
+    committed: bool = False
+    """The keep set is the file that the team committed, and nothing is traced."""
+    accept: bool = False
+    """A person accepts the new keep set, shrunken traces included."""
+    again: bool = False
+    """Run the stage again, even if its results are up to date."""
+    form: str = ""
+    """Form of the report to print in place of a table."""
+    scenario: str | None = None
+    """Verify only this one."""
+    baseline: Path | None = None
+    """Sizes that growth is measured against, in place of those that the configuration names."""
+    history: Path | None = None
+    traces: tuple[Path, ...] = ()
+    device: str | None = None
+    """Name or kind of the device to use, instead of the first of its class."""
+    image: str | None = None
+    """Image with the toolchain, in place of the one that is configured."""
+    quick: bool = False
+    """Trim by functions from the plain build alone; the committed keep set is left as it is."""
+    neighbours: bool = False
+    """Try every neighbour of every scenario, not only those that a budget asks for."""
+    base: Path | None = None
+    """Folder of results of an earlier commit, whose plain program times are compared with."""
+    base_name: str = ""
+    reuse: Path | None = None
+    """Folder of results of an earlier run; those that fit are taken from there."""
+    no_docker: bool = False
+    """Use this machine's toolchain, whatever image is configured."""
+    recompile: bool = False
+    """Compile everything, whatever a compiler cache holds."""
+
+    @property
+    def results(self) -> Path:
+        """The folder of results, spelled as compilers spell it in their records: without ``..``."""
+        return self.out.resolve()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """Those options that decide what a call works on, and how; empty: not given.
+
+    Paths are as the reader has to write them: relative to the folder in which megtrim was called,
+    or to the top of the checkout if a CI job called it.
+    """
+
+    config: str = DEFAULT_CONFIG
+    out: str = ""
+    engine: str = ""
+    image: str = ""
+    no_docker: bool = False
+    device: str = ""
+    baseline: str = ""
+    traces: tuple[str, ...] = ()
+    committed: bool = False
+    quick: bool = False
+    keep_set: str = "megtrim/keepset"
+    """The file that a team commits; not an option, but a path like the others."""
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The options that say what it works on, and where: those that every verb takes."""
+        named = (
+            ("--config", self.config),
+            ("--out", self.out),
+            ("--engine", self.engine),
+            ("--image", self.image),
+        )
+        given = (word for option, value in named if value for word in (option, value))
+        return (*given, *(("--no-docker",) * self.no_docker))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of every verb of the chain."""
+        mode = ("--committed",) * self.committed + ("--quick",) * self.quick
+        device = ("--device", self.device) if self.device else ()
+        return (*self.place, *mode, *device)
+
+    def again(self, verb: str, *words: str) -> str:
+        """Return the command that runs ``verb``, such as ``stage build``, in the same way.
+
+        Traces from other machines need the whole chain, so with them it is ``trim``.
+        """
+        verb, words = ("trim", self._brought) if self.traces else (verb, words)
+        weighs = bool(self.baseline) and verb in _WEIGH
+        baseline = ("--baseline", self.baseline) if weighs else ()
+        return shlex.join(("megtrim", *verb.split(), *self.options, *baseline, *words))
+
+    def verify(self, scenario: str) -> str:
+        """Return the command that runs a scenario again and compares its outputs."""
+        return self.again("verify", "--scenario", scenario, "--again")
+
+    def accept(self) -> str:
+        """Return the command that writes the committed keep set again."""
+        device = ("--device", self.device) if self.device else ()
+        return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, "--accept"))
+
+    @property
+    def _brought(self) -> tuple[str, ...]:
+        return tuple(word for each in self.traces for word in ("--traces", each))
+
+
+ScenarioKind = Literal[
+    CheckKind.TRAP,
+    CheckKind.PARITY,
+    CheckKind.ENGINE,
+    CheckKind.TRACE,
+    CheckKind.DEVICE,
+    CheckKind.COVERAGE,
+]
+"""Kinds of check that decide how a scenario ends."""
+
+WAIT_FOR_DEVICE = (
+    "nothing is known about the product on this device: look at the device job, or wait for it"
+)
+PUSH_BRANCH = (
+    "a maintainer who has read the change pushes its branch to this repository, "
+    "and starts the workflow on it by hand"
+)
+START_RUNNER = "bring the runner of this class back, and run the device job again"
+APPROVE_JOB = "approve the device job in its run"
+BRING_DEVICE_BACK = "bring a device of this class back, and run the check again"
+CHECK_CLOCK = "look at the clock of the machine that ran it, and run the device job again"
+LOOK_AT_DEVICE = "nothing is known about the product: look at the device, then try again"
+
+
+def suggest_accepting(invocation: Invocation) -> str:
+    """Say how to bring the committed keep set up to date."""
+    return (
+        f"trace it again and accept that with {invocation.accept()}, "
+        f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
+    )
+
+
+def suggest_for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
+    """Say what to do about a scenario that ended at a check of this kind."""
+    match kind:
+        case CheckKind.TRAP:
+            return _after_trap(invocation)
+        case CheckKind.PARITY:
+            return (
+                "compare the same scenario on plain and profile; "
+                "verify.tolerance allows a difference that you accept"
+            )
+        case CheckKind.ENGINE:
+            return (
+                "no region is missing, so trimming is not at fault: "
+                "look at the model, its input and the engine's message"
+            )
+        case CheckKind.TRACE if invocation.committed:
+            return f"if the change is meant, {suggest_accepting(invocation)}"
+        case CheckKind.TRACE:
+            return "the run that was to be traced failed: mend what its log shows, and trim again"
+        case CheckKind.DEVICE:
+            return LOOK_AT_DEVICE
+        case CheckKind.COVERAGE:
+            return "bring a device of its class back, and verify it there"
+        case _:
+            assert_never(kind)
+
+
+def _after_trap(invocation: Invocation) -> str:
+    if invocation.committed:
+        return f"if it is meant to run these, {suggest_accepting(invocation)}"
+    # It was traced by this chain, so its runs differ from each other.
+    return (
+        "it was traced just now and ran otherwise here: name its CPU in classes, record its "
+        "algo_cache, or name the functions in trim.keep"
+    )
+
+
+def suggest_for_probe(invocation: Invocation) -> str:
+    """Say what to do about a run that traps and is not a scenario."""
+    add = f"if people may run it so, add it to {invocation.config} as a scenario"
+    return f"{add} and {suggest_accepting(invocation)}"
+
+
+def suggest_for_keep_set(invocation: Invocation) -> str:
+    """Say what to do if regions that were traced are missing from the committed keep set."""
+    return f"if the change is meant, {suggest_accepting(invocation)}"
+
+
+def suggest_for_other_link(invocation: Invocation) -> str:
+    """Say what to do if an automatic toolchain makes another link than that of the keep set."""
+    return (
+        f"if the engine or a model changed, {suggest_accepting(invocation)}; if not, the toolchain "
+        "auto found another compiler here than where the list was made: install that one (zig: pip "
+        "install ziglang, and qemu-user-static), or name one as toolchain.kind, for all machines"
+    )
+
+
+def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:
+    """Say what to do about a budget that is exceeded; ``lapsed``: its waiver expired.
+
+    ``owner`` decides about it.
+    """
+    leave = "have the owner of the waiver renew it" if lapsed else "add a waiver with a reason"
+    asked = f"; {owner} owns this budget" if owner else ""
+    return f"make it smaller, raise the budget, or {leave}{asked}"
+
+
+def render_invocation(
+    options: Options, *, here: Path, in_job: bool, keep_set: Path | None = None
+) -> Invocation:
+    """Return the call that repeats another one; ``keep_set`` is relative to the configuration.
+
+    A person repeats it in the folder of the call, ``here``. What a job of GitHub Actions did is
+    repeated at the top of a checkout, where the job ran: paths outside of it are the runner's own
+    and are left out, and the baseline is in the report that people download.
+    """
+
+    def render_path(path: Path | None) -> str:
+        if path is None:
+            return ""
+        if path.is_absolute() and path.is_relative_to(here):
+            path = path.relative_to(here)
+        outside = path.is_absolute() or ".." in path.parts
+        return "" if in_job and outside else str(path)
+
+    out, baseline = render_path(options.out), render_path(options.baseline)
+    config = render_path(options.config) or str(options.config)
+    if options.baseline and not baseline:
+        baseline = f"{REPORT_ARTIFACT}{suffix_of(config)}/{BASELINE_FILE}"
+    return Invocation(
+        config=config,
+        out="" if out == DEFAULT_OUT else out,
+        engine=render_path(options.engine),
+        image=options.image or "",
+        no_docker=options.no_docker,
+        device=options.device or "",
+        baseline=baseline,
+        traces=tuple(filter(None, map(render_path, options.traces))),
+        committed=options.committed,
+        quick=options.quick,
+        keep_set=(
+            render_path(options.config.parent / keep_set) if keep_set else Invocation().keep_set
+        ),
+    )

@@ -1,0 +1,94 @@
+"""The statuses in a verdict: how checks and scenarios end. Pure.
+
+And the verdict that follows from the statuses of all checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
+
+
+class VerdictKind(StrEnum):
+    """What all checks add up to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    UNVERIFIED = "unverified"
+
+
+class UnverifiedPolicy(StrEnum):
+    """What an unverified verdict means for a check: it stays green, or it is red."""
+
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class CheckKind(StrEnum):
+    """What a check is about."""
+
+    BUILD = "build"
+    TRACE = "trace"
+    HEADER = "header"
+    KEEP_SET = "keep-set"
+    REDUCE = "reduce"
+    TRAP = "trap"
+    PARITY = "parity"
+    ENGINE = "engine"
+    DEVICE = "device"
+    COVERAGE = "coverage"
+    LATENCY = "latency"
+    SIZE = "size"
+    GROWTH = "growth"
+
+
+class CheckStatus(StrEnum):
+    """How a check ended. Skipped: it was not run. Inconclusive: it was, and showed nothing."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INFRASTRUCTURE = "infrastructure"
+    UNVERIFIED = "unverified"
+    INCONCLUSIVE = "inconclusive"
+    SKIPPED = "skipped"
+
+
+class ScenarioStatus(StrEnum):
+    """How a scenario ended on the reduced build."""
+
+    PASS = "pass"
+    TRAP = "trap"
+    PARITY = "parity"
+    ENGINE_ERROR = "engine-error"
+    INFRASTRUCTURE = "infrastructure"
+    UNVERIFIED = "unverified"
+    TRACE = "trace"
+
+
+def decide(statuses: Iterable[CheckStatus]) -> VerdictKind:
+    """Return the verdict that follows from the statuses of all checks.
+
+    One failure makes it a failure; otherwise, a check that could not be run makes it unverified;
+    otherwise, an inconclusive check, or no pass at all, makes it inconclusive.
+    """
+    seen = frozenset(statuses)
+    if CheckStatus.FAIL in seen:
+        return VerdictKind.FAIL
+    if seen & {CheckStatus.UNVERIFIED, CheckStatus.INFRASTRUCTURE}:
+        return VerdictKind.UNVERIFIED
+    if CheckStatus.INCONCLUSIVE in seen or CheckStatus.PASS not in seen:
+        return VerdictKind.INCONCLUSIVE
+    return VerdictKind.PASS
+
+
+def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPolicy.WARN) -> int:
+    """Return the exit status: 1 for a failure (an expired proof is one), else 0.
+
+    3 if nothing is known of the product on a device, and the team wants to know.
+    """
+    if verdict is VerdictKind.UNVERIFIED and unverified is UnverifiedPolicy.FAIL:
+        return InfrastructureFailure.exit_code
+    return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS

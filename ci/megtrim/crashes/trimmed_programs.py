@@ -1,0 +1,180 @@
+"""The trimmed programs of a folder of results, as crashes are looked up in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from megtrim.build_spec import Link
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, REDUCED, REGION, Stage, task_name
+from megtrim.chain.result_content import content_of
+from megtrim.chain.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+)
+from megtrim.chain.store import StageFolder, Store, made_by_another
+from megtrim.crashes.left_out import LeftOutFunctions
+from megtrim.crashes.program import TrimmedProgram, read_unfolded
+from megtrim.crashes.reachable import list_left_out
+from megtrim.elf.symbol_table import FunctionTable, read_linked, read_table
+from megtrim.functions.linker_script import STUB, is_stub
+from megtrim.regions.header import LEFT_OUT
+from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.trim.builds import links as linking
+from megtrim.trim.builds.variants import name_headers
+from megtrim.util.errors import InputError
+
+_BINARIES = "bin/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedTrim:
+    """What the newest trim in a folder of results made."""
+
+    programs: tuple[TrimmedProgram, ...]
+    """Those whose twin with symbols is there, at least one."""
+    nameless: tuple[str, ...]
+    """The others."""
+    keep: KeepSet
+
+
+def read_newest(store: Store) -> FinishedTrim:
+    """Read the newest trim. Raises InputError if there is none, or none with symbols."""
+    reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
+    keep = _read_keep_set(reduced, store) if reduced else None
+    if reduced is None or keep is None:
+        if reduced is None and store.holds_foreign(Stage.REDUCE, task_name(REDUCED)):
+            raise made_by_another(store.root)
+        msg = f"there is no trimmed program in {store.root} yet"
+        raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
+    names = [each.removeprefix(_BINARIES) for each in reduced.files if each.startswith(_BINARIES)]
+    builds = (reduced, *_find_base(reduced, store))
+    found = {
+        name: read_program(name, builds, _find_unfolded(name, reduced, store), keep)
+        for name in sorted(names)
+    }
+    return finish_trim(found, keep, shown=str(reduced.path))
+
+
+def finish_trim(
+    found: Mapping[str, TrimmedProgram | None], keep: KeepSet, *, shown: str
+) -> FinishedTrim:
+    """Return the trim of these programs by name; None: without symbols.
+
+    Raises InputError, naming where it was ``shown``, if none has symbols.
+    """
+    programs = tuple(each for each in found.values() if each is not None)
+    if not programs:
+        msg = f"{shown}: no program has a twin with symbols"
+        hint = "this toolchain strips while it links: use another one, or trim.level: function"
+        raise InputError(msg, hint=hint)
+    nameless = tuple(name for name, each in found.items() if each is None)
+    return FinishedTrim(programs=programs, nameless=nameless, keep=keep)
+
+
+def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
+    """Read the keep set that the program was made of."""
+    digest = reduced.inputs.get(linking.KEEP_SET)
+    if digest is None:
+        made = store.previous(
+            Stage.HEADER,
+            HeaderResult,
+            task_name(HEADER),
+            fits=lambda folder: name_headers(folder).items() <= reduced.inputs.items(),
+        )
+    else:
+        made = store.previous(
+            Stage.FUNCTIONS,
+            FunctionsKeepSetResult,
+            task_name(FUNCTIONS),
+            fits=lambda folder: folder.files.get(KEEP_SET_FILE) == digest,
+        )
+    return read_keep_set(made.file(KEEP_SET_FILE)) if made else None
+
+
+def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
+    """Yield the build that the trim took files from as they are, if it is there."""
+    content = reduced.inputs.get(linking.BASE)
+    if content is None:
+        return
+    base = store.previous(
+        Stage.REDUCE,
+        ReduceResult,
+        task_name(REGION),
+        fits=lambda folder: content_of(folder) == content,
+    )
+    if base is not None:
+        yield base
+
+
+def read_program(
+    name: str, builds: Sequence[StageFolder], linked: StageFolder | None, keep: KeepSet
+) -> TrimmedProgram | None:
+    """Read one program of a trim, None if it has no twin with symbols.
+
+    The first of the ``builds`` is the trim, others may have twins of what it took from them;
+    ``linked`` has the unfolded link. None: it is not here, so it is not known what refers to what.
+    """
+    table = _read_twin(name, builds)
+    if table is None:
+        return None
+    reduced = builds[0]
+    made = make_program(
+        name, read_linked(reduced.file(f"{_BINARIES}{name}")), table, LeftOutFunctions(), keep
+    )
+    names = linking.read_dropped(reduced, name)
+    if names is None:
+        return made
+    if linked is None:
+        return replace(made, left_out=list_left_out(names))
+    place = linked.file(linking.locate_unstripped(Link.UNFOLDED, name))
+    unfolded, pointers = read_unfolded(read_linked(place), source=str(place))
+    return replace(made, left_out=list_left_out(names, unfolded, pointers))
+
+
+def make_program(
+    name: str, shipped: bytes, table: FunctionTable, left_out: LeftOutFunctions, keep: KeepSet
+) -> TrimmedProgram:
+    """Return a program as crashes are looked up in it; ``table``: the functions of its twin."""
+    return TrimmedProgram(
+        name=name,
+        shipped=shipped,
+        table=table,
+        left_out=left_out,
+        trims_regions=bool(keep.regions()),
+        crash_ids=_has_crash_ids(table),
+    )
+
+
+def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None:
+    """Return the functions of a program's twin, None if there is none with symbols."""
+    for build in builds:
+        if at := linking.locate_named(build, name):
+            try:
+                return read_table(build.file(at))
+            except InputError:
+                continue  # stripped by the linker, or of a machine that megtrim cannot read
+    return None
+
+
+def _find_unfolded(name: str, reduced: StageFolder, store: Store) -> StageFolder | None:
+    return store.previous(
+        Stage.FUNCTIONS,
+        UnfoldedLinksResult,
+        task_name(LINKED),
+        fits=lambda folder: (
+            folder.result_as(UnfoldedLinksResult).links.get(name)
+            == reduced.inputs.get(f"link {name}")
+        ),
+    )
+
+
+def _has_crash_ids(table: FunctionTable) -> bool:
+    """Return whether functions or regions that are left out have traps of their own."""
+    return any(
+        LEFT_OUT in each.name or (is_stub(each.name) and each.name != STUB)
+        for each in table.functions
+    )

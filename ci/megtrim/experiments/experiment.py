@@ -1,0 +1,163 @@
+"""What an experiment is: steps of ``load_and_run`` whose last one is measured.
+
+Flags are written as one release spells them, with ``_`` for ``-``;
+:mod:`megtrim.experiments.commands` spells them for the engine at hand. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.load_and_run.arguments import Flag
+from megtrim.load_and_run.parity import Tolerance
+
+REORDERED = Tolerance(absolute=1e-4, relative=1e-3)
+"""For experiments that choose other algorithms, layouts or fused operators.
+
+They add up the same products in another order. A convolution sums up some thousand of them, which
+moves a float32 result by about 1e-5 of itself in each layer; Winograd's transforms, and tens of
+layers, bring that to some 1e-4. So 1e-3 of each number is allowed, and 1e-4 for numbers that
+cancellation left near zero. A wrong kernel is off by far more. Sums of int8 are exact; what is
+rounded to the output's own scale may still be one step away, which a scenario's own tolerance has
+to allow.
+"""
+FAKE_WARMUPS = 2
+"""With fake-first the first warm-up computes nothing, so the second is the real one."""
+
+_ALGORITHM_SEARCHES = frozenset({"fast_run", "full_run"})
+_LAYOUT_SEARCH = "layout_transform"
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}", re.ASCII)
+
+
+class Backend(StrEnum):
+    """What computes, as ``--layout-transform`` names it."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class DataType(StrEnum):
+    """What most of a model computes with."""
+
+    FLOAT32 = "float32"
+    INT8 = "int8"
+    INT4 = "int4"
+
+
+class ModelFile(StrEnum):
+    """The model that a step runs."""
+
+    ORIGINAL = "the scenario's model"
+    DUMPED = "the model that an earlier step dumped"
+
+
+class CacheUse(StrEnum):
+    """What a step does with the algorithm cache.
+
+    The engine writes the file at the end of every run that names it, whether it searched or not.
+    """
+
+    NONE = "none"
+    WRITES = "writes"
+    READS = "reads"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One run of the program."""
+
+    flags: tuple[Flag, ...] = ()
+    """Without those that follow from the other fields."""
+    in_place: bool = False
+    """On a CPU: run in the calling thread (``--cpu-default``), not in one of its own."""
+    model: ModelFile = ModelFile.ORIGINAL
+    transforms: bool = False
+    """Choose layouts for the whole graph (``--layout-transform``)."""
+    dumps: bool = False
+    """Write the model with the chosen layouts."""
+    cache: CacheUse = CacheUse.NONE
+    warmups: int = 1
+    measured: bool = True
+
+    @property
+    def searches(self) -> bool:
+        """Whether each of its processes searches, which may take far longer than all else."""
+        names = {flag.name for flag in self.flags}
+        for_algorithms = self.cache is not CacheUse.READS and bool(names & _ALGORITHM_SEARCHES)
+        return for_algorithms or self.transforms or _LAYOUT_SEARCH in names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentNeeds:
+    """What must be there, beyond flags that the program knows; empty: anything will do."""
+
+    backends: tuple[Backend, ...] = (Backend.CPU, Backend.CUDA)
+    architectures: tuple[str, ...] = ()
+    """As ``uname -m`` prints them."""
+    cpu_features: tuple[str, ...] = ()
+    """All of them."""
+    data_types: tuple[DataType, ...] = ()
+    """One of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """One row of the document's tables."""
+
+    name: str
+    """Stable: histories and configurations use it."""
+    row: str
+    """The document's own label; empty if it has the flag, but no row."""
+    title: str
+    steps: tuple[Step, ...]
+    needs: ExperimentNeeds = ExperimentNeeds()
+    tolerance: Tolerance = REORDERED
+    """Largest difference of its outputs from the baseline's."""
+    slower: tuple[TimeStage, ...] = ()
+    """Stages that take longer than the baseline's in the document."""
+    faster: tuple[TimeStage, ...] = ()
+    """Stages that take less."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            msg = f"{self.name!r} is no name of an experiment"
+            raise ValueError(msg)
+        if [step.measured for step in self.steps] != [False] * (len(self.steps) - 1) + [True]:
+            msg = f"{self.name}: the last step is measured, and no other"
+            raise ValueError(msg)
+        self._expect_files()
+
+    def _expect_files(self) -> None:
+        """Raise ValueError for a step that reads what no earlier one wrote."""
+        dumped = cached = False
+        for step in self.steps:
+            absent = (step.model is ModelFile.DUMPED and not dumped) or (
+                step.cache is CacheUse.READS and not cached
+            )
+            if absent or (step.dumps and not step.transforms):
+                msg = f"{self.name}: a step reads a file that no earlier one writes"
+                raise ValueError(msg)
+            dumped, cached = dumped or step.dumps, cached or step.cache is CacheUse.WRITES
+
+    @property
+    def measured(self) -> Step:
+        """The step whose times and outputs count."""
+        return self.steps[-1]
+
+    @property
+    def changes(self) -> tuple[TimeStage, ...]:
+        """The stages that it changes by the document, in the order of its columns."""
+        return tuple(each for each in TimeStage if each in (*self.slower, *self.faster))
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """What its steps leave for later ones."""
+        made = []
+        if any(step.dumps for step in self.steps):
+            made.append("a model with other layouts")
+        if any(step.cache is CacheUse.WRITES for step in self.steps):
+            made.append("an algorithm cache")
+        return tuple(made)

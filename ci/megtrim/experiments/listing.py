@@ -1,0 +1,107 @@
+"""Experiments as text, for lists and for the page of the reference. Pure."""
+
+from __future__ import annotations
+
+from megtrim.experiments.commands import StepFiles, find_missing, make_commands
+from megtrim.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
+from megtrim.experiments.situation import describe_needs
+from megtrim.experiments.table import EXPERIMENTS
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.load_and_run.dialects import LITE, SDK, Dialect
+
+FILES = StepFiles(
+    program="load_and_run", model="MODEL", dumped_model="DUMPED_MODEL", algo_cache="ALGO_CACHE"
+)
+"""Names that stand for files in commands that are shown."""
+_CACHES = {
+    CacheUse.WRITES: "leave an algorithm cache",
+    CacheUse.READS: "algorithms from the cache",
+}
+
+
+def show_commands(
+    experiment: Experiment, *, dialect: Dialect, backend: Backend, architecture: str | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the command of each step without inputs, and with the program's own iterations.
+
+    None at all if the program does not know a flag.
+    """
+    if find_missing(experiment, backend, dialect) is not None:
+        return ()
+    made = make_commands(
+        experiment, FILES, dialect=dialect, backend=backend, architecture=architecture
+    )
+    return tuple(each.argv for each in made)
+
+
+def describe_step(step: Step) -> str:
+    """Return what a step does, in words and flags."""
+    flags = ", ".join(f"--{flag.name.replace('_', '-')}" for flag in step.flags)
+    on = "the dumped model" if step.model is ModelFile.DUMPED else "the model"
+    parts = [f"run {on} with {flags}" if flags else f"run {on}"]
+    if step.transforms:
+        parts.append("choose layouts" + (", and dump the model" if step.dumps else ""))
+    if step.in_place:
+        parts.append("in the calling thread")
+    if step.cache is not CacheUse.NONE:
+        parts.append(_CACHES[step.cache])
+    if step.warmups > 1:
+        parts.append(f"{step.warmups} warm-ups")
+    if step.measured:
+        parts.append("measured")
+    return "; ".join(parts)
+
+
+def describe_effects(experiment: Experiment) -> str:
+    """Return which stages take longer, and which less, by the document."""
+    effects = [
+        f"{stage} {'slower' if stage in experiment.slower else 'faster'}"
+        for stage in TimeStage
+        if stage in experiment.changes
+    ]
+    return ", ".join(effects)
+
+
+def render_reference() -> str:
+    """Return the lines of the reference page behind its introduction."""
+    lines = [
+        "| name | in the document | what | needs | changes | outputs |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_table_row(each) for each in EXPERIMENTS]
+    for each in EXPERIMENTS:
+        lines += ["", f"## {each.name}", "", *_commands(each)]
+    return "\n".join(lines) + "\n"
+
+
+def _table_row(experiment: Experiment) -> str:
+    within = experiment.tolerance
+    outputs = "equal" if within.is_exact else f"{within.absolute:g} + {within.relative:g} of each"
+    cells = (
+        f"[`{experiment.name}`](#{experiment.name})",
+        experiment.row,
+        experiment.title,
+        ", ".join(describe_needs(experiment)),
+        describe_effects(experiment),
+        outputs,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _commands(experiment: Experiment) -> list[str]:
+    """Return the commands of the newest program, and those up to 1.6 where they differ."""
+    backend = experiment.needs.backends[0]
+    machine = (experiment.needs.architectures or ("x86_64",))[0]
+    new, old = (
+        [
+            " ".join(words)
+            for words in show_commands(
+                experiment, dialect=dialect, backend=backend, architecture=machine
+            )
+        ]
+        for dialect in (LITE, SDK)
+    )
+    lines = ["```text", *new, "```"]
+    if old != new:
+        lines += ["", "Up to 1.6:", "", "```text", *old, "```"]
+    return lines

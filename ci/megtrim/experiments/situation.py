@@ -1,0 +1,104 @@
+"""Whether an experiment can run: with this program, on this machine, with this model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from megtrim.experiments.commands import describe_unknown, find_missing
+from megtrim.experiments.experiment import Backend, DataType, Experiment
+from megtrim.load_and_run.dialects import Dialect
+
+NO_GPU = "not run here: needs an NVIDIA GPU"
+
+_INT4 = frozenset({"QuantizedS4", "Quantized4Asymm"})
+_INT8 = frozenset({"QuantizedS8", "Quantized8Asymm"})
+_FLOAT32 = "Float32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What there is; None: not known, and taken to be enough."""
+
+    dialect: Dialect
+    """With the flags of the tree at hand."""
+    architecture: str | None
+    """As ``uname -m`` prints it."""
+    cpu_features: frozenset[str] | None = None
+    data_type: DataType | None = None
+    backend: Backend = Backend.CPU
+    """What experiments that run on both are run on."""
+    has_gpu: bool = False
+
+
+def why_not(experiment: Experiment, situation: Situation) -> str | None:
+    """Return the reason why an experiment cannot run; None if it can.
+
+    Flags come first, so that commands for a GPU are checked where there is none.
+    """
+    needs = experiment.needs
+    backend = choose_backend(experiment, situation)
+    missing = find_missing(experiment, backend, situation.dialect)
+    if missing is not None:
+        return describe_unknown(missing)
+    if backend is Backend.CUDA and not situation.has_gpu:
+        return NO_GPU
+    machine, features = situation.architecture, situation.cpu_features
+    if needs.architectures and machine is not None and machine not in needs.architectures:
+        return f"needs {join_any(needs.architectures)}, and this is {machine}"
+    lacking = describe_lacking(needs.cpu_features, features)
+    if lacking is not None:
+        return lacking
+    data_type = situation.data_type
+    if needs.data_types and data_type is not None and data_type not in needs.data_types:
+        return f"needs a model of {join_any(needs.data_types)}, and this one is of {data_type}"
+    return None
+
+
+def describe_lacking(wanted: Iterable[str], features: frozenset[str] | None) -> str | None:
+    """Return which feature a CPU does not have; ``features`` are its own, None if not known."""
+    absent = [each for each in wanted if features is not None and each not in features]
+    return f"needs a CPU with {absent[0]}, which this one does not have" if absent else None
+
+
+def choose_backend(experiment: Experiment, situation: Situation) -> Backend:
+    """Return what an experiment runs on: the situation's backend, or the only one that it has."""
+    backends = experiment.needs.backends
+    return situation.backend if situation.backend in backends else backends[0]
+
+
+def find_data_type(names: Iterable[str]) -> DataType | None:
+    """Return what a model computes with, by the engine's names of its data types.
+
+    None for a model that has none of those that experiments tell apart. A quantised model has
+    float32, too: at its ends.
+    """
+    found = set(names)
+    if found & _INT4:
+        return DataType.INT4
+    if found & _INT8:
+        return DataType.INT8
+    return DataType.FLOAT32 if _FLOAT32 in found else None
+
+
+def describe_needs(experiment: Experiment) -> tuple[str, ...]:
+    """Return what an experiment needs, one phrase each; flags aside."""
+    needs = experiment.needs
+    found = []
+    if Backend.CPU not in needs.backends:
+        found.append("an NVIDIA GPU")
+    elif needs.architectures:
+        found.append(join_any(needs.architectures))
+    elif Backend.CUDA not in needs.backends:
+        found.append("a CPU")
+    if needs.cpu_features:
+        found.append(f"a CPU with {' and '.join(needs.cpu_features)}")
+    if needs.data_types:
+        found.append(f"a model of {join_any(needs.data_types)}")
+    return tuple(found)
+
+
+def join_any(names: Iterable[str]) -> str:
+    """Return names as a phrase: ``a``, ``a or b``, ``a, b or c``."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

@@ -1,0 +1,338 @@
+"""The experiments of the engine's page on tuning inference with load_and_run: one row each.
+
+The page writes ``--record-com-seq2`` for ``--record-comp-seq2``, and ``fake-fisrt``; it repeats
+``chwn4`` in a table of results. Its steps that run a dumped model leave out ``--input``; here every
+step gets the scenario's inputs. Its recipe for x86 leaves out ``--warmup-iter 2``, which its own
+text calls necessary for fake-first. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from megtrim.experiments.experiment import (
+    FAKE_WARMUPS,
+    Backend,
+    CacheUse,
+    DataType,
+    Experiment,
+    ExperimentNeeds,
+    ModelFile,
+    Step,
+)
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.load_and_run.arguments import Flag
+from megtrim.load_and_run.parity import EXACT
+from megtrim.util.errors import InputError
+
+BASELINE = "baseline"
+
+_PREPARE, _WARMUP, _INFERENCE = TimeStage.PREPARE, TimeStage.WARM_UP, TimeStage.INFERENCE
+_ARM = ("aarch64", "arm")
+_X86 = ("x86_64",)
+_ON_CPU = (Backend.CPU,)
+_ON_CUDA = (Backend.CUDA,)
+
+_WEIGHTS = "weight_preprocess"
+_FUSE = "enable_fuse_conv_bias_nonlinearity"
+_RECORD = "record_comp_seq"
+
+
+def _run(*names: str) -> Step:
+    """Return a measured step with these switches."""
+    return Step(flags=tuple(Flag(name, None) for name in names))
+
+
+def _fake_first(*names: str) -> Step:
+    return replace(_run(*names, "fake_first"), warmups=FAKE_WARMUPS)
+
+
+def _search(*names: str) -> Step:
+    """Return a step that leaves an algorithm cache."""
+    return replace(_run(*names), cache=CacheUse.WRITES, measured=False)
+
+
+def _from_cache(step: Step) -> Step:
+    return replace(step, cache=CacheUse.READS)
+
+
+def _on_dumped(step: Step) -> Step:
+    return replace(step, model=ModelFile.DUMPED)
+
+
+_DUMP = Step(transforms=True, dumps=True, measured=False)
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Experiment(
+        name=BASELINE,
+        row="无优化设置",
+        title="no optimisation",
+        steps=(_run(),),
+        tolerance=EXACT,
+    ),
+    Experiment(
+        name="fast-run",
+        row="开启 fast-run",
+        title="fastest of the optimised algorithms, searched in the warm-up",
+        steps=(_run("fast_run"),),
+        slower=(_WARMUP,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="fast-run-cache",
+        row="使用 fast-run 离线缓存",
+        title="algorithms from the cache of a fast-run",
+        steps=(_search("fast_run"), _from_cache(_run())),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="full-run",
+        row="开启 full-run",
+        title="fastest of all algorithms, searched in the warm-up",
+        steps=(_run("full_run"),),
+        slower=(_WARMUP,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="full-run-cache",
+        row="",
+        title="algorithms from the cache of a full-run",
+        steps=(_search("full_run"), _from_cache(_run())),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="nchw44",
+        row="nchw44 优化",
+        title="layout nchw44",
+        steps=(_run("enable_nchw44"),),
+        needs=ExperimentNeeds(
+            backends=_ON_CPU,
+            architectures=_ARM,
+            data_types=(DataType.FLOAT32, DataType.INT8),
+        ),
+        slower=(_PREPARE, _WARMUP),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="nchw44-dot",
+        row="nchw44-dot 优化",
+        title="layout nchw44 with dot products",
+        steps=(_run("enable_nchw44_dot"),),
+        needs=ExperimentNeeds(
+            backends=_ON_CPU,
+            architectures=_ARM,
+            cpu_features=("dotprod",),
+            data_types=(DataType.FLOAT32, DataType.INT8),
+        ),
+        slower=(_PREPARE,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="nchw88",
+        row="nchw88 优化",
+        title="layout nchw88",
+        steps=(_run("enable_nchw88"),),
+        needs=ExperimentNeeds(
+            backends=_ON_CPU,
+            architectures=_X86,
+            cpu_features=("avx2",),
+            data_types=(DataType.FLOAT32,),
+        ),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="nchw4",
+        row="nchw4 优化",
+        title="layout nchw4",
+        steps=(_run("enable_nchw4"),),
+        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT8,)),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="chwn4",
+        row="chwn4 优化",
+        title="layout chwn4, for tensor cores",
+        steps=(_run("enable_chwn4"),),
+        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT8,)),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="nchw32",
+        row="nchw32 优化",
+        title="layout nchw32, for tensor cores",
+        steps=(_run("enable_nchw32"),),
+        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT8,)),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        # Its flag is described for int4, its row stands in the table of int8.
+        name="nchw64",
+        row="nchw64 优化",
+        title="layout nchw64, for tensor cores",
+        steps=(_run("enable_nchw64"),),
+        needs=ExperimentNeeds(backends=_ON_CUDA, data_types=(DataType.INT4, DataType.INT8)),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="layout-online",
+        row="在线全局 layout 优化",
+        title="layouts chosen for the whole graph, in the measured run",
+        steps=(Step(transforms=True),),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="layout-dumped",
+        row="模型离线 layout 优化",
+        title="layouts chosen for the whole graph, dumped, then run",
+        steps=(_DUMP, _on_dumped(_run())),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="weight-preprocess",
+        row="只使用 weight 预处理",
+        title="weights prepared ahead",
+        steps=(_run(_WEIGHTS),),
+        slower=(_WARMUP,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="weight-preprocess-cache",
+        row="fast-run 缓存 + weight 预处理",
+        title="weights prepared ahead, algorithms from a cache that was searched so",
+        steps=(_search("fast_run", _WEIGHTS), _from_cache(_run(_WEIGHTS))),
+        slower=(_WARMUP,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="fake-first",
+        row="无优化设置 + fake-first",
+        title="first warm-up without computing",
+        steps=(_fake_first(),),
+        needs=ExperimentNeeds(backends=_ON_CPU),
+        tolerance=EXACT,
+        faster=(_WARMUP,),
+    ),
+    Experiment(
+        name="fake-first-cache",
+        row="只使用 fast-run 缓存 + fake-first",
+        title="first warm-up without computing, algorithms from a cache",
+        steps=(_search("fast_run"), _from_cache(_fake_first())),
+        needs=ExperimentNeeds(backends=_ON_CPU),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="fake-first-weight-preprocess",
+        row="只使用 weight 预处理 + fake-first",
+        title="first warm-up without computing, weights prepared ahead",
+        steps=(_fake_first(_WEIGHTS),),
+        needs=ExperimentNeeds(backends=_ON_CPU),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="fake-first-weight-preprocess-cache",
+        row="fast-run 缓存 + weight 预处理 + fake-first",
+        title="first warm-up without computing, weights prepared ahead, algorithms from a cache",
+        steps=(_search("fast_run", _WEIGHTS), _from_cache(_fake_first(_WEIGHTS))),
+        needs=ExperimentNeeds(backends=_ON_CPU),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="fuse-preprocess",
+        row="",
+        title="conversions of the input fused",
+        steps=(_run("enable_fuse_preprocess"),),
+    ),
+    Experiment(
+        name="fuse-conv-bias-nonlinearity",
+        row="卷积与非线性算子的融合",
+        title="convolution, bias and nonlinearity fused",
+        steps=(_run(_FUSE),),
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="fuse-conv-bias-with-z",
+        row="卷积\N{FULLWIDTH COMMA}加法以及非线性算子的融合",
+        title="convolution, addition and nonlinearity fused",
+        steps=(_run("enable_fuse_conv_bias_with_z"),),
+        slower=(_PREPARE,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="record-1",
+        row="开启 record level 1",
+        title="kernels recorded in the first run, then only replayed",
+        steps=(_run(_RECORD),),
+        tolerance=EXACT,
+        slower=(_WARMUP,),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        name="record-2",
+        row="开启record level 2",
+        title="kernels recorded, and the graph's data released",
+        steps=(_run("no_sanity_check", "record_comp_seq2"),),
+        tolerance=EXACT,
+        slower=(_PREPARE,),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="recipe-x86",
+        row="x86 CPU 平台推理测速",
+        title="the document's recipe for x86",
+        steps=(
+            _DUMP,
+            _on_dumped(_search("fast_run", _WEIGHTS)),
+            _on_dumped(_from_cache(_fake_first(_WEIGHTS))),
+        ),
+        needs=ExperimentNeeds(backends=_ON_CPU, architectures=_X86),
+        faster=(_WARMUP, _INFERENCE),
+    ),
+    Experiment(
+        name="recipe-arm",
+        row="ARM CPU 平台推理测速",
+        title="the document's recipe for Arm",
+        steps=(
+            _DUMP,
+            _on_dumped(_search("fast_run", _WEIGHTS, _FUSE)),
+            replace(_on_dumped(_from_cache(_run(_WEIGHTS, _FUSE, _RECORD))), in_place=True),
+        ),
+        needs=ExperimentNeeds(backends=_ON_CPU, architectures=_ARM),
+        faster=(_INFERENCE,),
+    ),
+    Experiment(
+        # As documented, only the last step fuses.
+        name="recipe-nvidia",
+        row="NVIDIA GPU 平台推理测速",
+        title="the document's recipe for NVIDIA",
+        steps=(
+            _DUMP,
+            _on_dumped(_search("fast_run", _WEIGHTS)),
+            _on_dumped(_from_cache(_run(_WEIGHTS, _FUSE, _RECORD))),
+        ),
+        needs=ExperimentNeeds(backends=_ON_CUDA),
+        faster=(_INFERENCE,),
+    ),
+)
+"""In the order of the page; names are unique."""
+
+
+def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
+    """Return the experiments of these names, in the order of the page; all without names.
+
+    Raises InputError for a name that none has.
+    """
+    wanted = set(names)
+    known = [each.name for each in EXPERIMENTS]
+    unknown = sorted(wanted - set(known))
+    if unknown:
+        msg = f"there is no experiment {unknown[0][:60]!r}"
+        raise InputError(msg, hint=f"there are: {', '.join(known)}")
+    return tuple(each for each in EXPERIMENTS if not wanted or each.name in wanted)

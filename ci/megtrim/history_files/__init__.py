@@ -1,1 +1,0 @@
-"""What the files of a history have in common, whatever it is a history of."""

@@ -1,0 +1,304 @@
+"""What is known about one scenario from devices: current evidence, an earlier proof, or nothing.
+
+Pure; part of the evidence room. A scenario without a result is unverified, with the reason and
+the age of its last proof; it fails only if that proof is too old. A pass counts until it is too
+old, a failure counts whenever and wherever it was seen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+
+from megtrim.checks.invocation import (
+    APPROVE_JOB,
+    BRING_DEVICE_BACK,
+    CHECK_CLOCK,
+    PUSH_BRANCH,
+    START_RUNNER,
+    WAIT_FOR_DEVICE,
+    Invocation,
+    ScenarioKind,
+    suggest_for_scenario,
+)
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
+from megtrim.evidence.bundle import Bundle, JobPurpose
+from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
+from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
+from megtrim.util.wording import count
+from megtrim.verdict.conclusion import Contradiction
+from megtrim.verdict.join import detail, with_note
+from megtrim.verdict.model import ScenarioResult
+
+
+class PendingReason(StrEnum):
+    """Why device jobs brought no results."""
+
+    FORK = "fork"
+    NO_RUNNER = "no-runner"
+    APPROVAL = "approval"
+    LATE = "late"
+
+
+PENDING = {
+    PendingReason.FORK: "a pull request from a fork runs no device job",
+    PendingReason.NO_RUNNER: "no runner with the labels self-hosted, megtrim, {cpu_class} took the "
+    "job within the time that was given",
+    PendingReason.APPROVAL: "the device job waits for a reviewer",
+    PendingReason.LATE: "the device job had not ended in time",
+}
+_HINTS = {
+    PendingReason.FORK: PUSH_BRANCH,
+    PendingReason.NO_RUNNER: START_RUNNER,
+    PendingReason.APPROVAL: APPROVE_JOB,
+    PendingReason.LATE: WAIT_FOR_DEVICE,
+}
+_NO_RESULT = "the device job brought no result of it"
+_NO_PROGRAM = "there was no program to run"
+_OTHER_PROGRAM = "what the device job brought is of another build"
+_NO_PROOF = "the proof that it was left out for is not to be had"
+_OTHER_DEVICE = "it was left out for a proof by a device that is not configured"
+_OLD_PROOF = "it was left out for a proof"
+_STALE = "what {device} brought is no proof by its age"
+
+_FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
+    ScenarioStatus.TRAP: CheckKind.TRAP,
+    ScenarioStatus.PARITY: CheckKind.PARITY,
+    ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
+    ScenarioStatus.TRACE: CheckKind.TRACE,
+}
+
+Found = tuple[Evidence, EvidenceResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioCheck:
+    """The outcome of one scenario's device check."""
+
+    status: CheckStatus
+    text: str
+    hint: str = ""
+    detail: str = ""
+    time_s: float = 0.0
+    device: str = ""
+    """The configured device on which it failed, or empty."""
+
+
+class Devices:
+    """All results of devices for the scenarios of one bundle."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        evidence: tuple[Evidence, ...],
+        proofs: EvidenceSet,
+        *,
+        invocation: Invocation,
+        pending: PendingReason | None,
+        today: date,
+    ) -> None:
+        self._invocation = invocation
+        self._bundle = bundle
+        self._pending = pending
+        self._today = today
+        self._before = newest(proofs.entries)
+        self._wanted = {each.id: each.binding for each in bundle.scenarios}
+        self._proven = {each.id: each.binding for each in bundle.proven}
+        # Forks run no device jobs, so a pass that comes from one is not genuine.
+        self._found = _by_scenario(bundle, evidence, passes=pending is not PendingReason.FORK)
+        self._expect_within_tolerance()
+
+    def tell(self, scenario: ScenarioResult) -> ScenarioCheck:
+        """Return what is known about a scenario whose class has a device on a runner."""
+        proof = self._before.get(scenario.id)
+        worst = self._worst(scenario.id)
+        if scenario.id in self._proven and (worst is None or _severity(worst) > 0):
+            return self._by_proof(proof, self._proven[scenario.id])
+        if scenario.id not in self._bindings():
+            return self._silent(_NO_PROGRAM, proof, same=False)
+        same = proof is not None and proof.result.binding == self._bindings()[scenario.id]
+        if worst is not None:
+            return self._by_evidence(scenario, worst, proof, same=same)
+        if stale := self._stale(scenario.id):
+            why = _STALE.format(device=stale.evidence.device.name)
+            return replace(self._silent(why, stale, same=True), hint=CHECK_CLOCK)
+        if self._found[scenario.id]:
+            why = _OTHER_PROGRAM
+        elif self._pending is None:
+            why = _NO_RESULT
+        else:
+            why = PENDING[self._pending].format(cpu_class=scenario.cpu_class)
+        return self._silent(why, proof, same=same)
+
+    def proofs(self) -> EvidenceSet:
+        """Return the newest proof of each scenario; a failure revokes the proof of its program."""
+        kept = dict(self._before)
+        for scenario in self._bindings():
+            worst = self._worst(scenario)
+            if worst is None:
+                continue
+            before = kept.get(scenario)
+            if _severity(worst) == 0 and before and before.result.binding == worst[1].binding:
+                del kept[scenario]
+            if worst[1].status is ScenarioStatus.PASS:
+                kept[scenario] = Proof(evidence=worst[0], result=worst[1]).clamp_day(self._today)
+        return as_set(kept.values())
+
+    def _expect_within_tolerance(self) -> None:
+        """Refuse a pass whose outputs differ by more than the bundle allows."""
+        for scenario in self._bundle.scenarios:
+            for evidence, result in self._fitting(scenario.id):
+                for output in result.outputs:
+                    difference = output.largest_difference or 0.0
+                    if result.status is ScenarioStatus.PASS and not scenario.tolerance.covers(
+                        difference
+                    ):
+                        said = f"output {output.name} differs by {difference:g}"
+                        allowed = f"allowed is {scenario.tolerance}"
+                        msg = f"{evidence.device.name}: {scenario.id} passed, and {said}, {allowed}"
+                        raise Contradiction(msg, hint="run the device job again")
+
+    def _worst(self, scenario: str) -> Found | None:
+        """Return the worst result for this bundle: passes do not outvote a trap."""
+        return min(
+            (found for found in self._fitting(scenario) if not self._is_stale(found)),
+            key=lambda found: (_severity(found), found[0].device.name, found[1].text),
+            default=None,
+        )
+
+    def _stale(self, scenario: str) -> Proof | None:
+        """Return the newest pass that does not count: too old, or dated in the future."""
+        stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
+        newest_first = sorted(stale, key=lambda found: found[0].day, reverse=True)
+        return next((Proof(evidence=of, result=result) for of, result in newest_first), None)
+
+    def _is_stale(self, found: Found) -> bool:
+        evidence, result = found
+        young = Proof(evidence=evidence, result=result).is_young(
+            self._today, self._bundle.max_age_s
+        )
+        return result.status is ScenarioStatus.PASS and not young
+
+    def _fitting(self, scenario: str) -> Iterator[Found]:
+        binding = self._bindings().get(scenario)
+        return (found for found in self._found[scenario] if found[1].binding == binding)
+
+    def _bindings(self) -> dict[str, str]:
+        return self._wanted | self._proven
+
+    def _by_proof(self, proof: Proof | None, binding: str) -> ScenarioCheck:
+        # The build job left it out because of a proof, which is checked again here.
+        if proof is None or proof.result.binding != binding:
+            return self._silent(_NO_PROOF, proof, same=False)
+        if not self._bundle.has_runner(proof.evidence.cpu_class, proof.evidence.device):
+            return self._silent(_OTHER_DEVICE, proof, same=True)
+        if not proof.is_young(self._today, self._bundle.max_age_s):
+            return self._silent(_OLD_PROOF, proof, same=True)
+        days = proof.age_days(self._today)
+        when = "today" if days == 0 else f"{_days(days)} ago"
+        text = f"{proof.evidence.device.name} proved this program {when}, so no device was used"
+        return ScenarioCheck(status=CheckStatus.PASS, text=text)
+
+    def _by_evidence(
+        self, scenario: ScenarioResult, found: Found, proof: Proof | None, *, same: bool
+    ) -> ScenarioCheck:
+        evidence, result = found
+        text = f"{evidence.device.name}: {result.text}"
+        if result.status is ScenarioStatus.PASS:
+            _expect_same_outputs(scenario, evidence, result)
+            text = with_note(text, result.conditions)
+            return ScenarioCheck(status=CheckStatus.PASS, text=text, time_s=result.time_s)
+        shown = replace(
+            scenario,
+            device=evidence.device.name,
+            outputs=result.outputs,
+            missing_regions=result.missing_regions,
+            log_tail=result.log_tail,
+            conditions=result.conditions,
+            crash=result.crash,
+            attempts=result.attempts,
+        )
+        if _severity(found) > 0:
+            silent = replace(
+                self._silent(text, proof, same=same), time_s=result.time_s, detail=detail(shown)
+            )
+            if silent.status is CheckStatus.FAIL:
+                return silent
+            return replace(silent, status=CheckStatus.INFRASTRUCTURE)
+        return ScenarioCheck(
+            status=CheckStatus.FAIL,
+            text=text,
+            hint=suggest_for_scenario(_FAILED_AT[result.status], self._invocation),
+            detail=detail(shown),
+            time_s=result.time_s,
+            device=self._find_entry_name(evidence),
+        )
+
+    def _find_entry_name(self, evidence: Evidence) -> str:
+        """Return the name of the configured device that a machine is, or empty."""
+        cpu_class, machine = evidence.cpu_class, evidence.device
+        fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))
+        return next((each.name for each in fitting), "")
+
+    def _silent(self, why: str, proof: Proof | None, *, same: bool) -> ScenarioCheck:
+        """Return a check without a current result; ``same``: the last proof is of this program."""
+        text = f"device verification pending: {why}"
+        if proof is not None:
+            text += f"; last proof {proof.age(self._today)}"
+            text += "" if same else ", of another program"
+        # A missing device blocks no one until its last proof is too old: otherwise, code that
+        # changes every day would never be verified on a device again.
+        if proof is None or proof.is_young(self._today, self._bundle.max_age_s):
+            hint = _HINTS[self._pending] if self._pending else WAIT_FOR_DEVICE
+            return ScenarioCheck(status=CheckStatus.UNVERIFIED, text=text, hint=hint)
+        allowed = _days(int(self._bundle.max_age_s // DAY_S))
+        text += f", allowed are {allowed}"
+        return ScenarioCheck(status=CheckStatus.FAIL, text=text, hint=BRING_DEVICE_BACK)
+
+
+def _by_scenario(
+    bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
+) -> dict[str, list[Found]]:
+    """Return the results of the bundle's devices on runners; emulated runs are left out.
+
+    A failure counts on any machine; ``passes``: whether anything else counts.
+    """
+    found: dict[str, list[Found]] = defaultdict(list)
+    for each in evidence:
+        if each.purpose is not JobPurpose.VERIFY:
+            continue
+        asked = bundle.has_runner(each.cpu_class, each.device)
+        for result in each.results:
+            if (asked and passes) or _severity((each, result)) == 0:
+                found[result.scenario].append((each, result))
+    return found
+
+
+def _expect_same_outputs(
+    scenario: ScenarioResult, evidence: Evidence, result: EvidenceResult
+) -> None:
+    """Refuse a pass whose outputs are not those that the build saw of the same programs."""
+    here, there = ({each.name for each in of.outputs} for of in (scenario, result))
+    if scenario.outputs and here != there:
+        name = min(here ^ there)
+        who = f"{evidence.device.name}: {scenario.id} passed"
+        msg = f"{who}, and output {name} came from the build's run or from the device's alone"
+        raise Contradiction(msg, hint="run the device job again")
+
+
+def _severity(found: Found) -> int:
+    """Rank a result: 0 is a failure of the product, 1 a pass, 2 says nothing about it."""
+    match found[1].status:
+        case ScenarioStatus.PASS:
+            return 1
+        case ScenarioStatus.UNVERIFIED | ScenarioStatus.INFRASTRUCTURE:
+            return 2
+        case _:
+            return 0
+
+
+def _days(days: int) -> str:
+    return count(days, "day")

@@ -1,0 +1,428 @@
+"""From a context whose programs are built to the bundle that device jobs get.
+
+What is asked of devices, and what is left out because a proof of exactly it is young enough, is
+decided here alone: the matrix of jobs and the bundle agree by construction.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from megtrim.build_spec import Link, Variant
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import (
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    REGION,
+    keep_task,
+    search_task,
+    trims_functions,
+    trims_plain_build,
+)
+from megtrim.chain.session import Session, TaskResults, TrimRequest, binary
+from megtrim.chain.store import StageFolder, cannot_write, sha256_file
+from megtrim.config.model import Config
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.evidence import limits
+from megtrim.evidence.bundle import (
+    BUNDLE_FILE,
+    DROPPED,
+    OBSERVABLES,
+    Bundle,
+    BundleApplication,
+    BundleInput,
+    BundleScenario,
+    JobPurpose,
+    ProvenScenario,
+    binding,
+    dump_bundle,
+)
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import EvidenceSet
+from megtrim.evidence.proofs import newest
+from megtrim.jobs.contests import (
+    describe_times,
+    list_timed_builds,
+    select_contests,
+)
+from megtrim.perf.plan import BASE
+from megtrim.proof import stage as verify
+from megtrim.proof import symbolizing_link
+from megtrim.trim.builds import links as linking
+from megtrim.trim.builds import programs
+from megtrim.trim.runs.scenario_runs import cache_of
+from megtrim.trim.stages import functions, profile
+from megtrim.util.errors import InputError
+
+_PROGRAMS = {
+    PLAIN: Variant.PLAIN,
+    PROFILE: Variant.PROFILE,
+    REGION: Variant.REGION,
+    REDUCED: Variant.REDUCED,
+    BASE: Variant.BASE,
+}
+_NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
+_ANY_DIGEST = "0" * 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What devices are asked for: each scenario with its binding."""
+
+    asked: tuple[tuple[Scenario, str], ...]
+    proven: tuple[tuple[Scenario, str], ...]
+    """Left out for a proof."""
+
+    def counts(self, *, runners: frozenset[str], on_runners: bool) -> dict[str, int]:
+        """Return how many are asked of each class that a runner's device stands for, or not."""
+        names = (scenario.cpu_class.name for scenario, _ in self.asked)
+        return dict(Counter(name for name in names if (name in runners) is on_runners))
+
+
+def purpose_of(config: Config, *, proves: bool, functions: bool) -> JobPurpose:
+    """Return what devices are for: to prove what was made, else to tell what runs.
+
+    That is regions first; ``functions`` are next where they are trimmed, and first where nothing
+    is traced.
+    """
+    if proves:
+        return JobPurpose.VERIFY
+    record = trims_plain_build(config) or (functions and trims_functions(config))
+    return JobPurpose.RECORD if record else JobPurpose.TRACE
+
+
+def missing(session: Session, purpose: JobPurpose) -> tuple[str, ...]:
+    """Return those tasks of :func:`list_required_tasks` that are not done."""
+    every = list_required_tasks(session.request.config, purpose)
+    return tuple(task for task in every if task not in session.results.done)
+
+
+def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
+    """Return the ids of the tasks that make what devices get."""
+    match purpose:
+        case JobPurpose.TRACE:
+            return PLAIN, PROFILE
+        case JobPurpose.RECORD:
+            return (LINKED,)
+        case JobPurpose.VERIFY:
+            return PLAIN, keep_task(config), REDUCED
+        case JobPurpose.TIME:
+            return list_timed_builds(config)
+
+
+def runner_classes(request: TrimRequest) -> frozenset[str]:
+    """Return the CPU classes that a device on a runner stands for."""
+    return frozenset(each.class_ for each in request.config.devices if each.runner)
+
+
+def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Selection:
+    """Return what devices are asked for; nothing where its programs are not built.
+
+    To trace or to record, all scenarios are; to verify, those of classes with a device on a runner;
+    to time, contests whose programs are built stand for their scenarios.
+    """
+    if purpose is JobPurpose.TIME:
+        return Selection(asked=select_contests(session), proven=())
+    if missing(session, purpose):
+        return Selection(asked=(), proven=())
+    every = tuple(all_scenarios(session.request.config))
+    if purpose is JobPurpose.TRACE:
+        bound = ((each, binding(profile.named_inputs(each, session))) for each in every)
+        return Selection(asked=tuple(bound), proven=())
+    if purpose is JobPurpose.RECORD:
+        return Selection(asked=tuple(_bind_linked_scenarios(session)), proven=())
+    runners, known = runner_classes(session.request), newest(proofs.entries)
+    devices = tuple(_devices(session.request, purpose))
+    max_age_s = session.request.config.verify.max_age_s
+    asked: list[tuple[Scenario, str]] = []
+    proven: list[tuple[Scenario, str]] = []
+    for each in every:
+        ready = not each.searches or search_task(each) in session.results.done
+        if each.cpu_class.name not in runners or not ready:
+            continue
+        bound_to = binding(verify.named_inputs(each, session))
+        proof = known.get(each.id)
+        fresh = (
+            proof is not None
+            and proof.result.binding == bound_to
+            and proof.is_young(session.request.today, max_age_s)
+            and proof.is_within(each.settings.allowed)
+            and any(
+                device.is_machine(proof.evidence.cpu_class, proof.evidence.device)
+                for device in devices
+            )
+        )
+        (proven if fresh else asked).append((each, bound_to))
+    return Selection(asked=tuple(asked), proven=tuple(proven))
+
+
+def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
+    """Yield each scenario of a program that is linked again.
+
+    Raises InputError for one that runs with an algorithm cache that does not exist yet.
+    """
+    links = linking.identities(session.results)
+    for each in all_scenarios(session.request.config):
+        if programs.name_of(each, session.request) not in links:
+            continue
+        if each.searches and search_task(each) not in session.results.done:
+            loaded = session.request.loaded
+            where = loaded.where(*each.path, "fast_run")
+            msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
+            hint = "name the cache that a trim records as algo_cache"
+            raise InputError(msg, hint=hint, command=("trim",))
+        yield each, binding(functions.named_inputs(each, session))
+
+
+def expect_packable(session: Session) -> None:
+    """Refuse scenarios for devices on runners that no bundle takes.
+
+    Found only when it is packed, after the verdict, that would leave the devices out without
+    anyone learning of it in time. Raises InputError naming the line.
+    """
+    runners = runner_classes(session.request)
+    for each in all_scenarios(session.request.config):
+        if each.cpu_class.name not in runners:
+            continue
+        try:
+            # As for traces: nothing has been searched for yet.
+            _scenario(each, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
+        except ValueError as error:
+            msg = f"{session.request.loaded.where(*each.path)}: {error}"
+            raise InputError(msg, hint=_NOTHING_ELSE) from None
+
+
+def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
+    """Write the bundle to ``to``, a new or empty folder, and return it.
+
+    A bundle that is there already is replaced. Where functions are trimmed, the link that names
+    them is made now if need be.
+    """
+    selection = select(session, purpose, proofs)
+    if not selection.asked:
+        # Nothing is linked for devices that run nothing.
+        session = replace(session, results=replace(session.results, make=None))
+    asked = {each.id: (each, bound) for each, bound in selection.asked}
+    times = describe_times(session) if purpose is JobPurpose.TIME else None
+    _clear(to)
+    put = _Files(to)
+    keep_set = None
+    kept = session.results.done.get(keep_task(session.request.config))
+    if purpose is JobPurpose.VERIFY and kept is not None:
+        keep_set = put(kept.file(KEEP_SET_FILE))
+    sysroot = session.services.toolchain.sysroot
+    try:
+        bundle = Bundle(
+            config=session.request.invocation.config,
+            purpose=purpose,
+            target=session.request.config.engine.target,
+            machine=session.services.toolchain.machine,
+            sysroot=str(sysroot) if sysroot else "",
+            generation=session.services.engine.identity().generation,
+            max_age_s=session.request.config.verify.max_age_s,
+            programs=_programs(session, purpose, put),
+            keep_set=keep_set,
+            devices=tuple(_devices(session.request, purpose)),
+            scenarios=tuple(
+                _scenario(each, bound, session, purpose, put) for each, bound in asked.values()
+            ),
+            proven=tuple(
+                ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
+                for each, bound in selection.proven
+            ),
+            applications=tuple(_applications(session, purpose, put)),
+            speaks=purpose is JobPurpose.RECORD and functions.speaks(session.request),
+            times=times,
+        )
+    except ValueError as error:
+        msg = f"{session.request.loaded.path}: {error}"
+        raise InputError(msg, hint=_NOTHING_ELSE) from None
+    try:
+        (to / BUNDLE_FILE).write_text(dump_bundle(bundle), encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(to, error) from None
+    return bundle
+
+
+def _builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
+    trimmed = (Variant.REGION, Variant.REDUCED) if session.request.config.perf.trimming else ()
+    wanted = {
+        JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
+        JobPurpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
+        JobPurpose.RECORD: (),
+        JobPurpose.TIME: (Variant.PLAIN, Variant.BASE, *trimmed),
+    }
+    return {
+        variant: session.results.done[task]
+        for task, variant in _PROGRAMS.items()
+        if task in session.results.done and variant in wanted[purpose]
+    }
+
+
+def _programs(
+    session: Session, purpose: JobPurpose, put: Callable[[Path], str]
+) -> tuple[tuple[str, str], ...]:
+    config = session.request.config
+    if not config.runs_engine:
+        return ()
+    return tuple(_forms(config.engine.target, session, purpose, put))
+
+
+def _forms(
+    name: str, session: Session, purpose: JobPurpose, put: Callable[[Path], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield a program in each variant, and the links of it that tell of its functions."""
+    builds = _builds(session, purpose)
+    if purpose is JobPurpose.RECORD:
+        yield from _telling(name, session.results, put)
+    for variant, build in builds.items():
+        yield variant, put(binary(build, name))
+    if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
+        return
+    # A device cannot ask for the link where a trap wants it.
+    if files := symbolizing_link.named_files(name, session):
+        yield from zip((Link.NAMED, DROPPED), map(put, files), strict=True)
+
+
+def _telling(
+    name: str, results: TaskResults, put: Callable[[Path], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the links of a program that tell which functions run, and which can be observed."""
+    if LINKED not in results.done:
+        return
+    for label in (Link.UNFOLDED, Link.PROBED):
+        program = linking.locate_unstripped(label, name)
+        if program in results.done[LINKED].files:
+            yield label, put(results.done[LINKED].file(program))
+    observed = linking.observables(name)
+    if observed in results.done[LINKED].files:
+        yield OBSERVABLES, put(results.done[LINKED].file(observed))
+
+
+def _applications(
+    session: Session, purpose: JobPurpose, put: Callable[[Path], str]
+) -> Iterator[BundleApplication]:
+    """Yield the applications that scenarios run, each with what must be next to it."""
+    used = {each.settings.application for each in all_scenarios(session.request.config)}
+    if purpose is JobPurpose.RECORD:
+        used &= {*programs.linked_again(session.request)}
+    for name in sorted(name for name in used if name is not None):
+        yield BundleApplication(
+            name=name,
+            programs=tuple(_forms(name, session, purpose, put)),
+            companions=tuple(
+                (variant, file, put(binary(build, file)))
+                for variant, build in _builds(session, purpose).items()
+                for file in programs.companion_files(name, session)
+            ),
+        )
+
+
+def list_runners(request: TrimRequest) -> tuple[BundleDevice, ...]:
+    """Return the devices on runners, as a bundle describes them."""
+    config = request.config
+    cpus = _list_cpus(config)
+    return tuple(
+        BundleDevice(
+            name=each.name,
+            kind=each.kind,
+            cpu_class=each.class_,
+            qemu_cpu=cpus[each.class_],
+            runner=True,
+            settings=each.settings,
+        )
+        for each in config.devices
+        if each.runner
+    )
+
+
+def _list_cpus(config: Config) -> dict[str, str]:
+    """Return the CPU that an emulator plays, by class."""
+    return {each.name: each.qemu_cpu or "max" for each in config.classes}
+
+
+def _devices(request: TrimRequest, purpose: JobPurpose) -> Iterator[BundleDevice]:
+    """Yield the devices on runners; to trace or record, each other class has an automatic one."""
+    yield from list_runners(request)
+    if purpose in (JobPurpose.VERIFY, JobPurpose.TIME):
+        return
+    cpus = _list_cpus(request.config)
+    for name in sorted(cpus.keys() - runner_classes(request)):
+        yield BundleDevice(
+            name=f"auto-{name}", kind="auto", cpu_class=name, qemu_cpu=cpus[name], runner=False
+        )
+
+
+def _scenario(
+    scenario: Scenario,
+    bound_to: str,
+    session: Session,
+    purpose: JobPurpose,
+    put: Callable[[Path], str],
+) -> BundleScenario:
+    settings = scenario.settings
+    searches = purpose is JobPurpose.TRACE and scenario.searches
+    known = not scenario.searches or search_task(scenario) in session.results.done
+    cache = cache_of(scenario, session) if known and not searches else None
+    inputs = sorted(settings.inputs.items())
+    return BundleScenario(
+        id=scenario.id,
+        cpu_class=scenario.cpu_class.name,
+        model=put(session.request.path(scenario.model.file)),
+        arguments=settings.args,
+        inputs=tuple(
+            BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)
+            for name, path in inputs
+        ),
+        threads=settings.threads,
+        tolerance=settings.allowed,
+        timeout_s=settings.timeout_s,
+        cache=None if cache is None else put(cache),
+        search=searches,
+        binding=bound_to,
+        application=settings.application or "",
+        environment=settings.variables,
+        link=_link(scenario, session) if purpose is JobPurpose.RECORD else None,
+    )
+
+
+def _link(scenario: Scenario, session: Session) -> str:
+    return linking.identities(session.results)[programs.name_of(scenario, session.request)]
+
+
+class _Files:
+    """Copies files into the bundle under their digests, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / limits.FILES
+
+    def __call__(self, source: Path) -> str:
+        digest = sha256_file(source)
+        target = self._folder / digest
+        if not target.exists():
+            try:
+                shutil.copyfile(source, target)
+            except OSError as error:
+                raise cannot_write(target, error) from None
+        return digest
+
+
+def _clear(to: Path) -> None:
+    try:
+        if to.is_symlink() or (to.exists() and not to.is_dir()):
+            msg = f"--to {to}: found no folder, expected a new or an empty one"
+            raise InputError(msg)
+        if to.is_dir() and any(to.iterdir()):
+            if not (to / BUNDLE_FILE).is_file():
+                msg = f"--to {to}: found a folder with other files, expected a new or an empty one"
+                raise InputError(msg)
+            shutil.rmtree(to)
+        (to / limits.FILES).mkdir(parents=True)
+    except OSError as error:
+        raise cannot_write(to, error) from None

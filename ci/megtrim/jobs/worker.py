@@ -1,0 +1,385 @@
+"""A device job: runs what a bundle asks for on one device, and returns what was seen.
+
+It has no engine, no compiler and no project: everything comes from the bundle, and every file
+is held to its digest on the way. How a program ends is evidence; so is a device that fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from megtrim.build_spec import Link, Variant
+from megtrim.chain.results import VerificationOutcome
+from megtrim.devices import Device, Lease
+from megtrim.devices.relocation_support import UnsupportedRelocations
+from megtrim.devices.retry import keep_first_failure, run_with_retries
+from megtrim.evidence import limits
+from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
+from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.contest_record import (
+    LARGEST_RECORD,
+    RecordOrigin,
+    dump_record,
+    make_contest_result,
+    make_skipped_result,
+)
+from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.evidence import (
+    LARGEST_CACHE,
+    LARGEST_LIST,
+    LARGEST_TRACE,
+    MOST_FACTS,
+    Evidence,
+    EvidenceResult,
+    EvidenceSet,
+)
+from megtrim.functions.function_list import dump_list
+from megtrim.functions.observables import read_observables
+from megtrim.jobs.contest_job import ContestJob
+from megtrim.jobs.verified_copy import put, take, take_program
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.proof.trap_diagnosis import SymbolizingLink, read_named
+from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
+from megtrim.regions.keepset import read_keep_set
+from megtrim.regions.trace import TraceFailure, TraceProblem
+from megtrim.trim.runs import function_coverage, tracing
+from megtrim.trim.runs.execution import RunResult, RunSpec
+from megtrim.util.console import Console
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from megtrim.util.wording import count
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+
+_TAIL_LINES = 30
+_GIVEN_UP_AFTER = 2
+"""Failures of the device in a row, after which the rest of the job is not tried."""
+
+_Asked = BundleScenario | BundleContest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceJob:
+    """What one job does."""
+
+    bundle: Bundle
+    folder: Path
+    """Of the bundle."""
+    sha256: str
+    """Of bundle.json."""
+    work: Path
+    """An empty folder for copies of the bundle's files, under the names that programs see."""
+    scenarios: tuple[BundleScenario | BundleContest, ...]
+    """Scenarios, or contests where times are taken."""
+    asked: BundleDevice
+    today: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """What a job brings back."""
+
+    evidence: EvidenceSet
+    """One entry for each machine that ran something."""
+    files: Mapping[str, bytes]
+    """Traces, caches, lists of functions and records of contests by sha256."""
+    lost: int
+    """Scenarios or contests of which nothing is known, because the device failed."""
+
+
+def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> JobResult:
+    """Run the job's scenarios one after another.
+
+    Raises InputError for a bundle that is not whole; everything else is in the evidence.
+    """
+    worker = _Worker(job=job, console=console)
+    try:
+        device = open_device()
+    except InfrastructureFailure as failure:
+        console.warn(f"{job.asked.name}: {limits.clean_line(failure.message)}")
+        for scenario in job.scenarios:
+            worker.lose(scenario, failure.message)
+    else:
+        worker.work(device)
+    entries = tuple(
+        Evidence(
+            config=job.bundle.config,
+            purpose=job.bundle.purpose,
+            cpu_class=job.asked.cpu_class,
+            device=worker.machines[name],
+            day=job.today.isoformat(),
+            results=tuple(results),
+        )
+        for name, results in sorted(worker.found.items())
+    )
+    return JobResult(evidence=EvidenceSet(entries=entries), files=worker.files, lost=worker.lost)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Worker:
+    job: DeviceJob
+    console: Console
+    files: dict[str, bytes] = field(default_factory=dict)
+    machines: dict[str, DeviceIdentity] = field(default_factory=dict)
+    """By name: those that ran something, and the one asked for where none did."""
+    found: dict[str, list[EvidenceResult]] = field(default_factory=dict)
+    """By machine."""
+    lost: int = 0
+    log: str = ""
+    """Standard error of the last run."""
+    crash: str = ""
+    """What is known of its crash."""
+
+    def work(self, device: Device) -> None:
+        """Run all scenarios; a device that failed twice in a row is not asked again."""
+        failed = 0
+        for scenario in self.job.scenarios:
+            if failed >= _GIVEN_UP_AFTER:
+                self.lose(scenario, f"not tried: the device failed {failed} times in a row")
+                continue
+            self.console.say(f"  run   {scenario.id}")
+            failed = 0 if self._deliver(scenario, device) else failed + 1
+
+    def lose(self, scenario: _Asked, why: str, attempts: tuple[str, ...] = ()) -> None:
+        """Note that nothing is known of a scenario."""
+        asked = self.job.asked
+        self.lost += 1
+        self.machines.setdefault(
+            asked.name, DeviceIdentity(name=asked.name, kind=asked.kind, facts={})
+        )
+        self.found.setdefault(asked.name, []).append(
+            _make_infrastructure_result(scenario, why, attempts)
+        )
+
+    def _deliver(self, scenario: _Asked, device: Device) -> bool:
+        seen: list[tuple[str, EvidenceResult]] = []
+        work = partial(self._result, scenario, seen)
+        try:
+            name, result = keep_first_failure(
+                seen,
+                partial(run_with_retries, device, work, say=self.console.say),
+                good=lambda found: found[1].status is ScenarioStatus.PASS,
+            )
+        except InfrastructureFailure as failure:
+            self.console.warn(f"{scenario.id}: {limits.clean_line(failure.message)}")
+            self.lose(scenario, failure.message, failure.attempts)
+            return False
+        self.found.setdefault(name, []).append(result)
+        self.console.say(f"  {result.status}  {scenario.id}: {result.text}")
+        return True
+
+    def _result(
+        self, scenario: _Asked, seen: list[tuple[str, EvidenceResult]], lease: Lease
+    ) -> tuple[str, EvidenceResult]:
+        """Run a scenario on one machine; return that machine's name and what came."""
+        self.log = self.crash = ""
+        if lease.name not in self.machines or not self.machines[lease.name].facts:
+            facts = _clean_facts(lease.facts())
+            self.machines[lease.name] = DeviceIdentity(
+                name=lease.name, kind=lease.kind, facts=facts
+            )
+        try:
+            return lease.name, self._run_asked(scenario, lease)
+        except (ProductFailure, UnsupportedRelocations) as failure:
+            return lease.name, self._make_failure_result(scenario, failure)
+        except TrapBeforeFailure as trap:
+            seen.append((lease.name, _make_verify_result(scenario, trap.outcome)))
+            raise
+
+    def _run_asked(self, asked: _Asked, lease: Lease) -> EvidenceResult:
+        if isinstance(asked, BundleContest):
+            return self._time(asked, lease)
+        return self._run_scenario(asked, lease)
+
+    def _run_scenario(self, scenario: BundleScenario, lease: Lease) -> EvidenceResult:
+        match self.job.bundle.purpose:
+            case JobPurpose.VERIFY:
+                return self._verify(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
+            case JobPurpose.TRACE:
+                return self._trace(scenario, self._make_spec(scenario, Variant.PLAIN), lease)
+            case _:
+                link = function_coverage.link_for(lease)
+                if self.job.bundle.program(link, scenario.application) is None:
+                    msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
+                    raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
+                return self._record(scenario, self._make_spec(scenario, link), lease)
+
+    def _verify(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
+        bundle = self.job.bundle
+        explained = bundle.program(Variant.PROFILE, scenario.application) is not None
+        keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
+        trial = VerificationCase(
+            spec=spec,
+            reduced=self._program(Variant.REDUCED, scenario),
+            profile=self._program(Variant.PROFILE, scenario) if explained else None,
+            keep=keep,
+            tolerance=scenario.tolerance,
+            named=self._load_symbolizing_link(scenario),
+        )
+        outcome = prove(trial, lease, lambda _variant, _seen: None)
+        return _make_verify_result(scenario, outcome)
+
+    def _load_symbolizing_link(self, scenario: BundleScenario) -> SymbolizingLink | None:
+        listed = self.job.bundle.find_dropped_list(scenario.application)
+        if listed is None:
+            return None
+        program = self._program(Link.NAMED, scenario)
+        return read_named(program, self._take(listed, "dropped.txt"))
+
+    def _trace(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
+        """Search if that is asked for, trace, and keep the files that came."""
+        profile = self._program(Variant.PROFILE, scenario)
+        cache_digest, time_s = None, 0.0
+        try:
+            if scenario.search:
+                cache, ran = tracing.search(scenario.id, spec, lease, self._note)
+                cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
+                spec = spec.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
+                time_s += ran.wall_s
+            spec = spec.with_program(profile)
+            trace, data, ran = tracing.trace(scenario.id, spec, lease, self._note)
+            digest = self._keep(data, LARGEST_TRACE, "trace")
+        except InputError as failure:
+            # What a program wrote as its trace and is none is the program's fault, too.
+            return self._make_failure_result(scenario, failure)
+        text = f"traced: {count(len(trace.regions), 'region')}"
+        brought = _make_pass_result(scenario, text, time_s + ran.wall_s)
+        return replace(brought, trace=digest, cache=cache_digest)
+
+    def _record(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
+        """Record which functions run, and keep their list."""
+        listed = self.job.bundle.observables(scenario.application) or ""
+        observables = read_observables(self._take(listed, "observables.txt"))
+        try:
+            found, ran = function_coverage.ran(
+                scenario.id,
+                spec,
+                lease,
+                self._note,
+                observables=observables,
+                speaks=self.job.bundle.speaks,
+            )
+            digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
+        except InputError as failure:
+            # As for a trace.
+            return self._make_failure_result(scenario, failure)
+        text = f"recorded: {count(len(found.names), 'function')}"
+        return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
+
+    def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
+        """Measure a contest, and keep its record."""
+        job = self.job
+        origin = RecordOrigin(
+            bundle=job.sha256,
+            cpu_class=job.asked.cpu_class,
+            device=self.machines[lease.name],
+            day=job.today.isoformat(),
+        )
+        timing = ContestJob(
+            asked=contest, bundle=job.bundle, folder=job.folder, work=job.work, origin=origin
+        )
+        if lacking := timing.find_lacking():
+            return make_skipped_result(contest.id, contest.binding, lacking)
+        record = timing.measure(lease, self.console.say)
+        digest = self._keep(dump_record(record).encode(), LARGEST_RECORD, "record of times")
+        return make_contest_result(record, digest)
+
+    def _make_failure_result(self, scenario: _Asked, failure: MegtrimError) -> EvidenceResult:
+        of_machine = isinstance(failure, UnsupportedRelocations)
+        of_trace = isinstance(failure, TraceFailure | InputError) and not of_machine
+        return EvidenceResult(
+            scenario=scenario.id,
+            binding=scenario.binding,
+            status=ScenarioStatus.TRACE if of_trace else ScenarioStatus.ENGINE_ERROR,
+            text=limits.clean_line(failure.message),
+            time_s=0.0,
+            log_tail=limits.clean_log("\n".join(self.log.splitlines()[-_TAIL_LINES:])),
+            crash=limits.clean_log(self.crash),
+        )
+
+    def _note(self, seen: RunResult) -> None:
+        run: ProgramRun = seen.run
+        self.log, self.crash = run.stderr, run.crash
+
+    def _keep(self, data: bytes, most: int, what: str) -> str:
+        if len(data) > most:
+            said = f"the {what} holds {len(data)} bytes, expected at most {most}"
+            raise TraceFailure(TraceProblem.STALE, said, hint="is it one run's?")
+        digest = hashlib.sha256(data).hexdigest()
+        self.files[digest] = data
+        return digest
+
+    def _make_spec(self, scenario: BundleScenario, variant: Variant | Link) -> RunSpec:
+        return RunSpec(
+            program=self._program(variant, scenario),
+            model=self._take(scenario.model, "model"),
+            arguments=scenario.arguments,
+            inputs={
+                each.name: self._take(each.file, f"input{each.suffix}") for each in scenario.inputs
+            },
+            threads=scenario.threads,
+            timeout_s=scenario.timeout_s,
+            cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
+            search=scenario.search,
+            application=bool(scenario.application),
+            environment=dict(scenario.environment),
+            companions=tuple(self.job.bundle.companion_files(variant, scenario.application)),
+        )
+
+    def _program(self, variant: Variant | Link, scenario: BundleScenario) -> Path:
+        job = self.job
+        return take_program(job.bundle, job.folder, job.work, variant, scenario.application)
+
+    def _take(self, digest: str, name: str) -> Path:
+        """Return a copy of a file of the bundle, made while its digest was taken."""
+        return take(self.job.folder, digest, self.job.work / digest / name)
+
+
+def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> EvidenceResult:
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=outcome.status,
+        text=limits.clean_line(outcome.text),
+        time_s=outcome.time_s,
+        outputs=tuple(
+            replace(each, name=limits.clean_line(each.name))
+            for each in outcome.outputs[: limits.MOST_ITEMS]
+        ),
+        missing_regions=outcome.missing_regions[: limits.MOST_ITEMS],
+        log_tail=limits.clean_log(outcome.log_tail),
+        conditions=outcome.conditions,
+        crash=limits.clean_log(outcome.crash),
+    )
+
+
+def _make_pass_result(scenario: BundleScenario, text: str, time_s: float) -> EvidenceResult:
+    """Return a result that went well; its files are still to be named."""
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=ScenarioStatus.PASS,
+        text=text,
+        time_s=time_s,
+    )
+
+
+def _make_infrastructure_result(
+    scenario: _Asked, text: str, attempts: tuple[str, ...] = ()
+) -> EvidenceResult:
+    return EvidenceResult(
+        scenario=scenario.id,
+        binding=scenario.binding,
+        status=ScenarioStatus.INFRASTRUCTURE,
+        text=limits.clean_line(text),
+        time_s=0.0,
+        attempts=tuple(limits.clean_line(each) for each in attempts),
+    )
+
+
+def _clean_facts(facts: Mapping[str, str]) -> dict[str, str]:
+    shown = sorted(facts.items())[:MOST_FACTS]
+    return {limits.clean_line(label): limits.clean_line(value) for label, value in shown}

@@ -1,0 +1,1 @@
+"""Contests of two programs: planned, run, read."""

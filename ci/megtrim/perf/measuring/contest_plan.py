@@ -1,0 +1,280 @@
+"""From a task that measures to its contest: which programs, which flags, which files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build_spec import Variant
+from megtrim.chain.graph import PLAIN, Task
+from megtrim.chain.session import Session
+from megtrim.config.scenarios import Scenario
+from megtrim.devices import Lease
+from megtrim.devices.cpu_features import read_device_features
+from megtrim.devices.retry import run_with_retries
+from megtrim.experiments.commands import (
+    ITERATIONS,
+    StepCommand,
+    StepFiles,
+    drop_counts,
+    keep_for_experiments,
+    make_commands,
+)
+from megtrim.experiments.contest import (
+    FEWEST_ROUNDS,
+    SEARCH_ROUNDS,
+    Contest,
+    Contestant,
+    ContestResult,
+    Side,
+    derive_seed,
+    name_files,
+)
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.experiment import CacheUse, DataType, Experiment, Step
+from megtrim.experiments.situation import (
+    Situation,
+    choose_backend,
+    describe_lacking,
+    find_data_type,
+    why_not,
+)
+from megtrim.experiments.table import BASELINE, find_experiments
+from megtrim.load_and_run.arguments import Flag, ProgramArguments, compose, flags, render_flags
+from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.models.reader import read_model
+from megtrim.perf.measuring.timing import measure
+from megtrim.perf.measuring.timing_runs import ContestFiles, ContestRuns
+from megtrim.perf.plan import (
+    BASE,
+    compares_with_base,
+    experiment_of,
+    list_trimmed,
+    trimmed_variant,
+)
+from megtrim.trim.builds import programs
+from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
+from megtrim.util.errors import InputError
+from megtrim.verdict.model import DeviceIdentity
+
+_OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
+
+
+def plan_contest(task: Task, session: Session) -> Contest | str:
+    """Return the contest of a task, or the reason why it cannot be held here."""
+    return _plan(task, session, _read_features_here(scenario_of(task), session))
+
+
+def plan_for_runner(task: Task, session: Session) -> Contest | str:
+    """Return the contest of a task for a device on a runner, or the reason why there is none.
+
+    What its CPU can do is not known here.
+    """
+    cpu_class = scenario_of(task).cpu_class.name
+    devices = session.request.config.devices
+    if not any(each.runner and each.class_ == cpu_class for each in devices):
+        return f"no device of class {cpu_class} is attached to a runner"
+    return _plan(task, session, None)
+
+
+def list_needed_features(task: Task) -> tuple[str, ...]:
+    """Return what the CPU of a device must have for a task's contest."""
+    if trimmed_variant(task):
+        return ()
+    return find_experiments([experiment_of(task)])[0].needs.cpu_features
+
+
+def look_at(scenario: Scenario, session: Session) -> Situation:
+    """Return what a scenario's experiments have here."""
+    return _look_at(scenario, session, _read_features_here(scenario, session))
+
+
+def find_files(task: Task, session: Session) -> ContestFiles:
+    """Return the files of a task's contest: what its builds left, and what is configured."""
+    scenario, variant = scenario_of(task), trimmed_variant(task)
+    reference = BASE if compares_with_base(task) else PLAIN
+    rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
+    inputs = scenario.settings.inputs
+    return ContestFiles(
+        programs={
+            side: programs.program(scenario, session.request, session.results.done[build])
+            for side, build in ((Side.REFERENCE, reference), (Side.RIVAL, rival))
+        },
+        model=session.request.path(scenario.model.file),
+        inputs={name: session.request.path(path) for name, path in inputs.items()},
+        cache=cache_of(scenario, session) if variant else None,
+    )
+
+
+def measure_task(
+    task: Task,
+    session: Session,
+    contest: Contest,
+    *,
+    keep: Callable[[ContestRuns], None] = lambda _: None,
+) -> tuple[DeviceIdentity, ContestResult | str]:
+    """Return the machine and what it measured, or what its CPU must have and does not.
+
+    ``keep`` gets the runs before their files are gone.
+    """
+    device, files = session.services.device(scenario_of(task)), find_files(task, session)
+    say, machine = session.services.console.say, session.services.toolchain.machine
+
+    def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
+        who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
+        features = read_device_features(lease.kind, machine, who.facts)
+        lacking = describe_lacking(list_needed_features(task), features)
+        return who, lacking or measure(contest, files, lease, say=say, keep=keep)
+
+    return run_with_retries(device, attempt, say=say)
+
+
+def _read_features_here(scenario: Scenario, session: Session) -> frozenset[str] | None:
+    """Return the features of this machine's CPU if it runs the scenario; None: not known."""
+    kind = session.services.device(scenario).kind
+    return read_device_features(kind, session.services.toolchain.machine)
+
+
+def _plan(task: Task, session: Session, cpu_features: frozenset[str] | None) -> Contest | str:
+    """Plan for a CPU with these features; None: not known, and taken to be enough."""
+    scenario = scenario_of(task)
+    if scenario.settings.application is not None:
+        return _OF_APPLICATION
+    if variant := trimmed_variant(task):
+        return _plan_trimming(scenario, variant, session)
+    experiment = find_experiments([experiment_of(task)])[0]
+    situation = _look_at(scenario, session, cpu_features)
+    if reason := why_not(experiment, situation):
+        return reason
+    since_base = compares_with_base(task)
+    return _plan_experiment(experiment, scenario, situation, session, since_base=since_base)
+
+
+def _look_at(
+    scenario: Scenario, session: Session, cpu_features: frozenset[str] | None
+) -> Situation:
+    return Situation(
+        dialect=session.services.engine.dialect(),
+        architecture=session.services.toolchain.machine,
+        cpu_features=cpu_features,
+        data_type=_find_data_type(session.request.path(scenario.model.file)),
+    )
+
+
+def _find_data_type(model: Path) -> DataType | None:
+    """Return what a model computes with; a format that only the engine reads is not known."""
+    try:
+        return find_data_type(read_model(model).dtypes)
+    except InputError:
+        return None
+
+
+def _plan_experiment(
+    experiment: Experiment,
+    scenario: Scenario,
+    situation: Situation,
+    session: Session,
+    *,
+    since_base: bool,
+) -> Contest:
+    """Return the contest of an experiment with the baseline, or with itself by the base."""
+    kept = keep_for_experiments(own_flags(scenario, session))
+
+    def make(side: Side, chosen: Experiment, name: str) -> Contestant:
+        commands = make_commands(
+            chosen,
+            _name_files(scenario, side),
+            dialect=situation.dialect,
+            backend=choose_backend(chosen, situation),
+            architecture=situation.architecture,
+            threads=scenario.settings.threads,
+            extra=render_flags(kept, situation.dialect),
+        )
+        return Contestant(name=name, commands=commands)
+
+    baseline = find_experiments([BASELINE])[0]
+    other, name = (experiment, str(Variant.BASE)) if since_base else (baseline, BASELINE)
+    alone = experiment.name == name
+    return _make_contest(
+        scenario,
+        session,
+        make(Side.REFERENCE, other, name),
+        None if alone else make(Side.RIVAL, experiment, experiment.name),
+        EXACT if alone else loosen(scenario.settings.allowed, experiment.tolerance),
+    )
+
+
+def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contest:
+    cached = scenario.settings.algo_cache is not None or scenario.searches
+
+    def make(side: Side, name: str) -> Contestant:
+        command = _own_command(scenario, session, _name_files(scenario, side), cached=cached)
+        return Contestant(name=name, commands=(command,))
+
+    reference, rival = make(Side.REFERENCE, Variant.PLAIN), make(Side.RIVAL, variant)
+    return _make_contest(scenario, session, reference, rival, scenario.settings.allowed)
+
+
+def _own_command(
+    scenario: Scenario, session: Session, names: StepFiles, *, cached: bool
+) -> StepCommand:
+    """Return the scenario's own command line, with the counts of a measured run."""
+    dialect = session.services.engine.dialect()
+    own, warmups = drop_counts(own_flags(scenario, session))
+    counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
+    arguments = ProgramArguments(
+        program=names.program,
+        model=names.model,
+        arguments=render_flags((*own, *counts), dialect),
+        inputs=names.inputs,
+        threads=scenario.settings.threads,
+        algo_cache=names.algo_cache if cached else None,
+    )
+    step = Step(flags=own, warmups=warmups, cache=CacheUse.READS if cached else CacheUse.NONE)
+    return StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
+
+
+def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
+    dialect = session.services.engine.dialect()
+    return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
+
+
+def _name_files(scenario: Scenario, side: Side) -> StepFiles:
+    inputs = scenario.settings.inputs
+    return name_files(side, inputs={name: path.suffix for name, path in inputs.items()})
+
+
+def _make_contest(
+    scenario: Scenario,
+    session: Session,
+    reference: Contestant,
+    rival: Contestant | None,
+    tolerance: Tolerance,
+) -> Contest:
+    perf = session.request.config.perf
+    budget, criterion = perf.contest_budget, perf.criterion
+    if rival is None:  # nothing is decided, so what decides is no reason to measure again
+        budget = replace(budget, rounds=FEWEST_ROUNDS)
+        criterion = Criterion(other_load=criterion.other_load)
+    elif reference.searches or rival.searches:
+        budget = replace(budget, rounds=SEARCH_ROUNDS)
+    return Contest(
+        criterion=criterion,
+        reference=reference,
+        rival=rival,
+        budget=budget,
+        tolerance=tolerance,
+        threads=scenario.settings.threads,
+        environment=scenario.settings.variables,
+        timeout_s=scenario.settings.timeout_s,
+        seed=derive_seed(f"{scenario.id} {(rival or reference).name}"),
+    )
+
+
+def loosen(first: Tolerance, second: Tolerance) -> Tolerance:
+    """Return what either allows: a scenario's own may cover what an experiment's does not."""
+    return Tolerance(
+        absolute=max(first.absolute, second.absolute),
+        relative=max(first.relative, second.relative),
+    )

@@ -1,0 +1,191 @@
+"""The processes of contestants: files put once, steps prepared once, then one process at a time.
+
+Both sides share one run directory, because a machine has one at a time. Each run that reads an
+algorithm cache gets a copy of its own: the engine writes the file back at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.devices import RunDirectory, relocation_support
+from megtrim.devices.retry import expect_not_killed
+from megtrim.evidence.limits import clean_log
+from megtrim.experiments.commands import StepCommand, StepFiles, make_dumping
+from megtrim.experiments.contest import Contestant, ContestStatus, Side, name_files
+from megtrim.experiments.experiment import CacheUse
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.util.environment import Variables
+from megtrim.util.errors import ProductFailure
+
+_PADDING = "MEGTRIM_PADDING"
+_RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestFiles:
+    """The files of a contest on this machine."""
+
+    programs: Mapping[Side, Path]
+    model: Path
+    inputs: Mapping[str, Path]
+    """By the input's name."""
+    cache: Path | None = None
+    """Recorded algorithm cache, for steps that read one which no step before them wrote."""
+
+    def names_of(self, side: str) -> StepFiles:
+        """Return the names that a side's files have in the run directory."""
+        return name_files(side, inputs={name: path.suffix for name, path in self.inputs.items()})
+
+    def list_files(self, sides: Iterable[str]) -> Mapping[str, Path]:
+        """Return what the sides need, by its name in the run directory."""
+        found: dict[str, Path] = {}
+        for side in sides:
+            names = self.names_of(side)
+            found |= {names.program: self.programs[Side(side)], names.model: self.model}
+            found |= {file: self.inputs[name] for name, file in names.inputs}
+        return found
+
+
+class ContestEnded(ProductFailure):
+    """A contest that a program's failure ends; it costs its own row only."""
+
+    def __init__(self, status: ContestStatus, reason: str) -> None:
+        super().__init__(clean_log(reason.splitlines()[0])[:_LONGEST_REASON])
+        self.status = status
+
+
+class ContestRuns:
+    """The runs of some sides in one run directory."""
+
+    def __init__(
+        self,
+        sides: tuple[str, ...],
+        files: ContestFiles,
+        directory: RunDirectory,
+        *,
+        machine: str,
+        scratch: Path,
+        timeout_s: float,
+        environment: Variables = (),
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._machine = machine
+        self._scratch = scratch
+        self._timeout_s = timeout_s
+        self._environment = dict(environment)
+        self._caches: dict[str, Path] = dict.fromkeys(sides, files.cache) if files.cache else {}
+        self._dumps = 0
+        self.program_time_s = 0.0
+        """Wall time of all programs so far."""
+        for name, path in files.list_files(sides).items():
+            directory.put(path, name)
+
+    def prepare(self, side: str, contestant: Contestant) -> None:
+        """Do the steps before the measured one. Raises ContestEnded if one fails."""
+        for command in contestant.commands[:-1]:
+            self._run(side, contestant, command)
+            if command.step.cache is CacheUse.WRITES:
+                self._keep_cache(side, contestant)
+
+    def run_measured(
+        self,
+        side: str,
+        contestant: Contestant,
+        *,
+        iterations: int,
+        cpus: tuple[int, ...] = (),
+        padding_bytes: int = 0,
+    ) -> ProgramRun:
+        """Run the measured step. Raises ContestEnded if it fails."""
+        command = contestant.commands[-1]
+        env = {_PADDING: "x" * padding_bytes}
+        return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpus=cpus)
+
+    def run_for_outputs(self, side: str, contestant: Contestant) -> tuple[bytes, ...]:
+        """Run the measured step once, and return its outputs in their order.
+
+        Their names are those of variables, which other layouts and fusions number differently.
+        """
+        self._dumps += 1
+        folder = f"outputs{self._dumps}"
+        self._directory.make(folder)
+        self._run(side, contestant, make_dumping(contestant.commands[-1], folder))
+        return tuple(self._fetch_outputs(folder, contestant))
+
+    def read_made(self, side: str) -> tuple[bytes | None, bytes | None]:
+        """Return the dumped model and the algorithm cache that the steps of a side left."""
+        cache = self._caches.get(side)
+        return (
+            self._directory.get(self._files.names_of(side).dumped_model),
+            None if cache is None else cache.read_bytes(),
+        )
+
+    def _fetch_outputs(self, folder: str, contestant: Contestant) -> list[bytes]:
+        """Return the outputs of the last run; earlier ones were warm-ups."""
+        matches = [
+            match
+            for name in self._directory.names(folder)
+            if (match := _RUN_OF_OUTPUT.fullmatch(name))
+        ]
+        last = max((int(match["run"]) for match in matches), default=0)
+        of_last = [match for match in matches if int(match["run"]) == last]
+        found = [
+            self._directory.get(f"{folder}/{match[0]}")
+            for match in sorted(of_last, key=lambda each: int(each["id"]))
+        ]
+        if not found or None in found:
+            msg = f"{contestant.name}: it dumped no output"
+            raise ContestEnded(ContestStatus.FAILED, msg)
+        return [data for data in found if data is not None]
+
+    def _keep_cache(self, side: str, contestant: Contestant) -> None:
+        data = self._directory.get(self._files.names_of(side).algo_cache)
+        if data is None:
+            msg = f"{contestant.name}: the search left no algorithm cache"
+            raise ContestEnded(ContestStatus.FAILED, msg)
+        self._caches[side] = self._scratch / f"{side}.cache"
+        self._caches[side].write_bytes(data)
+
+    def _run(
+        self,
+        side: str,
+        contestant: Contestant,
+        command: StepCommand,
+        more: tuple[str, ...] = (),
+        *,
+        env: Mapping[str, str] | None = None,
+        cpus: tuple[int, ...] = (),
+    ) -> ProgramRun:
+        if command.step.cache is CacheUse.READS:
+            self._directory.put(self._caches[side], self._files.names_of(side).algo_cache)
+        return self._finish(contestant.name, (*command.argv, *more), env=env, cpus=cpus)
+
+    def _finish(
+        self,
+        name: str,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str] | None = None,
+        cpus: tuple[int, ...] = (),
+    ) -> ProgramRun:
+        given = {**self._environment, **(env or {})}
+        run = self._directory.run(argv, timeout_s=self._timeout_s, env=given, cpus=cpus)
+        self.program_time_s += run.wall_s
+        relocation_support.expect_loaded(self._machine, run)
+        expect_not_killed(self._machine, run)
+        if ending(run) is not RunOutcome.PASSED:
+            raise ContestEnded(ContestStatus.FAILED, self._describe_failure(name, run))
+        return run
+
+    def _describe_failure(self, name: str, run: ProgramRun) -> str:
+        if run.timed_out:
+            return f"{name}: it did not end within {self._timeout_s:g} s"
+        said = error_message(run.stderr) or error_message(run.stdout)
+        ended = f"{name}: it ended with {run.rc} ({ending(run)})"
+        return f"{ended}: {said}" if said else ended

@@ -1,0 +1,1 @@
+"""Nightly runs: series, change points, issues."""

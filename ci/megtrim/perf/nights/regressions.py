@@ -1,0 +1,255 @@
+"""Which scenarios got slower, and what becomes of their issues: opened, updated, closed.
+
+Pure; part of the verdict room. A night compares a program with that of a *base* commit. Only a
+comparison that was made and decided opens or closes anything: what is missing, lost, failed or
+unproven leaves an issue as it is. The base stays where it is while an issue is open, so that a
+regression that no one repairs is found again every night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import accumulate
+
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.nights.history import HistoryRun
+from megtrim.perf.nights.series import Point, make_series
+from megtrim.perf.rows.model import (
+    Performance,
+    PerformanceRow,
+    PerformanceStatus,
+    RatioResult,
+    Reference,
+    TrimmingRow,
+)
+
+Row = PerformanceRow | TrimmingRow
+_LONGEST_SUBJECTS = 20_000
+
+
+class IssueState(StrEnum):
+    """What an issue says of its regression."""
+
+    REGRESSED = "regressed"
+    REPAIRED = "repaired"
+    DOUBLE = "double"
+    """Another issue, which is older, is about the same scenario."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionRecord:
+    """What an issue keeps for the nights to come."""
+
+    version: int = 1
+    config: str
+    """Path of megtrim.yaml in its repository."""
+    scenario: str
+    subjects: tuple[str, ...]
+    """Rows that are slower and were not seen repaired, sorted."""
+    base: str
+    """Commit that the program is compared with; empty: with plain, by the same night."""
+    last_good: str
+    first_bad: str
+    """The culprit comes after ``last_good``, up to ``first_bad``. Empty without a base."""
+    run: int
+    """Number of the workflow run that wrote this."""
+    state: IssueState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownIssue:
+    """An issue of a former night."""
+
+    number: int
+    is_open: bool
+    record: RegressionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What was measured this night. ``runs``: the history, with or without this night."""
+
+    performance: Performance
+    config: str
+    base: str
+    """Empty: there was nothing to compare with."""
+    head: str
+    run: int
+    attempt: int = 1
+    runs: Sequence[HistoryRun] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueAction:
+    """An issue to open (``number`` 0) or to bring up to date; only a regression stays open."""
+
+    number: int
+    record: RegressionRecord
+    rows: tuple[Row, ...]
+    """Those that are slower; of a repaired one, those that proved it."""
+
+
+def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
+    """Return what to do, by scenario; for a night that was repeated, the same again."""
+    ours = sorted(
+        (each for each in known if each.record.config == night.config),
+        key=lambda each: each.number,
+    )
+    scenarios = {row.scenario for row in night.performance.all_rows}
+    scenarios |= {each.record.scenario for each in ours if each.is_open}
+    return tuple(
+        action
+        for scenario in sorted(scenarios)
+        for action in _plan_one(
+            night, scenario, [each for each in ours if each.record.scenario == scenario]
+        )
+    )
+
+
+def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:
+    rows = [row for row in night.performance.all_rows if row.scenario == scenario]
+    slower = tuple(row for row in rows if _is_slower(row, night))
+    current = [each for each in known if each.is_open]
+    # An old night that is repeated knows less than a later one. The first attempt of a run is the
+    # newest night, whatever its number: a server that was moved counts from one again.
+    if night.attempt > 1 and any(each.record.run > night.run for each in known):
+        return
+    if current:
+        oldest, *doubles = current
+        yield from _follow_up(night, oldest, rows, slower)
+        for each in doubles:
+            record = replace(each.record, run=night.run, state=IssueState.DOUBLE)
+            yield IssueAction(number=each.number, record=record, rows=())
+    elif slower and not any(_is_accepted(each, night, slower) for each in known):
+        yield IssueAction(number=0, record=_make_record(night, scenario, slower), rows=slower)
+
+
+def _follow_up(
+    night: Night, issue: KnownIssue, rows: Sequence[Row], slower: tuple[Row, ...]
+) -> Iterator[IssueAction]:
+    """Yield what becomes of an open issue; nothing, if this night has no news of it."""
+    record = issue.record
+    proofs = tuple(
+        row for row in rows if row.subject in record.subjects and _is_repaired(row, record, night)
+    )
+    left = {*record.subjects} - {row.subject for row in proofs}
+    left |= {row.subject for row in slower}
+    if not left:
+        repaired = replace(record, run=night.run, state=IssueState.REPAIRED)
+        yield IssueAction(number=issue.number, record=repaired, rows=proofs)
+    elif slower:
+        if not record.base and any(_is_against_base(row) for row in slower):
+            first = _make_record(night, record.scenario, slower)
+            record = replace(
+                record, base=first.base, last_good=first.last_good, first_bad=first.first_bad
+            )
+        updated = replace(
+            record, subjects=_list_subjects(left), run=night.run, state=IssueState.REGRESSED
+        )
+        yield IssueAction(number=issue.number, record=updated, rows=slower)
+
+
+def _list_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
+    """Return as many as an issue has room for, sorted: GitHub refuses what is too long."""
+    ordered = sorted(set(subjects))
+    ends = accumulate(len(ascii(each)) for each in ordered)
+    return tuple(each for each, end in zip(ordered, ends, strict=True) if end <= _LONGEST_SUBJECTS)
+
+
+def _is_slower(row: Row, night: Night) -> bool:
+    """Return whether a row regressed against what is known: a base without a commit is nothing."""
+    counts = (night.base or each.against is not Reference.BASE for each in list_slower(row))
+    return row.status is PerformanceStatus.REGRESSED and any(counts)
+
+
+def _is_accepted(issue: KnownIssue, night: Night, slower: tuple[Row, ...]) -> bool:
+    """Return whether a person closed an issue about the same rows against the same base."""
+    record = issue.record
+    base = night.base if any(_is_against_base(row) for row in slower) else ""
+    same = record.base == base and {*_list_subjects(row.subject for row in slower)} <= {
+        *record.subjects
+    }
+    return record.state is IssueState.REGRESSED and same
+
+
+def _is_repaired(row: Row, record: RegressionRecord, night: Night) -> bool:
+    """Return whether a row was measured against what it had been slower than, and no longer is."""
+    if row.status is not PerformanceStatus.MEASURED:
+        return False
+    if isinstance(row, TrimmingRow):
+        return any(each.ratio for each in row.variants)
+    if not record.base:
+        return any(each.against is Reference.PLAIN for each in row.ratios)
+    return record.base == night.base and any(_list_base_ratios(row))
+
+
+def _list_base_ratios(row: PerformanceRow) -> Iterator[RatioResult]:
+    return (each for each in row.ratios if each.against is Reference.BASE)
+
+
+def _is_against_base(row: Row) -> bool:
+    return isinstance(row, PerformanceRow) and any(
+        each.regressed for each in _list_base_ratios(row)
+    )
+
+
+def list_slower(row: Row) -> tuple[RatioResult, ...]:
+    """Return the ratios of a row that are slower by more than the threshold, the worst first."""
+    if isinstance(row, PerformanceRow):
+        found = list(row.ratios)
+    else:
+        found = [each.ratio for each in row.variants if each.ratio]
+    return tuple(sorted((each for each in found if each.regressed), key=lambda each: -each.ratio))
+
+
+def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> RegressionRecord:
+    since = [row for row in slower if isinstance(row, PerformanceRow) and _is_against_base(row)]
+    last_good, first_bad = "", ""
+    if since:
+        worst = max(since, key=lambda row: list_slower(row)[0].ratio)
+        last_good, first_bad = _suspect(night, worst)
+    return RegressionRecord(
+        config=night.config,
+        scenario=scenario,
+        subjects=_list_subjects(row.subject for row in slower),
+        base=night.base if since else "",
+        last_good=last_good,
+        first_bad=first_bad,
+        run=night.run,
+        state=IssueState.REGRESSED,
+    )
+
+
+def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
+    """Return the last commit that was fast, and the first that was slow, as far as is known.
+
+    Nights between the base and this one are fast or slow by what they are nearer to.
+    """
+    now = next((each for each in row.times if each.stage is TimeStage.INFERENCE), None)
+    ratio = next((each for each in list_slower(row) if each.stage is TimeStage.INFERENCE), None)
+    last_good, first_bad = night.base, night.head
+    if now is None or ratio is None:
+        return last_good, first_bad
+    middle_ms = now.median_ms / ratio.ratio**0.5
+    for point in reversed(_list_points_since_base(night, row)):
+        if point.times.median_ms < middle_ms:
+            return point.commit, first_bad
+        first_bad = point.commit
+    return last_good, first_bad
+
+
+def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point]:
+    """Return the nights of a row on its device after that of the base, oldest first."""
+    found = [
+        each
+        for each in make_series(night.runs, scenario=row.scenario)
+        if (each.key.contestant, each.key.stage) == (row.experiment, TimeStage.INFERENCE)
+        and each.device_name == row.device
+    ]
+    if not found:
+        return ()
+    points = max(found, key=lambda each: each.points[-1].run).points
+    places = [place for place, each in enumerate(points) if each.commit == night.base]
+    return points[places[-1] + 1 :] if places else ()

@@ -1,0 +1,118 @@
+"""The tasks that measure times: one for each contest, and the verdict on all of them. Pure.
+
+They are not part of a trim: a trim proves that a program works, in minutes, and times take longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megtrim.build_spec import Variant
+from megtrim.chain.graph import (
+    PLAIN,
+    REDUCED,
+    REGION,
+    REPORT,
+    VERDICT,
+    Stage,
+    Task,
+    search_task,
+    task_name,
+    tasks,
+    trims_functions,
+    trims_plain_build,
+    with_dependencies,
+)
+from megtrim.config.model import Config
+from megtrim.config.scenarios import Scenario, all_scenarios
+
+TRIMMING = "trimming"
+"""What a person asks for to have trimmed programs compared with the plain one."""
+TRIMMING_PREFIX = f"{TRIMMING}-"
+"""Begins the subject of a contest of a trimmed program with the plain one; no experiment does."""
+SINCE_PREFIX = "since-"
+"""Begins the subject of a contest of this program with the base's, by the experiment behind it."""
+BASE = f"{Stage.BUILD}/{Variant.BASE}"
+"""Stands among the results for the plain build of an earlier commit; no task makes it."""
+_SEPARATOR = "#"
+
+
+def perf_tasks(
+    config: Config, *, committed: bool = False, since_base: bool = False
+) -> tuple[Task, ...]:
+    """Return all tasks of a performance run, in an order in which they can run.
+
+    ``since_base``: each experiment is also compared with the same one of an earlier program.
+    """
+    measured = tuple(_measure(config, since_base=since_base))
+    builds = tasks(config, committed=committed)
+    needs = {need for task in measured for need in task.needs} - {BASE}
+    needed = with_dependencies(needs, builds)
+    wants = tuple(task.id for task in (*needed, *measured))
+    return (
+        *needed,
+        *measured,
+        Task(stage=Stage.VERDICT, name=task_name(VERDICT), needs=(), wants=wants),
+        Task(stage=Stage.REPORT, name=task_name(REPORT), needs=(VERDICT,)),
+    )
+
+
+def subject_of(task: Task) -> str:
+    """Return what a task compares: ``EXPERIMENT``, ``since-EXPERIMENT`` or ``trimming-VARIANT``."""
+    return task.name.partition(_SEPARATOR)[2]
+
+
+def experiment_of(task: Task) -> str:
+    """Return the experiment of a task that compares no trimmed program."""
+    return subject_of(task).removeprefix(SINCE_PREFIX)
+
+
+def compares_with_base(task: Task) -> bool:
+    """Return whether a task compares an experiment with the same one of an earlier program."""
+    return subject_of(task).startswith(SINCE_PREFIX)
+
+
+def trimmed_variant(task: Task) -> str:
+    """Return the variant that a task compares with plain; empty for an experiment's task."""
+    before, found, variant = subject_of(task).partition(TRIMMING_PREFIX)
+    return variant if found and not before else ""
+
+
+def select_measured(config: Config) -> Iterator[Scenario]:
+    """Yield the scenarios whose times are measured."""
+    perf = config.perf
+    for each in all_scenarios(config):
+        named = {*each.names} & {*perf.scenarios}
+        if (named or not perf.scenarios) and each.cpu_class.name in (
+            perf.classes or (each.cpu_class.name,)
+        ):
+            yield each
+
+
+def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return each trimmed variant that is compared with plain, and the task that builds it."""
+    region = trims_functions(config) and not trims_plain_build(config)
+    regions = ((str(Variant.REGION), REGION),) if region else ()
+    return (*regions, (str(Variant.REDUCED), REDUCED))
+
+
+def make_experiment_task(scenario: Scenario, experiment: str) -> Task:
+    """Return the task that compares an experiment of the plain program with the baseline."""
+    return _contest(scenario, experiment, (PLAIN,))
+
+
+def _measure(config: Config, *, since_base: bool) -> Iterator[Task]:
+    for each in select_measured(config):
+        for name in config.perf.names:
+            yield make_experiment_task(each, name)
+            if since_base:
+                yield _contest(each, f"{SINCE_PREFIX}{name}", (PLAIN, BASE))
+        if config.perf.trimming:
+            search = (search_task(each),) if each.searches else ()
+            for variant, build in list_trimmed(config):
+                yield _contest(each, f"{TRIMMING_PREFIX}{variant}", (PLAIN, *search, build))
+
+
+def _contest(scenario: Scenario, subject: str, needs: tuple[str, ...]) -> Task:
+    name = f"{scenario.id}{_SEPARATOR}{subject}"
+    return Task(stage=Stage.PERF, name=name, needs=needs, scenario=scenario)

@@ -1,0 +1,203 @@
+"""The issue about one scenario that got slower, and the record that the next night reads in it.
+
+Pure. Names come from a configuration, texts of devices from anywhere: :mod:`megtrim.render.markup`
+escapes every one of them, so that none becomes a mention, a link, HTML, or a word that closes
+another issue.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from megtrim.config.config_id import id_of
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord, Row
+from megtrim.perf.report.numbers import ratio_with_interval, time_with_interval
+from megtrim.perf.rows.model import (
+    PerformanceRow,
+    RatioResult,
+    Reference,
+    StageTime,
+    TrimmingRow,
+)
+from megtrim.render.markup import block, code, command, link, one_line, table
+from megtrim.util.commit_digest import COMMIT_DIGEST
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump, load
+
+LABEL = "megtrim-regression"
+_VERSION = 1
+_LONGEST_BODY = 60_000
+"""GitHub refuses more than 65,536 characters."""
+_MOST_ROWS = (20, 5, 1)
+"""So many are shown, fewer if they do not fit."""
+_MOST_REMARKS = 10
+_LONGEST_TITLE = 120
+_LONGEST_COMMAND = 2_000
+_MOST_COMMANDS = 3
+_BASE_FOLDER = "../megtrim-base"
+_COMMIT_DIGITS = 12
+_MARK = "<!-- megtrim:regression:v1 "
+_END = " -->"
+_HEAD = ("experiment", "device", "against", "ratio>", "time (ms)>")
+
+_HOW_IT_ENDS = (
+    "megtrim closes this issue on the first night on which the scenario is as fast as before; a "
+    "night without a clear answer changes nothing. Close it by hand to accept the new time."
+)
+_REPAIRED = "**Repaired**: as fast as before at {commit}, and this issue is closed."
+_DOUBLE = "Another open issue is about this scenario; this one is closed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightPlace:
+    """Where a night can be looked at."""
+
+    repository_url: str
+    """Address of the repository, without a slash at the end."""
+    run_url: str
+    artifact: str
+    """Artifact of the run that holds the page."""
+    head: str
+    """Commit that was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueText:
+    """What GitHub shows of an issue."""
+
+    title: str
+    body: str
+
+
+def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
+    """Return title and body; equal actions give equal texts, whichever attempt of a job asks."""
+    record, body = action.record, ""
+    for most in _MOST_ROWS:
+        parts = [*_parts(action, where, most), f"*{_HOW_IT_ENDS}*", _write_record(record)]
+        body = "\n\n".join(part for part in parts if part)
+        if len(body) <= _LONGEST_BODY:
+            break
+    return IssueText(title=_title(record), body=body)
+
+
+def read_record(body: str) -> RegressionRecord | None:
+    """Return the record in an issue's body; None if megtrim wrote none, or it was changed."""
+    line = body.replace("\r\n", "\n").rstrip().rpartition("\n")[2]
+    if not (line.startswith(_MARK) and line.endswith(_END)):
+        return None
+    text = line.removeprefix(_MARK).removesuffix(_END)
+    try:
+        record = load(RegressionRecord, text, source="issue", version=_VERSION, hint="")
+    except InputError:
+        return None
+    commits = (record.base, record.last_good, record.first_bad)
+    return record if all(not each or COMMIT_DIGEST.fullmatch(each) for each in commits) else None
+
+
+def _write_record(record: RegressionRecord) -> str:
+    text = " ".join(dump(record).split("\n")).strip()
+    # Nothing in it may end the comment of HTML; JSON reads an escape as the same character.
+    inert = text.replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"{_MARK}{inert}{_END}"
+
+
+def _title(record: RegressionRecord) -> str:
+    """Return a title of plain letters: GitHub looks for names and code in titles, too."""
+    name, _, cpu_class = one_line(record.scenario).partition("@")
+    text = f"{name} on {cpu_class} got slower" if cpu_class else f"{name} got slower"
+    of = f"{id_}: " if (id_ := id_of(record.config)) else ""
+    return f"{of}{re.sub(r'[^A-Za-z0-9._/ -]', '_', text)}"[:_LONGEST_TITLE]
+
+
+def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
+    record, rows = action.record, action.rows[:most]
+    scenario = code(record.scenario)
+    match record.state:
+        case IssueState.REPAIRED:
+            yield _REPAIRED.format(commit=code(where.head[:_COMMIT_DIGITS]))
+        case IssueState.DOUBLE:
+            yield _DOUBLE
+        case IssueState.REGRESSED:
+            yield f"{scenario} got slower by more than the threshold."
+    if rows:
+        yield table(_HEAD, [cells for row in rows for cells in _cells(row)])
+    if action.rows[most:]:
+        yield f"*{len(action.rows) - most:,} more rows in the report.*"
+    yield "\n".join(f"- {text}" for text in _remarks(rows))
+    yield _suspects(record, where)
+    yield from _reproduce(rows, record)
+    yield _place(where)
+
+
+def _cells(row: Row) -> Iterator[tuple[str, ...]]:
+    """Yield a line of the table for each comparison that decides."""
+    for name, ratio, time in _comparisons(row):
+        yield (
+            name,
+            code(row.device),
+            code(ratio.name) or str(ratio.against),
+            f"**{ratio_with_interval(ratio)}**" if ratio.regressed else ratio_with_interval(ratio),
+            time_with_interval(time) if time else "",
+        )
+
+
+def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]]:
+    if isinstance(row, TrimmingRow):
+        for each in row.variants:
+            if each.ratio:
+                yield code(f"{row.artifact} {each.variant}"), each.ratio, each.time
+        return
+    times = {each.stage: each for each in row.times}
+    for ratio in row.ratios:
+        if ratio.against is not Reference.BASELINE:
+            stage = "" if ratio.stage is TimeStage.INFERENCE else f" {ratio.stage}"
+            yield code(row.experiment) + stage, ratio, times.get(ratio.stage)
+
+
+def _remarks(rows: tuple[Row, ...]) -> list[str]:
+    """Return what devices said of the runs, each once."""
+    found = [f"left out: {each.count} samples, {each.reason}" for r in rows for each in r.left_out]
+    found += [condition for row in rows for condition in row.conditions]
+    return [code(each) for each in dict.fromkeys(found)][:_MOST_REMARKS]
+
+
+def _suspects(record: RegressionRecord, where: NightPlace) -> str:
+    """Return the commits that may have done it."""
+    if not record.last_good or record.last_good == record.first_bad:
+        return ""
+    good, bad = record.last_good, record.first_bad
+    span = f"after {code(good[:_COMMIT_DIGITS])}, up to {code(bad[:_COMMIT_DIGITS])}"
+    compared = link("compare", f"{where.repository_url}/compare/{good}...{bad}")
+    shown = f" ({compared})" if compared else ""
+    listing = block(f"git log --oneline {good}..{bad}")
+    return f"### Suspected commits\n\nIt came {span}{shown}.\n\n{listing}"
+
+
+def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]:
+    """Yield how to see it again: the base is built next to the project, and compared with."""
+    prepare: list[str] = []
+    compared = ""
+    if record.base:
+        config = shlex.quote(f"{_BASE_FOLDER}/{one_line(record.config)}")
+        prepare = [
+            f"git worktree add {_BASE_FOLDER} {record.base}",
+            f"megtrim stage build --committed --config {config} --out {_BASE_FOLDER}-out",
+        ]
+        compared = f" --base {_BASE_FOLDER}-out"
+    commands = dict.fromkeys(
+        command(row.reproduce, limit=_LONGEST_COMMAND) + compared * isinstance(row, PerformanceRow)
+        for row in rows
+        if row.reproduce
+    )
+    if commands:
+        text = "\n".join([*prepare, *[*commands][:_MOST_COMMANDS]])
+        yield f"### To see it again\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"
+
+
+def _place(where: NightPlace) -> str:
+    night = link("The night", where.run_url)
+    return f"{night} keeps its page as artifact {code(where.artifact)}." if night else ""

@@ -1,0 +1,1 @@
+"""One row of times for each scenario, and its checks."""

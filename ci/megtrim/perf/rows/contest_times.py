@@ -1,0 +1,134 @@
+"""From the samples of a contest to times with intervals, and to the comparison of its sides. Pure.
+
+Samples that are marked count in nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import scipy
+
+from megtrim.experiments.contest import Contest, ContestResult
+from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.answer import Answer
+from megtrim.perf.comparison import (
+    Pair,
+    TimeComparison,
+    compare,
+    compare_at_looks,
+    match_pairs,
+    sequential_p_value,
+)
+from megtrim.perf.rows.model import RatioResult, Reference, SamplesLeftOut, StageTime
+from megtrim.util.wording import count
+
+_CONFIDENCE = 0.95
+_FALSE_SHARE = 0.05
+"""Share of false calls among all rows of a verdict that are called different."""
+
+_MARKED: Mapping[Mark, str] = {
+    Mark.THROTTLED: "the machine was throttled",
+    Mark.BUSY: "the machine was busy",
+    Mark.LOW_BATTERY: "the battery was low",
+    Mark.DAMAGED_LOG: "the log was damaged",
+}
+
+
+def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime, ...]:
+    """Return the time of each stage that a contestant's processes reported, in their order."""
+    mine = [each for each in result.samples if each.contestant == contestant and each.counts]
+    found = {
+        stage: [time_ms for sample in mine if (time_ms := sample.time_ms(stage)) is not None]
+        for stage in TimeStage
+    }
+    return tuple(
+        _summarize(stage, times_ms, by_run_length=result.by_run_length)
+        for stage, times_ms in found.items()
+        if times_ms
+    )
+
+
+def compare_sides(
+    contest: Contest, result: ContestResult, against: Reference, *, adjusted_p: float
+) -> RatioResult | None:
+    """Return the ratio of the rival's iterations to the reference's; None without any pair.
+
+    ``adjusted_p``: the p-value of :func:`find_p_value`, adjusted for all rows of the verdict.
+    """
+    pairs = _pairs_of(contest, result)
+    if not pairs:
+        return None
+    plan = contest.budget.plan
+    seen = compare_at_looks(pairs, contest.criterion, plan)
+    looked = seen or compare(pairs, contest.criterion, level=plan.level(0))
+    exceeds = looked.exceeds if seen else Answer.INCONCLUSIVE
+    return RatioResult(
+        against=against,
+        stage=TimeStage.INFERENCE,
+        ratio=looked.ratio,
+        lower=looked.lower,
+        upper=looked.upper if math.isfinite(looked.upper) else None,
+        pairs=looked.pairs,
+        different=_judge_difference(looked, exceeds, adjusted_p),
+        exceeds=exceeds,
+    )
+
+
+def find_p_value(contest: Contest, result: ContestResult) -> float:
+    """Return the p-value of "not different" over all looks; 1 without pairs."""
+    pairs = _pairs_of(contest, result)
+    return sequential_p_value(pairs, contest.budget.plan) if pairs else 1.0
+
+
+def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
+    """Return how many samples each mark left out."""
+    counts = Counter(str(mark) for sample in samples for mark in sample.marks)
+    return tuple(SamplesLeftOut(reason=reason, count=counts[reason]) for reason in sorted(counts))
+
+
+def describe_left_out(samples: Sequence[Sample]) -> str:
+    """Return what left out samples, and how many of how many; empty if all count."""
+    counts = Counter(mark for sample in samples for mark in sample.marks)
+    of = f"of {count(len(samples), 'process', 'processes')}"
+    return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
+
+
+def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
+    if contest.rival is None:
+        return ()
+    names = contest.reference.name, contest.rival.name
+    return match_pairs(result.samples, *names, TimeStage.INFERENCE)
+
+
+def _judge_difference(looked: TimeComparison, exceeds: Answer, adjusted_p: float) -> Answer:
+    if looked.different and adjusted_p <= _FALSE_SHARE:
+        return Answer.YES
+    # A difference that would not count either way is none; else more runs might show one.
+    return Answer.NO if exceeds is Answer.NO else Answer.INCONCLUSIVE
+
+
+def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bool) -> StageTime:
+    median_ms = statistics.median(times_ms)
+    low, high = _interval(times_ms)
+    return StageTime(
+        stage=stage,
+        median_ms=median_ms,
+        lower_ms=min(low, median_ms) if math.isfinite(low) else 0.0,
+        upper_ms=max(high, median_ms) if math.isfinite(high) else None,
+        processes=len(times_ms),
+        spread=float(scipy.stats.median_abs_deviation(times_ms, scale="normal")) / median_ms,
+        by_run_length=by_run_length,
+    )
+
+
+def _interval(times_ms: Sequence[float]) -> tuple[float, float]:
+    """Return the interval of the median by the ranks of the times; NaN where they are too few."""
+    test = scipy.stats.quantile_test(np.asarray(times_ms), q=0, p=0.5)
+    interval = test.confidence_interval(_CONFIDENCE)
+    return float(interval.low), float(interval.high)

@@ -1,0 +1,372 @@
+"""What a verdict holds about times, as frozen values. Pure; part of the verdict room.
+
+Times are milliseconds of medians over processes, spreads are shares of the median. A ratio is
+time over time of the reference: above 1 is slower. Whoever measured decides ``different`` and
+``exceeds``; this module only refuses rows that contradict themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from itertools import pairwise
+from typing import Annotated, Literal, assert_never
+
+from pydantic import Field
+
+from megtrim.checks.statuses import CheckStatus
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.answer import Answer
+from megtrim.verdict.conclusion import Contradiction
+
+
+class PerformanceStatus(StrEnum):
+    """How a row ended."""
+
+    MEASURED = "measured"
+    SKIPPED = "skipped"
+    """It cannot run here, or was not to be run."""
+    FAILED = "failed"
+    """The engine crashed, hung or printed an error."""
+    INFRASTRUCTURE = "infrastructure"
+    """The device was missing or lost, or none of its samples count."""
+    INCONCLUSIVE = "inconclusive"
+    """The budget ended before the answer was clear."""
+    REGRESSED = "regressed"
+    WRONG_OUTPUTS = "wrong-outputs"
+
+
+STATUS_WORDS: Mapping[PerformanceStatus, str] = {
+    PerformanceStatus.MEASURED: "measured",
+    PerformanceStatus.SKIPPED: "skipped",
+    PerformanceStatus.FAILED: "failed",
+    PerformanceStatus.INFRASTRUCTURE: "infrastructure",
+    PerformanceStatus.INCONCLUSIVE: "unproven",
+    PerformanceStatus.REGRESSED: "regressed",
+    PerformanceStatus.WRONG_OUTPUTS: "wrong outputs",
+}
+"""As reports and summaries show them."""
+
+
+class Reference(StrEnum):
+    """What a row is compared with."""
+
+    BASELINE = "baseline"
+    """The experiment without options, in the same run: whether an option is worth it."""
+    BASE = "base"
+    """The same experiment of an earlier program: whether it got slower."""
+    PLAIN = "plain"
+    """The same experiment of the plain build: what trimming costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """The time of one stage."""
+
+    stage: TimeStage
+    median_ms: float
+    lower_ms: float
+    upper_ms: float | None
+    """None: too few processes for an upper end."""
+    processes: int
+    spread: float
+    """Between processes, as a share of the median."""
+    by_run_length: bool = False
+    """Whether it is from runs of different lengths, because the program prints no times."""
+
+    def __post_init__(self) -> None:
+        """Refuse an interval without its median."""
+        _expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioResult:
+    """One comparison of a row: a ratio, its interval, and two answers."""
+
+    against: Reference
+    name: str = ""
+    """Of the reference, such as ``main at 1a2b3c4d5e6f``; empty: the kind says it all."""
+    stage: TimeStage
+    ratio: float
+    lower: float
+    upper: float | None
+    """None: too few pairs for an upper end."""
+    pairs: int
+    different: Answer
+    exceeds: Answer
+    """Whether the change is more than threshold and floor, in either direction."""
+
+    def __post_init__(self) -> None:
+        """Refuse an interval without its ratio."""
+        _expect_interval(f"against {self.against}", self.lower, self.ratio, self.upper)
+
+    @property
+    def regressed(self) -> bool:
+        """Whether it is slower by more than the threshold, which counts between programs.
+
+        An option that makes a model slower is a finding about the option, not a regression.
+        """
+        between_programs = self.against is not Reference.BASELINE
+        return between_programs and self.exceeds is Answer.YES and self.ratio > 1
+
+    @property
+    def unproven(self) -> bool:
+        """Whether the runs did not decide it; an open answer is never a pass."""
+        return self.exceeds is Answer.INCONCLUSIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplesLeftOut:
+    """Samples that are not in any time, and why."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformanceRow:
+    """One experiment of one scenario on one class of devices."""
+
+    scenario: str
+    """Its id: MODEL/SCENARIO@CLASS."""
+    cpu_class: Annotated[str, Field(alias="class")]
+    experiment: str
+    device: str = ""
+    """Empty: none was reached."""
+    emulated: bool = False
+    """Whether an emulator ran it, whose times say nothing about a device."""
+    status: PerformanceStatus
+    reason: str = ""
+    """One line; empty for one that was measured."""
+    times: tuple[StageTime, ...] = ()
+    """In the order of a run."""
+    ratios: tuple[RatioResult, ...] = ()
+    left_out: tuple[SamplesLeftOut, ...] = ()
+    conditions: tuple[str, ...] = ()
+    """One line for each: throttled, a busy machine, a low battery."""
+    time_s: float = 0.0
+    """Wall time of all its processes."""
+    reproduce: str = ""
+    """Command that measures it again, or empty."""
+
+    @property
+    def subject(self) -> str:
+        """Its name in checks."""
+        return f"{self.scenario} {self.experiment}"
+
+    def __post_init__(self) -> None:
+        """Refuse what a report would show wrongly."""
+        _expect_status(self.subject, self.status, self.reason, self.times, self.ratios)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantTime:
+    """One variant of an artifact: how large, and how fast."""
+
+    variant: str
+    size_bytes: int
+    time: StageTime | None = None
+    """Of inference; None: not measured."""
+    ratio: RatioResult | None = None
+    """To plain; None for plain, and where it was not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimmingRow:
+    """What trimming does to the speed of one scenario."""
+
+    scenario: str
+    """Its id: MODEL/SCENARIO@CLASS."""
+    cpu_class: Annotated[str, Field(alias="class")]
+    artifact: str
+    device: str = ""
+    emulated: bool = False
+    status: PerformanceStatus
+    reason: str = ""
+    variants: tuple[VariantTime, ...]
+    """Plain first."""
+    left_out: tuple[SamplesLeftOut, ...] = ()
+    conditions: tuple[str, ...] = ()
+    time_s: float = 0.0
+    reproduce: str = ""
+
+    @property
+    def subject(self) -> str:
+        """Its name in checks."""
+        return f"{self.scenario} {self.artifact} trimming"
+
+    def __post_init__(self) -> None:
+        """Refuse what a report would show wrongly."""
+        times = tuple(each.time for each in self.variants if each.time)
+        ratios = tuple(each.ratio for each in self.variants if each.ratio)
+        _expect_status(self.subject, self.status, self.reason, times, ratios)
+        _expect_once(self.subject, (each.variant for each in self.variants))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPoint:
+    """One night of a series."""
+
+    date: str
+    """YYYY-MM-DD."""
+    commit: str
+    median_ms: float
+    lower_ms: float
+    upper_ms: float
+
+    def __post_init__(self) -> None:
+        """Refuse no date, and an interval without its median."""
+        _expect_date(self.date)
+        _expect_interval(self.date, self.lower_ms, self.median_ms, self.upper_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """The first night of a new level."""
+
+    date: str
+    """YYYY-MM-DD."""
+    ratio: float
+    """New level over old: above 1 is slower."""
+
+    def __post_init__(self) -> None:
+        """Refuse no date."""
+        _expect_date(self.date)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySeries:
+    """One row over nights; a night that is missing has no point."""
+
+    scenario: str
+    cpu_class: Annotated[str, Field(alias="class")]
+    experiment: str
+    points: tuple[HistoryPoint, ...]
+    """By date, one for each."""
+    changes: tuple[ChangePoint, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse nights out of order."""
+        for before, after in pairwise(point.date for point in self.points):
+            if before >= after:
+                msg = f"history: found {after} after {before}, expected each night once, in order"
+                raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performance:
+    """All that a verdict holds about times, and the settings that decided it."""
+
+    threshold: float
+    """A share: 0.01 is 1%."""
+    floor_ms: float
+    inconclusive: Literal["fail", "warn"]
+    rows: tuple[PerformanceRow, ...]
+    trimming: tuple[TrimmingRow, ...] = ()
+    history: tuple[HistorySeries, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a row twice: its check and its test case would be two of one name."""
+        _expect_once("performance", (each.subject for each in self.all_rows))
+
+    @property
+    def all_rows(self) -> tuple[PerformanceRow | TrimmingRow, ...]:
+        """Each of them has a check."""
+        return (*self.rows, *self.trimming)
+
+
+_WITH_TIMES = (
+    PerformanceStatus.MEASURED,
+    PerformanceStatus.INCONCLUSIVE,
+    PerformanceStatus.REGRESSED,
+)
+
+
+def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
+    """Return the status of a row that ran, with right outputs: the worst of its comparisons."""
+    found = tuple(ratios)
+    if any(each.regressed for each in found):
+        return PerformanceStatus.REGRESSED
+    unproven = any(each.unproven for each in found)
+    return PerformanceStatus.INCONCLUSIVE if unproven else PerformanceStatus.MEASURED
+
+
+def check_status(status: PerformanceStatus, inconclusive: Literal["fail", "warn"]) -> CheckStatus:
+    """Return how the check of a row ends; ``inconclusive``: what an open answer counts as."""
+    match status:
+        case PerformanceStatus.MEASURED:
+            return CheckStatus.PASS
+        case PerformanceStatus.SKIPPED:
+            return CheckStatus.SKIPPED
+        case PerformanceStatus.INFRASTRUCTURE:
+            return CheckStatus.INFRASTRUCTURE
+        case PerformanceStatus.INCONCLUSIVE:
+            return CheckStatus.FAIL if inconclusive == "fail" else CheckStatus.INCONCLUSIVE
+        case (
+            PerformanceStatus.FAILED | PerformanceStatus.REGRESSED | PerformanceStatus.WRONG_OUTPUTS
+        ):
+            return CheckStatus.FAIL
+        case _:
+            assert_never(status)
+
+
+def _expect_status(
+    subject: str,
+    status: PerformanceStatus,
+    reason: str,
+    times: tuple[StageTime, ...],
+    ratios: tuple[RatioResult, ...],
+) -> None:
+    if status in _WITH_TIMES:
+        if not times:
+            msg = f"performance: {subject}: its status is {status}, and it has no times"
+            raise ValueError(msg)
+        decided = status_of(ratios)
+        # A comparison that was lost leaves an answer open, and has no ratio: its reason says so.
+        left_open = status is PerformanceStatus.INCONCLUSIVE and bool(reason.strip())
+        if status is not decided and not (left_open and decided is PerformanceStatus.MEASURED):
+            msg = f"performance: {subject}: its status is {status}, its ratios say {decided}"
+            raise ValueError(msg)
+    elif not reason.strip():
+        msg = f"performance: {subject}: its status is {status}, and it has no reason"
+        raise ValueError(msg)
+
+
+def _expect_interval(what: str, lower: float, middle: float, upper: float | None) -> None:
+    if not 0 <= lower <= middle or (upper is not None and upper < middle):
+        msg = f"{what}: found {middle:g} outside of its interval, expected it inside"
+        raise ValueError(msg)
+
+
+def _expect_date(text: str) -> None:
+    try:
+        fits = date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        fits = False
+    if not fits:
+        msg = f"history: found {text[:40]!r}, expected a date such as 2026-03-04"
+        raise ValueError(msg)
+
+
+def _expect_once(what: str, names: Iterable[str]) -> None:
+    twice = Counter(names).most_common(1)
+    if twice and twice[0][1] > 1:
+        msg = f"{what}: found {twice[0][0][:80]!r} twice, expected each once"
+        raise ValueError(msg)
+
+
+def expect_latency_checks(performance: Performance, statuses: Mapping[str, CheckStatus]) -> None:
+    """Raise Contradiction if a row has no latency check, or one of another status.
+
+    ``statuses``: of the latency checks, by subject.
+    """
+    for row in performance.all_rows:
+        expected = check_status(row.status, performance.inconclusive)
+        found = statuses.get(row.subject)
+        if found is not expected:
+            seen = "none" if found is None else str(found)
+            msg = f"performance: {row.subject}: found a check of status {seen}, expected {expected}"
+            raise Contradiction(msg)

@@ -1,0 +1,309 @@
+"""From what came of contests to the rows of a verdict, wherever they were measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Literal
+
+from megtrim.build_spec import Variant
+from megtrim.chain.graph import Stage
+from megtrim.chain.results import PerfResult
+from megtrim.checks.invocation import Invocation
+from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
+from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.comparison import adjust_p_values
+from megtrim.perf.plan import SINCE_PREFIX, TRIMMING, TRIMMING_PREFIX
+from megtrim.perf.rows.contest_times import (
+    compare_sides,
+    count_left_out,
+    describe_left_out,
+    find_p_value,
+    summarize_stages,
+)
+from megtrim.perf.rows.model import (
+    Performance,
+    PerformanceRow,
+    PerformanceStatus,
+    RatioResult,
+    Reference,
+    StageTime,
+    TrimmingRow,
+    VariantTime,
+    status_of,
+)
+from megtrim.util.errors import InfrastructureFailure, MegtrimError
+
+_STATUS = {
+    ContestStatus.FAILED: PerformanceStatus.FAILED,
+    ContestStatus.WRONG_OUTPUTS: PerformanceStatus.WRONG_OUTPUTS,
+}
+_WORST_FIRST = (
+    PerformanceStatus.WRONG_OUTPUTS,
+    PerformanceStatus.FAILED,
+    PerformanceStatus.REGRESSED,
+    PerformanceStatus.INFRASTRUCTURE,
+    PerformanceStatus.INCONCLUSIVE,
+    PerformanceStatus.SKIPPED,
+    PerformanceStatus.MEASURED,
+)
+"""A row of several contests ends as the worst of them: nothing that was lost hides a failure."""
+_NOTHING_COUNTS = "none of its samples count"
+NOT_HELD = "a task before it did not succeed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestOutcome:
+    """What came of one contest: a result, or why there is none."""
+
+    scenario: str
+    """Its id."""
+    cpu_class: str
+    subject: str
+    """The experiment, ``trimming-VARIANT`` or ``since-EXPERIMENT``."""
+    artifact: str
+    """The program."""
+    result: PerfResult | None
+    failure: MegtrimError | None = None
+    """Why there is no result, if that is known."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the program in each variant."""
+    base: str = ""
+    """Name of the earlier program, of one that compares with it."""
+    reproduce: str = ""
+    """Command that measures it again."""
+
+    @property
+    def trims(self) -> bool:
+        """Whether it compares a trimmed program with the plain one."""
+        return self.subject.startswith(TRIMMING_PREFIX)
+
+    @property
+    def experiment(self) -> str:
+        """The experiment of one that does not compare a trimmed program."""
+        return self.subject.removeprefix(SINCE_PREFIX)
+
+    @property
+    def variant(self) -> str:
+        """The trimmed program of one that compares them."""
+        return self.subject.removeprefix(TRIMMING_PREFIX)
+
+    @property
+    def held(self) -> tuple[Contest, ContestResult] | None:
+        """The contest and what it brought, if it was held."""
+        found = self.result
+        if found is None or found.contest is None or found.measured is None:
+            return None
+        return found.contest, found.measured
+
+    @property
+    def device(self) -> str:
+        """Name of the machine, or empty."""
+        return self.result.device.name if self.result and self.result.device else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestReading:
+    """What one contest says of the side that it is about."""
+
+    status: PerformanceStatus
+    reason: str = ""
+    times: tuple[StageTime, ...] = ()
+    ratio: RatioResult | None = None
+    reference: tuple[StageTime, ...] = ()
+
+
+def make_performance(
+    outcomes: Sequence[ContestOutcome],
+    *,
+    criterion: Criterion,
+    inconclusive: Literal["fail", "warn"],
+) -> Performance:
+    """Return the rows in the order of the outcomes, those of trimming after the others."""
+    adjusted = _adjust(outcomes)
+    since = {
+        (each.scenario, each.experiment): each
+        for each in outcomes
+        if each.subject.startswith(SINCE_PREFIX)
+    }
+    own = [each for each in outcomes if not each.trims and each not in since.values()]
+    return Performance(
+        threshold=criterion.threshold,
+        floor_ms=criterion.floor_ms,
+        inconclusive=inconclusive,
+        rows=tuple(
+            _row(each, since.get((each.scenario, each.experiment)), adjusted) for each in own
+        ),
+        trimming=tuple(_trimming_rows([each for each in outcomes if each.trims], adjusted)),
+    )
+
+
+def show_again(
+    invocation: Invocation, scenario: str, subject: str, *, emulated: bool = False
+) -> str:
+    """Return the command that measures a contest again."""
+    asked = TRIMMING if subject.startswith(TRIMMING_PREFIX) else subject
+    words = ("--experiment", asked, "--scenario", scenario, "--again")
+    return invocation.again(Stage.PERF.verb, *words, *(("--emulated",) * emulated))
+
+
+def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:
+    """Return how a contest ended that a failure kept from its result; None: of a task before it."""
+    infrastructure = isinstance(failure, InfrastructureFailure)
+    return PerformanceStatus.INFRASTRUCTURE if infrastructure else PerformanceStatus.FAILED
+
+
+def _adjust(outcomes: Iterable[ContestOutcome]) -> dict[str, float]:
+    """Return the p-value of each comparison, adjusted for all others."""
+    return adjust_p_values(
+        {
+            _key(each): find_p_value(*each.held)
+            for each in outcomes
+            if each.held is not None and each.held[0].rival is not None
+        }
+    )
+
+
+def _key(outcome: ContestOutcome) -> str:
+    return f"{outcome.scenario} {outcome.subject}"
+
+
+def _read(
+    outcome: ContestOutcome, adjusted: Mapping[str, float], against: Reference
+) -> ContestReading:
+    if outcome.result is None:
+        return _read_failure(outcome.failure)
+    if outcome.held is None:
+        return ContestReading(status=PerformanceStatus.SKIPPED, reason=outcome.result.skipped)
+    return read_contest(*outcome.held, against, adjusted_p=adjusted.get(_key(outcome)))
+
+
+def read_contest(
+    contest: Contest,
+    measured: ContestResult,
+    against: Reference,
+    *,
+    adjusted_p: float | None = None,
+) -> ContestReading:
+    """Return what a contest says; ``adjusted_p``: for all rows of a verdict, None: it is alone."""
+    if measured.status is not ContestStatus.MEASURED:
+        return ContestReading(status=_STATUS[measured.status], reason=measured.reason)
+    about = contest.rival or contest.reference
+    times = summarize_stages(measured, about.name)
+    if adjusted_p is None:
+        adjusted_p = find_p_value(contest, measured)
+    ratio = compare_sides(contest, measured, against, adjusted_p=adjusted_p)
+    why = describe_left_out(measured.samples)
+    if not times or (contest.rival is not None and ratio is None):
+        reason = f"{_NOTHING_COUNTS}: {why}" if why else _NOTHING_COUNTS
+        return ContestReading(status=PerformanceStatus.INFRASTRUCTURE, reason=reason)
+    status = status_of(() if ratio is None else (ratio,))
+    return ContestReading(
+        status=status,
+        reason=why if status is PerformanceStatus.INCONCLUSIVE else "",
+        times=times,
+        ratio=ratio,
+        reference=summarize_stages(measured, contest.reference.name),
+    )
+
+
+def _read_failure(failure: MegtrimError | None) -> ContestReading:
+    reason = failure.title if failure else NOT_HELD
+    return ContestReading(status=status_of_failure(failure), reason=reason)
+
+
+def _row(
+    outcome: ContestOutcome, since: ContestOutcome | None, adjusted: Mapping[str, float]
+) -> PerformanceRow:
+    """Return the row of an experiment, with its comparison ``since`` the base if there is one."""
+    read = _read(outcome, adjusted, Reference.BASELINE)
+    measured = outcome.result.measured if outcome.result else None
+    ratios: tuple[RatioResult, ...] = () if read.ratio is None else (read.ratio,)
+    status, reason = read.status, read.reason
+    conditions = measured.conditions if measured else ()
+    if since is not None and read.times:
+        compared = _read(since, adjusted, Reference.BASE)
+        if compared.ratio is not None:
+            ratios += (replace(compared.ratio, name=since.base),)
+            status = status_of(ratios)
+            open_ = status is PerformanceStatus.INCONCLUSIVE
+            reason = (read.reason or compared.reason) if open_ else ""
+        else:
+            missing = f"not compared with {since.base}: {compared.reason}"
+            status, reason, notes = _leave_open(status, missing, compared.status)
+            conditions += notes
+    return PerformanceRow(
+        scenario=outcome.scenario,
+        cpu_class=outcome.cpu_class,
+        experiment=outcome.subject,
+        device=outcome.device,
+        emulated=outcome.result.emulated if outcome.result else False,
+        status=status,
+        reason=reason,
+        times=read.times,
+        ratios=ratios,
+        left_out=count_left_out(measured.samples) if measured else (),
+        conditions=conditions,
+        time_s=measured.time_s if measured else 0.0,
+        reproduce=outcome.reproduce,
+    )
+
+
+def _leave_open(
+    status: PerformanceStatus, missing: str, compared: PerformanceStatus
+) -> tuple[PerformanceStatus, str, tuple[str, ...]]:
+    """Return status, reason and notes of a row whose comparison with the base is missing.
+
+    A comparison that was asked for and lost leaves the answer open, which is no pass; one that
+    cannot be made is a note.
+    """
+    if status is PerformanceStatus.MEASURED and compared is not PerformanceStatus.SKIPPED:
+        return PerformanceStatus.INCONCLUSIVE, missing, ()
+    return status, "", (missing,)
+
+
+def _trimming_rows(
+    outcomes: Iterable[ContestOutcome], adjusted: Mapping[str, float]
+) -> Iterator[TrimmingRow]:
+    for id_, of_scenario in groupby(outcomes, key=lambda each: each.scenario):
+        mine = list(of_scenario)
+        results = [each.result for each in mine if each.result]
+        read = [_read(each, adjusted, Reference.PLAIN) for each in mine]
+        worst = min(read, key=lambda each: _WORST_FIRST.index(each.status))
+        measured = [each.measured for each in results if each.measured]
+        yield TrimmingRow(
+            scenario=id_,
+            cpu_class=mine[0].cpu_class,
+            artifact=mine[0].artifact,
+            device=next((each.device for each in mine if each.result), ""),
+            emulated=any(each.emulated for each in results),
+            status=worst.status,
+            reason=worst.reason,
+            variants=tuple(_variants(mine, read)),
+            left_out=count_left_out(each for one in measured for each in one.samples),
+            conditions=tuple(dict.fromkeys(line for one in measured for line in one.conditions)),
+            time_s=sum(each.time_s for each in measured),
+            reproduce=mine[0].reproduce,
+        )
+
+
+def _variants(
+    outcomes: Sequence[ContestOutcome], read: Sequence[ContestReading]
+) -> Iterator[VariantTime]:
+    """Yield plain, then each trimmed variant in the order of the contests."""
+    sizes = outcomes[0].sizes
+    names = (str(Variant.PLAIN), *(each.variant for each in outcomes))
+    plain = ContestReading(
+        status=PerformanceStatus.MEASURED,
+        times=next((each.reference for each in read if each.reference), ()),
+    )
+    for variant, each in zip(names, (plain, *read), strict=True):
+        if variant in sizes:
+            yield VariantTime(
+                variant=variant,
+                size_bytes=sizes[variant],
+                time=next((one for one in each.times if one.stage is TimeStage.INFERENCE), None),
+                ratio=each.ratio,
+            )

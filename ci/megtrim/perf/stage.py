@@ -1,0 +1,159 @@
+"""Stage `perf`: one contest of a scenario, an experiment's or a trimmed program's.
+
+A program that crashes, hangs or computes something else costs its own row only. What the samples
+mean is for the verdict, which sees all rows. Samples that a device job brought are taken as they
+are, if they are bound to what is built here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+
+from megtrim.chain.graph import PLAIN, Stage, Task
+from megtrim.chain.results import PerfResult
+from megtrim.chain.session import Session, scenario_inputs
+from megtrim.chain.store import sha256_file
+from megtrim.config.device import EMULATED
+from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
+from megtrim.experiments.contest import METHOD, Contest, ContestResult
+from megtrim.perf.measuring.contest_plan import (
+    list_needed_features,
+    measure_task,
+    plan_contest,
+    plan_for_runner,
+)
+from megtrim.perf.plan import (
+    BASE,
+    compares_with_base,
+    list_trimmed,
+    perf_tasks,
+    subject_of,
+    trimmed_variant,
+)
+from megtrim.trim.builds import programs
+from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
+from megtrim.util.console import show_time
+from megtrim.util.strict_json import dump
+from megtrim.verdict.model import MACHINE_FACTS, DeviceIdentity
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name the programs, all that a run depends on, what is asked, and the way of measuring."""
+    timed = session.request.timed
+    if timed is None:
+        # Outputs are the same on every host, so only times depend on it.
+        facts = session.services.device(scenario_of(task)).facts()
+        host = {f"device {each}": facts[each] for each in MACHINE_FACTS if each in facts}
+        bound = scenario_inputs(scenario_of(task), session) | host
+        return _name_inputs(task, session, bound, plan_contest(task, session))
+    named, contest = named_inputs(task, session), plan_for_runner(task, session)
+    if isinstance(contest, str):
+        return named
+    brought = _choose(task, session, contest, timed)
+    digest = hashlib.sha256(dump(brought).encode()).hexdigest()
+    return named | {"taken elsewhere": digest}
+
+
+def named_inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what times that are taken elsewhere depend on: all but the device."""
+    bound = deviceless(scenario_inputs(scenario_of(task), session))
+    return _name_inputs(task, session, bound, plan_for_runner(task, session))
+
+
+def _name_inputs(
+    task: Task, session: Session, bound: Mapping[str, str], contest: Contest | str
+) -> dict[str, str]:
+    scenario = scenario_of(task)
+    named = {**bound, **programs.digests(scenario, session, PLAIN, "plain")}
+    if compares_with_base(task):
+        named |= programs.digests(scenario, session, BASE, "base")
+    if variant := trimmed_variant(task):
+        build = dict(list_trimmed(session.request.config))[variant]
+        named |= programs.digests(scenario, session, build, variant)
+        if cache := cache_of(scenario, session):
+            named["algorithm cache"] = sha256_file(cache)
+    named["contest"] = contest if isinstance(contest, str) else dump(contest)
+    return named | {"method": str(METHOD)}
+
+
+def result_type(_task: Task) -> type[PerfResult]:
+    """Return the type of what :func:`work` finds."""
+    return PerfResult
+
+
+def work(task: Task, session: Session, folder: Path) -> PerfResult:
+    """Measure, on a machine that is tried again if it fails; or take what device jobs brought."""
+    del folder  # the result says everything
+    timed = session.request.timed
+    plan = plan_contest if timed is None else plan_for_runner
+    contest = plan(task, session)
+    if isinstance(contest, str):
+        return _skip(task, session, contest)
+    if timed is None:
+        session.services.console.say(f"    time  {_describe_place(task, session)}")
+        device, measured = measure_task(task, session, contest)
+        if isinstance(measured, str):
+            return _skip(task, session, f"{device.name}: {measured}")
+        return _make_result(task, contest, device, measured)
+    brought = _choose(task, session, contest, timed)
+    if brought.result is None:
+        return _skip(task, session, brought.skipped)
+    return _make_result(task, contest, brought.device, brought.result)
+
+
+def _make_result(
+    task: Task, contest: Contest, device: DeviceIdentity, measured: ContestResult
+) -> PerfResult:
+    """Return what the stage leaves of a contest that was held."""
+    return PerfResult(
+        scenario=scenario_of(task).id,
+        subject=subject_of(task),
+        device=device,
+        emulated=device.kind in EMULATED,
+        contest=contest,
+        measured=measured,
+    )
+
+
+def _skip(task: Task, session: Session, reason: str) -> PerfResult:
+    subject = subject_of(task)
+    session.services.console.say(f"  skip  {subject}: {reason}")
+    return PerfResult(scenario=scenario_of(task).id, subject=subject, skipped=reason)
+
+
+def _describe_place(task: Task, session: Session) -> str:
+    """Say which of all comparisons this is, and how long the rest takes if it is like the others.
+
+    Those that were skipped took no time; of those that failed it is not known.
+    """
+    request = session.request
+    every = perf_tasks(
+        request.config, committed=request.options.committed, since_base=bool(request.base)
+    )
+    ids = [each.id for each in every if each.stage is Stage.PERF]
+    before = ids.index(task.id)
+    done = [session.results.done[each] for each in ids[:before] if each in session.results.done]
+    took_s = [
+        0.0 if found.measured is None else found.measured.time_s
+        for found in (each.result_as(PerfResult) for each in done)
+    ]
+    left_s = statistics.mean(took_s) * (len(ids) - before) if took_s else 0.0
+    left = f", about {show_time(left_s)} left" if left_s else ""
+    return f"comparison {before + 1} of {len(ids)}{left}"
+
+
+def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:
+    """Return what device jobs brought of a task. Raises InfrastructureFailure for nothing."""
+    return timed.choose(
+        AskedContest(
+            id=task.name,
+            cpu_class=scenario_of(task).cpu_class.name,
+            binding=binding(named_inputs(task, session)),
+            contest=contest,
+            cpu_features=list_needed_features(task),
+        )
+    )

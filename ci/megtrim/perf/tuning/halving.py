@@ -1,0 +1,172 @@
+"""The search for the fastest experiment of a scenario, by successive halving.
+
+Each experiment is compared with the baseline in a contest, as ``perf run`` compares it. The faster
+half goes on, with more pairs of processes, until one is left; it meets the baseline once more, in
+pairs of their own: the times that chose it flatter it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from megtrim.chain.session import Session
+from megtrim.config.scenarios import Scenario
+from megtrim.experiments.contest import Side
+from megtrim.experiments.experiment import Experiment, Step
+from megtrim.experiments.sequential import LOOKS
+from megtrim.experiments.situation import Situation, why_not
+from megtrim.experiments.table import EXPERIMENTS
+from megtrim.load_and_run.arguments import without
+from megtrim.perf.answer import Answer
+from megtrim.perf.measuring.contest_plan import look_at, measure_task, plan_contest
+from megtrim.perf.measuring.timing_runs import ContestRuns
+from megtrim.perf.plan import make_experiment_task
+from megtrim.perf.rows.model import PerformanceStatus, RatioResult, Reference
+from megtrim.perf.rows.rows import ContestReading, read_contest
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """One experiment against the baseline, in one stage."""
+
+    experiment: str
+    rounds: int
+    """Pairs of processes at most."""
+    status: PerformanceStatus
+    reason: str
+    ratio: RatioResult | None
+    """None: it failed, or none of its times count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Who was compared, and who won."""
+
+    heats: tuple[Heat, ...]
+    """In their order; the last one is the fastest's, once more."""
+    skipped: tuple[str, ...] = ()
+    """Experiments that were not measured before the budget ended."""
+
+    @property
+    def winner(self) -> str:
+        """The fastest experiment; empty if it is not surely faster than the baseline."""
+        last = self.heats[-1]
+        faster = last.ratio and last.ratio.different is Answer.YES and last.ratio.ratio < 1
+        return last.experiment if faster else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneResult:
+    """What a search found, and the files that the winner runs with."""
+
+    search: Search
+    dumped_model: bytes | None
+    """If it is not the scenario's."""
+    algo_cache: bytes | None
+
+
+def list_candidates(situation: Situation) -> tuple[Experiment, ...]:
+    """Return the experiments that can run there and may shorten an iteration.
+
+    What searches in each process has a twin that reads a cache or a dumped model, and computes the
+    same. fake-first changes the first warm-up alone.
+    """
+    known: set[tuple[Step, ...]] = set()
+    found = []
+    for each in EXPERIMENTS:
+        steps = tuple(
+            replace(step, flags=without(step.flags, "fake_first"), warmups=1) for step in each.steps
+        )
+        if steps not in known and not each.measured.searches and not why_not(each, situation):
+            found.append(each)
+        known.add(steps)
+    return tuple(found[1:])
+
+
+def tune(scenario: Scenario, session: Session, *, budget_s: float) -> TuneResult:
+    """Search on the scenario's device; no contest but the last begins after the budget.
+
+    Raises what the machine raises, ProductFailure if nothing runs, InputError if the budget is too
+    short to compare anything, and InfrastructureFailure if no times count.
+    """
+    ends_s = time.monotonic() + budget_s
+    say = session.services.console.say
+    made: dict[str, tuple[bytes | None, bytes | None]] = {}
+
+    def keep(runs: ContestRuns) -> None:
+        made["files"] = runs.read_made(Side.RIVAL)
+
+    def hold(name: str, rounds: int | None) -> Heat:
+        task = make_experiment_task(scenario, name)
+        contest = plan_contest(task, session)
+        if isinstance(contest, str):
+            msg = f"{name}: {contest}"
+            raise ProductFailure(msg)
+        budget = contest.budget if rounds is None else replace(contest.budget, rounds=rounds)
+        contest = replace(contest, budget=budget, seed=contest.seed + budget.rounds)
+        last = keep if rounds is None else lambda _: None
+        _, measured = measure_task(task, session, contest, keep=last)
+        if isinstance(measured, str):
+            reading = ContestReading(status=PerformanceStatus.SKIPPED, reason=measured)
+        else:
+            reading = read_contest(contest, measured, Reference.BASELINE)
+        seen = f"ratio {reading.ratio.ratio:.3f}" if reading.ratio else reading.reason
+        say(f"    tune  {name}: {seen}")
+        return Heat(
+            experiment=name,
+            rounds=budget.rounds,
+            status=reading.status,
+            reason=reading.reason,
+            ratio=reading.ratio,
+        )
+
+    names = [each.name for each in list_candidates(look_at(scenario, session))]
+    search = find_fastest(names, hold, goes_on=lambda: time.monotonic() < ends_s)
+    dumped_model, algo_cache = made.get("files", (None, None))
+    return TuneResult(search=search, dumped_model=dumped_model, algo_cache=algo_cache)
+
+
+def find_fastest(
+    names: Sequence[str],
+    hold: Callable[[str, int | None], Heat],
+    *,
+    goes_on: Callable[[], bool],
+) -> Search:
+    """Halve until one is left; ``hold`` takes so many rounds, None: as many as a contest takes."""
+    heats: list[Heat] = []
+    ratios: dict[str, float] = {}
+    left, skipped = list(names), set[str]()
+    for rounds in LOOKS[:-1]:
+        for name in left:
+            if not goes_on():
+                skipped = {*names} - {each.experiment for each in heats}
+                break
+            heats.append(hold(name, rounds))
+            ratios.pop(name, None)
+            if (ratio := heats[-1].ratio) is not None:
+                ratios[name] = ratio.ratio
+        known = [each for each in left if each in ratios]
+        left = sorted(known, key=lambda each: ratios[each])[: (len(known) + 1) // 2]
+        if len(left) <= 1 or not goes_on():
+            break
+    if not left:
+        raise _describe_nothing(heats)
+    last = hold(left[0], None)
+    if last.ratio is None:
+        raise _describe_nothing([last])
+    return Search(heats=(*heats, last), skipped=tuple(sorted(skipped)))
+
+
+def _describe_nothing(heats: Sequence[Heat]) -> MegtrimError:
+    if not heats:
+        msg = "the budget ended before any comparison"
+        return InputError(msg, hint="give more time with --budget")
+    worst = min(heats, key=lambda each: each.status is PerformanceStatus.INFRASTRUCTURE)
+    msg = f"no winner: {worst.experiment}: {worst.reason}"
+    if worst.status is PerformanceStatus.INFRASTRUCTURE:
+        hint = "let the machine rest, look at its temperature and battery, and run this again"
+        return InfrastructureFailure(msg, hint=hint)
+    return ProductFailure(msg, hint="`megtrim perf run` shows what each experiment does")

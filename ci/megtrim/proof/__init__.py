@@ -1,0 +1,1 @@
+"""Scenarios run on the trimmed program, and what it means when one fails."""

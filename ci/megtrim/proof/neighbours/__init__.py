@@ -1,0 +1,1 @@
+"""Scenarios near those that are kept: how many still work."""

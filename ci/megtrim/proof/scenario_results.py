@@ -1,0 +1,148 @@
+"""How each scenario ended, as a verdict shows it: its own result, or what failed before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from megtrim.chain.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
+from megtrim.chain.results import VerificationOutcome, VerifyResult
+from megtrim.chain.session import Session, TaskResults, TrimRequest
+from megtrim.chain.store import StageFolder
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.proof.last_proof import LastProof
+from megtrim.regions.trace import TraceFailure
+from megtrim.trim.keepset_usage import traced_regions
+from megtrim.util.errors import InfrastructureFailure, MegtrimError
+from megtrim.verdict.conclusion import Contradiction, expect_consistent
+from megtrim.verdict.join import scenario_checks
+from megtrim.verdict.model import Check, ScenarioResult, ScenarioStatus
+
+_VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
+"""What to do about a result that contradicts itself, and the command that does it."""
+
+
+def scenario_results(
+    session: Session, proofs: Mapping[str, LastProof | None]
+) -> tuple[ScenarioResult, ...]:
+    """Return how every scenario ended; ``proofs``: the last one of each without a result."""
+    traced = traced_regions(session)
+    return tuple(
+        scenario_result(each, session, traced.get(each.id, 0), proofs.get(each.id))
+        for each in all_scenarios(session.request.config)
+    )
+
+
+def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Check]:
+    """Yield the checks of the scenarios that these tasks verified, whatever became of them."""
+    traced = traced_regions(session)
+    for task in tasks:
+        if task.stage is Stage.VERIFY and task.scenario is not None:
+            each = task.scenario
+            place = session.request.loaded.place(*each.path)
+            yield from scenario_checks(
+                scenario_result(each, session, traced.get(each.id, 0), None),
+                invocation=session.request.invocation,
+                file=place.file,
+                line=place.line,
+                expired=False,
+            )
+
+
+def scenario_result(
+    each: Scenario, session: Session, regions: int, proof: LastProof | None
+) -> ScenarioResult:
+    """Return how a scenario ended; ``regions``: how many its trace holds."""
+    task = verify_task(each)
+    if task not in session.results.done:
+        return _report_unverified(each, session, regions, proof)
+    folder = session.results.done[task]
+    result = folder.result_as(VerifyResult)
+    outcome = result.outcome
+    _expect_consistent(each.id, folder, outcome)
+    return ScenarioResult(
+        id=each.id,
+        model=each.model.name,
+        scenario=each.settings.name,
+        cpu_class=each.cpu_class.name,
+        arguments=each.settings.command,
+        device=result.device.name,
+        status=outcome.status,
+        regions=regions,
+        time_s=outcome.time_s,
+        text=outcome.text,
+        outputs=outcome.outputs,
+        missing_regions=outcome.missing_regions,
+        log_tail=outcome.log_tail,
+        conditions=outcome.conditions,
+        crash=outcome.crash,
+        reproduce=session.request.invocation.verify(each.id),
+        binding=result.binding,
+    )
+
+
+def _expect_consistent(scenario: str, folder: StageFolder, outcome: VerificationOutcome) -> None:
+    """Refuse a verification whose result says two things at once."""
+    if outcome.status is ScenarioStatus.PASS and outcome.unexplained:
+        msg = f"{folder.path}: {scenario}: its status is pass, and it is unexplained"
+        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY)
+    try:
+        expect_consistent(
+            scenario,
+            outcome.status,
+            outputs=outcome.outputs,
+            missing_regions=outcome.missing_regions,
+            crash=outcome.crash,
+        )
+    except Contradiction as error:
+        msg = f"{folder.path}: {error.message}"
+        raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None
+
+
+def _report_unverified(
+    each: Scenario, session: Session, regions: int, proof: LastProof | None
+) -> ScenarioResult:
+    """Say why a scenario has no result: what failed before it could be verified."""
+    failure = next(
+        (session.results.failed[task] for task in _before(each) if task in session.results.failed),
+        None,
+    )
+    device = session.services.devices.get(each.cpu_class.name)
+    status = _status(failure, each, session.results)
+    unknown = status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
+    return ScenarioResult(
+        id=each.id,
+        model=each.model.name,
+        scenario=each.settings.name,
+        cpu_class=each.cpu_class.name,
+        arguments=each.settings.command,
+        device=device.name if device else "",
+        status=status,
+        regions=regions,
+        time_s=0.0,
+        text=_why(failure, proof if unknown else None, session.request),
+        log_tail=str(failure) if failure else "",
+        attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
+        reproduce=session.request.invocation.verify(each.id),
+    )
+
+
+def _why(failure: MegtrimError | None, proof: LastProof | None, request: TrimRequest) -> str:
+    why = failure.title if failure else "a stage before it did not succeed"
+    if proof is None:
+        return why
+    return f"unverified, {proof.describe_age(request.config.verify.max_age_s)}: {why}"
+
+
+def _before(each: Scenario) -> tuple[str, ...]:
+    return (search_task(each), trace_task(each), functions_task(each), verify_task(each))
+
+
+def _status(failure: MegtrimError | None, each: Scenario, results: TaskResults) -> ScenarioStatus:
+    if failure is None:
+        return ScenarioStatus.UNVERIFIED
+    if isinstance(failure, InfrastructureFailure):
+        return ScenarioStatus.INFRASTRUCTURE
+    # Without tracing, it is verification that finds a scenario to be another than was traced.
+    recorded = (trace_task(each), functions_task(each))
+    by_trace = isinstance(failure, TraceFailure) or any(t in results.failed for t in recorded)
+    return ScenarioStatus.TRACE if by_trace else ScenarioStatus.ENGINE_ERROR

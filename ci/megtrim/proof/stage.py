@@ -1,0 +1,164 @@
+"""Stage `verify`: each scenario runs on the plain and on the reduced build.
+
+Outputs are compared; a run that ends badly is explained by difference: the *profile* build
+runs the same scenario, the keep set is subtracted, and what is missing is named. Where nothing
+is missing it is no trimming fault but an engine error, reported in the profile build's own words
+(a minimum-size build traps on any error and prints nothing).
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from megtrim.chain.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.chain.graph import (
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    Task,
+    keep_task,
+    search_task,
+    trims_functions,
+)
+from megtrim.chain.results import VerificationOutcome, VerifyResult
+from megtrim.chain.session import Session, TrimRequest, scenario_inputs
+from megtrim.chain.store import StageFolder, code_digest
+from megtrim.config.scenarios import Scenario
+from megtrim.devices import Lease
+from megtrim.devices.retry import keep_first_failure, run_with_retries
+from megtrim.evidence.bundle import binding
+from megtrim.proof.symbolizing_link import ensure_named_program
+from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
+from megtrim.regions.keepset import read_keep_set
+from megtrim.trim.builds import programs
+from megtrim.trim.runs.execution import RunResult
+from megtrim.trim.runs.scenario_runs import (
+    cache_of,
+    expect_as_traced,
+    make_run_spec,
+    scenario_of,
+)
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+
+_Ended = tuple[DeviceIdentity, VerificationOutcome]
+"""The machine, and how the scenario ended there."""
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name the two programs, the keep set, the tolerance, and all that binds the run.
+
+    The profile build is none of them: it explains a bad end, it does not change one.
+    """
+    return named_inputs(scenario_of(task), session) | {
+        # What is said of a trap: a committed list may lack what a scenario runs.
+        "committed": str(session.request.options.committed),
+    }
+
+
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Name what a verification of a scenario depends on; see :func:`inputs`."""
+    named = scenario_inputs(scenario, session)
+    if scenario.searches:
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named | {
+        **programs.digests(scenario, session, PLAIN, "plain"),
+        **programs.digests(scenario, session, REDUCED, "reduced"),
+        "keep set": _keep_set(session).files[KEEP_SET_FILE],
+        "tolerance": repr(scenario.settings.allowed),
+        # A proof of another version, which may have compared otherwise, proves nothing to this one.
+        "megtrim": code_digest(),
+    }
+
+
+def result_type(_task: Task) -> type[VerifyResult]:
+    """Return the type of what :func:`work` finds."""
+    return VerifyResult
+
+
+def work(task: Task, session: Session, folder: Path) -> VerifyResult:
+    """Run, compare, explain. A product failure is a result; the verdict judges it."""
+    scenario = scenario_of(task)
+    keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))
+    expect_as_traced(scenario, session, keep)
+
+    def note(build: str, seen: RunResult) -> None:
+        _keep(folder, build, seen)
+
+    trimmed = trims_functions(session.request.config)
+    trial = VerificationCase(
+        spec=make_run_spec(
+            scenario,
+            session,
+            programs.program(scenario, session.request, session.results.done[PLAIN]),
+            cache=cache_of(scenario, session),
+        ),
+        reduced=programs.program(scenario, session.request, session.results.done[REDUCED]),
+        # Where functions are trimmed, what is missing is asked of the named link first.
+        profile=None
+        if trimmed
+        else _profile(scenario, session.results.done.get(PROFILE), session.request),
+        keep=keep,
+        tolerance=scenario.settings.allowed,
+        committed=session.request.options.committed,
+    )
+
+    def prove_case(trial: VerificationCase, seen: list[_Ended]) -> _Ended:
+        def attempt(lease: Lease) -> _Ended:
+            device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
+            try:
+                return device, prove(trial, lease, note)
+            except TrapBeforeFailure as trap:
+                seen.append((device, trap.outcome))
+                raise
+
+        again = partial(
+            run_with_retries,
+            session.services.device(scenario),
+            attempt,
+            say=session.services.console.say,
+        )
+        return keep_first_failure(seen, again, good=_has_passed)
+
+    device, outcome = prove_case(trial, [])
+    # What explains is made while no phone waits for a compiler; then all of it runs once more on
+    # one machine.
+    if outcome.unexplained and trimmed:
+        at_hand = _profile(scenario, session.results.done.get(PROFILE), session.request)
+        trial = replace(trial, named=ensure_named_program(scenario, session), profile=at_hand)
+        device, outcome = prove_case(trial, [(device, outcome)])
+    if outcome.unexplained and (
+        profile := _profile(scenario, session.results.obtain(PROFILE), session.request)
+    ):
+        device, outcome = prove_case(replace(trial, profile=profile), [(device, outcome)])
+    return VerifyResult(
+        scenario=scenario.id,
+        binding=binding(named_inputs(scenario, session)),
+        day=session.request.today,
+        device=device,
+        outcome=outcome,
+    )
+
+
+def _keep_set(session: Session) -> StageFolder:
+    return session.results.done[keep_task(session.request.config)]
+
+
+def _has_passed(ended: _Ended) -> bool:
+    return ended[1].status is ScenarioStatus.PASS
+
+
+def _profile(scenario: Scenario, made: StageFolder | None, request: TrimRequest) -> Path | None:
+    return programs.program(scenario, request, made) if made else None
+
+
+def _keep(folder: Path, build: str, seen: RunResult) -> None:
+    log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
+    (folder / f"{build}.log").write_text(log, encoding="utf-8")
+    outputs = folder / build
+    shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
+    outputs.mkdir()
+    for output, data in seen.outputs.items():
+        (outputs / output).write_bytes(data)

@@ -1,0 +1,178 @@
+"""Explaining a bad end of a trimmed build.
+
+The named link shows which function is not kept; else the profile build does, by difference.
+It needs neither a device nor a configuration: whoever asks makes the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.build_spec import Link, Variant
+from megtrim.checks.statuses import ScenarioStatus
+from megtrim.elf.symbol_names import readable
+from megtrim.evidence.limits import read_text
+from megtrim.functions import linker_script
+from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.regions.keepset import KeepSet, missing
+from megtrim.regions.region import Region
+from megtrim.regions.trace import parse_trace
+from megtrim.trim.runs.execution import RunResult
+from megtrim.util.errors import InputError, MegtrimError
+from megtrim.util.wording import count
+
+_HOW_TO_NAME = "to verify it where the engine can be built names it"
+_NOT_LISTED = "the keep set does not list it"
+_NOT_RUN = "no scenario ran it"
+_NOT_COMMITTED = "the committed keep set does not list it"
+
+Again = Callable[[str, Path], RunResult]
+"""Makes the same run of another program: the build's name, and its file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolizingLink:
+    """The reduced program linked so that a function that is not kept says so."""
+
+    program: Path
+    dropped: tuple[str, ...]
+    """Linkage names, by the number that is said."""
+
+    def missing(self, run: ProgramRun) -> str | None:
+        """Return the function that a run of it called and that was not kept; None: it said none."""
+        return linker_script.not_kept(run.stderr, self.dropped)
+
+
+def read_named(program: Path, listed: Path) -> SymbolizingLink:
+    """Return a named link with its list, a file with one name a line."""
+    text = read_text(listed, hint="it is the list that was made with the link")
+    return SymbolizingLink(program=program, dropped=tuple(text.split()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What a failed run was: ``trap`` (regions are missing) or ``engine-error``."""
+
+    status: ScenarioStatus
+    text: str
+    log: str
+    missing: tuple[str, ...] = ()
+    """Regions, in canonical spelling."""
+    function: str = ""
+    """The one that was called and is not kept, as people read it; empty: none said so."""
+    unexplained: bool = False
+    """No profile build was at hand to say more."""
+    lacking_operators: tuple[str, ...] = ()
+
+
+def diagnose(
+    reduced: ProgramRun,
+    again: Again,
+    keep: KeepSet,
+    *,
+    named: SymbolizingLink | None,
+    profile: Callable[[], Path | None],
+    lacking_operators: tuple[str, ...] = (),
+    why: str = _NOT_LISTED,
+) -> Diagnosis:
+    """Ask the named link; where it names no function, tell by difference.
+
+    ``named`` is None where no function is trimmed. ``profile`` gives the profile build's program,
+    None where it is not at hand; it is called only where that is needed, for it may have to build.
+    ``why`` a function is not kept: a committed keep set may lack what a scenario runs, and a
+    quick look has none that a person knows.
+    """
+    if named and (name := named.missing(again(Link.NAMED, named.program).run)):
+        return _not_kept(reduced, name, why)
+    program = profile()
+    if program is None:
+        return diagnose_without_profile(reduced)
+    traced = again(Variant.PROFILE, program)
+    return explain(reduced, traced, keep, lacking_operators=lacking_operators)
+
+
+def why_not_kept(*, committed: bool, quick: bool = False) -> str:
+    """Return why a function is not kept, as people look at it."""
+    if quick:
+        return _NOT_RUN  # there is no keep set to look into
+    return _NOT_COMMITTED if committed else _NOT_LISTED
+
+
+def explain(
+    reduced: ProgramRun,
+    profile: RunResult,
+    keep: KeepSet,
+    *,
+    lacking_operators: tuple[str, ...] = (),
+) -> Diagnosis:
+    """Name what the same run needs and the keep set does not hold.
+
+    A run that the profile build cannot do either is the engine's own error, whatever is missing.
+    ``lacking_operators`` are those of the model that the keep set does not name.
+    """
+    how = _how(reduced)
+    if ending(profile.run) is not RunOutcome.PASSED:
+        said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
+        text = f"{how}, and the profile build fails too: {said}"
+        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.run.stderr)
+    lacking = _lacking(profile, keep)
+    if lacking or lacking_operators:
+        counts = [_count(lacking, "region"), _count(lacking_operators, "operator")]
+        text = f"{how}: {' and '.join(c for c in counts if c)} it needs are not in the keep set"
+        return Diagnosis(
+            status=ScenarioStatus.TRAP,
+            text=text,
+            log=profile.run.stderr,
+            missing=tuple(str(region) for region in lacking),
+            lacking_operators=lacking_operators,
+        )
+    if ending(reduced) is RunOutcome.TRAP and keep.functions():
+        text = f"{how}: a function that the keep set does not list is gone; no region is missing"
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
+    text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
+
+
+def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
+    """Say how it ended where no profile build can be run to name what is missing."""
+    trapped = ending(reduced) is RunOutcome.TRAP
+    text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
+    status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
+    return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
+    try:
+        function = readable(name)
+    except InputError:
+        function = name  # a trap is reported, whatever the machine has to make names readable
+    text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
+    return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return "" if not things else count(len(things), noun)
+
+
+def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
+    # A profile build that crashed leaves no trace, or half of one: then nothing can be subtracted.
+    # Nor can it where no region is trimmed: none is on the list.
+    if profile.trace is None or not keep.regions():
+        return ()
+    try:
+        trace = parse_trace(profile.trace, source="trace of the failing run")
+    except MegtrimError:
+        return ()
+    return missing(keep, trace.regions)
+
+
+def _how(run: ProgramRun) -> str:
+    match ending(run):
+        case RunOutcome.TRAP:
+            return "it trapped"
+        case RunOutcome.TIMEOUT:
+            return f"it did not end within {run.wall_s:.0f} s"
+        case _:
+            return f"it ended with {run.rc}"

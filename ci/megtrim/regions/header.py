@@ -1,0 +1,236 @@
+"""Generates the header, in two layouts and for both generations of the engine. Pure.
+
+``upstream``: everything in one force-included file, as the engine's own generator writes it.
+``scoped``: the force-included file contains macros only, and a ``midout.h`` that replaces the
+engine's defines a tag's regions where that tag is declared. Then the preprocessed text, and with it
+the key of a compiler cache, changes only in files that declare a changed tag. Facts for which
+:mod:`megtrim.regions.scoped_headers` found a place are in files of their own, so that no other file
+depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files as package_files
+from itertools import groupby
+
+from megtrim.models.operators import OperatorNeeds
+from megtrim.regions.grammar import is_identifier
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.region import Region
+from megtrim.regions.scoped_headers import (
+    ELEMWISE_MODES,
+    GENERATION,
+    GRAPH_HASHES,
+    OPERATORS,
+    Scopes,
+    macro_file,
+    tag_file,
+)
+from megtrim.util.errors import InputError
+
+MODE_TAG = "megdnn_common_elemwise_mode"
+"""The tag with which an engine of the newer generation records elementwise modes."""
+LEFT_OUT = "8left_outI"
+"""Part of the linkage names of the functions that trap for a region with a crash id."""
+FORCED = "bin_reduce.h"
+CONTRACT = "midout.h"
+_MODES_FROM_TRACE = 20220507
+_TITLE = "// Written by megtrim from the keep set: do not edit.\n"
+_ONCE = "#pragma once\n"
+
+
+class Layout(StrEnum):
+    """Where the header defines regions."""
+
+    SCOPED = "scoped"
+    UPSTREAM = "upstream"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderFiles:
+    """The generated files: name, as sources include it, and text."""
+
+    files: tuple[tuple[str, str], ...]
+
+
+def render(
+    keep: KeepSet,
+    *,
+    layout: Layout,
+    elemwise_modes: Sequence[tuple[str, int]],
+    scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
+    crash_ids: bool = False,
+) -> HeaderFiles:
+    """Return the header's files. ``elemwise_modes`` are all modes of the engine, name and value.
+
+    ``scopes`` are the facts that have files of their own in the scoped layout. Each always has one,
+    even if nothing of it is kept, so that sources can include it. ``crash_ids``: each region that
+    is left out has a trap of its own, which the scoped layout alone can do.
+
+    Without scenarios all regions are kept, without operators all operators: what is not known is
+    not trimmed. There is no generated ``midout.h`` then, and the engine's own keeps everything.
+    Raises InputError for a mode that the engine does not have.
+    """
+    own = scopes if layout is Layout.SCOPED else Scopes()
+    macros = {name: "".join(lines) for name, lines in _macros(keep, elemwise_modes).items()}
+    forced = "".join(text for name, text in macros.items() if name not in own.macros)
+    regions = tuple(keep.regions())
+    if layout is Layout.UPSTREAM and regions:
+        forced += _define(_render_specialisations(regions))
+    scoped: Iterable[tuple[str, str]] = ()
+    if layout is Layout.SCOPED and regions:
+        scoped = _render_scoped(regions, own.tags, crash_ids=crash_ids)
+    own_macros = ((macro_file(name), _TITLE + _ONCE + macros.get(name, "")) for name in own.macros)
+    return HeaderFiles(files=((FORCED, _TITLE + forced), *scoped, *own_macros))
+
+
+def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, list[str]]:
+    """Return the lines that define each macro, by its name."""
+    macros = {GENERATION: [f"#define {GENERATION} {keep.generation}\n"]}
+    needs = keep.operators
+    if needs is not None and "Float16" not in dict(needs.dtypes):
+        # The misspelt name is the original one, and engines of both generations still read it.
+        for name in ("MEGDNN_DISABLE_FLOT16", "MEGDNN_DISABLE_FLOAT16"):
+            macros[name] = [f"#define {name} 1\n"]
+    used = _used_modes(keep, every_mode)
+    if used is not None:
+        macros[ELEMWISE_MODES] = list(_modes(every_mode, used))
+    if needs is not None:
+        macros[OPERATORS] = [_define(_operators(needs))]
+        if needs.checked_hashes:
+            hashes = ",".join(f"{number}ULL" for number in needs.checked_hashes)
+            macros[GRAPH_HASHES] = [f"#define {GRAPH_HASHES} {hashes}\n"]
+    return macros
+
+
+def _render_scoped(
+    regions: Sequence[Region], own: Sequence[str], *, crash_ids: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield ``midout.h``, with the tags that have no file of their own, and the other files."""
+    ours = package_files("megtrim.regions")
+    texts = ("contract.h", "crash_ids.h" if crash_ids else "traps.h")
+    contract = "".join((ours / name).read_text(encoding="utf-8") for name in texts)
+    by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
+    shared = (_shared_tag(tag, kept) for tag, kept in by_tag.items() if tag not in set(own))
+    guards = (f"#define MEGTRIM_TAG_{tag} ~, (MEGTRIM_ELSEWHERE)\n" for tag in own)
+    yield CONTRACT, _TITLE + contract + "".join((*shared, *guards))
+    for tag in own:
+        yield tag_file(tag), _TITLE + _ONCE + _own_tag(tag, by_tag.get(tag, ()))
+
+
+def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:
+    """Yield a macro for every mode of the engine: a used one calls back, others do nothing."""
+    for name, _ in sorted(every, key=lambda mode: (mode[1], mode[0])):
+        body = f" _cb({name})" if name in used else ""
+        yield f"#define _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_{name}(_cb){body}\n"
+    yield (f"#define {ELEMWISE_MODES}(_mode, _cb) _MEGDNN_ELEMWISE_MODE_ENABLE_IMPL_##_mode(_cb)\n")
+
+
+def _used_modes(keep: KeepSet, every: Sequence[tuple[str, int]]) -> frozenset[str] | None:
+    """Return the names of the used modes; None if nothing is known, so that all stay.
+
+    The newer generation records modes while it runs; for the older one, the models list them.
+    """
+    for name, _ in every:
+        if not is_identifier(name):
+            msg = f"the engine names an elementwise mode {name!r}, expected a C++ identifier"
+            raise InputError(msg, hint="is its list of parameters intact?")
+    if keep.generation >= _MODES_FROM_TRACE:
+        return _traced_modes(keep.regions(), every)
+    if keep.operators is None:
+        return None
+    names = frozenset(name for name, _ in keep.operators.elemwise_modes)
+    if unknown := sorted(names - {name for name, _ in every}):
+        msg = f"operator JSON: this engine has no elementwise mode {', '.join(unknown)}"
+        raise InputError(msg, hint="was the model dumped by another version of the engine?")
+    return names
+
+
+def _traced_modes(
+    regions: Iterable[Region], every: Sequence[tuple[str, int]]
+) -> frozenset[str] | None:
+    used: set[str] = set()
+    for region in regions:
+        if region.tag != MODE_TAG:
+            continue
+        value = next((arg for arg in region.args if isinstance(arg, int)), None)
+        names = {name for name, number in every if number == value}
+        if not names:
+            msg = f"a trace ran {region}, and this engine has no such elementwise mode"
+            raise InputError(msg, hint="was it traced with another version of the engine?")
+        used |= names
+    return frozenset(used) or None
+
+
+def _operators(needs: OperatorNeeds) -> list[str]:
+    """Return lines that disable the registration of all operators except those named here.
+
+    The engine expands the macro inside ``mgb::serialization``; operators are in ``mgb::opr``.
+    """
+    names = [name for name, _ in needs.operators]
+    return [
+        f"{OPERATORS} }}",
+        "namespace opr {",
+        *(f"class {name};" for name in names),
+        "}",
+        "namespace serialization {",
+        "template <class Opr, class Callee> struct OprRegistryCaller {};",
+        *(
+            f"template <class Callee> struct OprRegistryCaller<opr::{name}, Callee>"
+            " : public OprRegistryCallerDefaultImpl<Callee> {};"
+            for name in names
+        ),
+    ]
+
+
+def _render_specialisations(regions: Sequence[Region]) -> list[str]:
+    tags = sorted({region.tag for region in regions})
+    return [
+        "MIDOUT_GENERATED namespace midout {",
+        "namespace tags {",
+        *(f"class {tag};" for tag in tags),
+        "}",
+        *(
+            f"template <> struct {_cpp(region)} {{ static constexpr bool enable = true; }};"
+            for region in regions
+        ),
+        "}",
+    ]
+
+
+def _shared_tag(tag: str, kept: Sequence[Region]) -> str:
+    return _define([f"MEGTRIM_TAG_{tag} ~, (", *_render_declarations(kept), ")"])
+
+
+def _own_tag(tag: str, kept: Sequence[Region]) -> str:
+    """Return the text of a tag's file, which replaces the tag's declaration."""
+    lines = (
+        f'#include "{CONTRACT}"',
+        "namespace midout {",
+        "namespace tags {",
+        f"class {tag};",
+        "}",
+        *_render_declarations(kept),
+        "}",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _render_declarations(kept: Iterable[Region]) -> list[str]:
+    return [f"template <> struct {_cpp(region)};" for region in kept]
+
+
+def _cpp(region: Region) -> str:
+    """Return the type as it is written inside ``namespace midout``."""
+    args = (
+        f"std::integral_constant<int, {arg}>" if isinstance(arg, int) else arg
+        for arg in region.args
+    )
+    return f"Region<{', '.join((f'tags::{region.tag}', *args))}>"
+
+
+def _define(lines: Sequence[str]) -> str:
+    return "#define " + " \\\n".join(lines) + "\n"

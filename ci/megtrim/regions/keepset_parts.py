@@ -1,0 +1,69 @@
+"""Parts of a keep set: what some scenarios need, alone or with others. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from megtrim.models.operators import OperatorNeeds, select_needs, unite_needs
+from megtrim.regions.keepset import KeepSet, ScenarioRecord
+from megtrim.regions.region import Region
+from megtrim.util.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededParts:
+    """What a build keeps for some scenarios."""
+
+    regions: frozenset[Region] = frozenset()
+    functions: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+
+    def __sub__(self, other: NeededParts) -> NeededParts:
+        """Return what these need and others do not."""
+        return NeededParts(
+            regions=self.regions - other.regions,
+            functions=self.functions - other.functions,
+            operators=self.operators - other.operators,
+        )
+
+
+def model_of(scenario_id: str) -> str:
+    """Return the model of ``MODEL/SCENARIO@CLASS``."""
+    return scenario_id.partition("/")[0]
+
+
+def list_models(keep: KeepSet) -> tuple[str, ...]:
+    """Return the models of a keep set, sorted."""
+    return tuple(sorted({model_of(each.id) for each in keep.scenarios}))
+
+
+def select_scenarios(keep: KeepSet, ids: Collection[str]) -> KeepSet:
+    """Return the keep set of some of its scenarios. Raises InputError for none of them.
+
+    Operators and data types are a model's, not a scenario's: they go with its last scenario.
+    """
+    scenarios = tuple(each for each in keep.scenarios if each.id in ids)
+    if not scenarios:
+        msg = "a keep set without a scenario would keep everything"
+        raise InputError(msg, hint="a price at the margin needs another model or scenario")
+    return replace(
+        keep, scenarios=scenarios, operators=_select_operators(keep.operators, scenarios)
+    )
+
+
+def list_needs(keep: KeepSet) -> NeededParts:
+    """Return all that a keep set names."""
+    operators = keep.operators.operators if keep.operators else ()
+    return NeededParts(
+        regions=frozenset(keep.regions()),
+        functions=frozenset(keep.functions()),
+        operators=frozenset(name for name, _ in operators),
+    )
+
+
+def _select_operators(
+    needs: OperatorNeeds | None, scenarios: tuple[ScenarioRecord, ...]
+) -> OperatorNeeds | None:
+    models = sorted({model_of(each.id) for each in scenarios})
+    return needs and unite_needs(select_needs(needs, model) for model in models)

@@ -1,1 +1,0 @@
-"""Several configurations in one report: a row for each, on a terminal and in a comment."""

@@ -1,0 +1,38 @@
+"""Stage `report`: the verdict as JUnit, Markdown and HTML."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from megtrim.chain.filenames import VERDICT_FILE
+from megtrim.chain.graph import VERDICT, Task
+from megtrim.chain.results import ReportResult
+from megtrim.chain.session import Session
+from megtrim.report import comment, html, junit
+from megtrim.verdict.model import parse_verdict
+
+_WRITERS = (
+    ("junit.xml", junit.render),
+    ("report.md", partial(comment.render, measured=True)),
+    ("index.html", html.render),
+)
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what enters: the verdict alone."""
+    return {"verdict": session.results.done[VERDICT].files[VERDICT_FILE]}
+
+
+def result_type(_task: Task) -> type[ReportResult]:
+    """Return the type of what :func:`work` finds."""
+    return ReportResult
+
+
+def work(task: Task, session: Session, folder: Path) -> ReportResult:
+    """Write every form of the report."""
+    source = session.results.done[VERDICT].file(VERDICT_FILE)
+    verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+    for name, render in _WRITERS:
+        (folder / name).write_text(render(verdict), encoding="utf-8")
+    return ReportResult()

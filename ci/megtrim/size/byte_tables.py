@@ -1,0 +1,97 @@
+"""What the bytes of built files are: by symbols of the copy that was not stripped.
+
+The plain build is broken down when it is made, which takes longer than all else here, and leaves
+its tables: it stays as it is while what is kept of it changes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from megtrim.build.engines.link.relink import LINKS
+from megtrim.build_spec import UNSTRIPPED, BuildSpec, LinkSpec, Variant
+from megtrim.chain.filenames import BYTE_TABLES_FILE
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder
+from megtrim.elf.symbol_table import read_linked
+from megtrim.size.attribution import NameSources
+from megtrim.size.baseline import dump_sizes, load_sizes
+from megtrim.size.breakdown import Breakdown, View, break_down
+from megtrim.size.byte_table import ByteTable, make_table
+from megtrim.trim.builds import links as linking
+from megtrim.trim.builds import variants
+from megtrim.util.errors import InputError, ProductFailure
+
+_PLAIN = str(Variant.PLAIN)
+_MOST_BYTES = 96 * 1024
+"""Of a plain build's table as a document: it is read for what is large."""
+
+
+def break_down_file(path: Path, named: Path | None, *, deflate: bool = False) -> Breakdown:
+    """Break a stripped file down by the symbols of its unstripped copy. Raises InputError."""
+    names = NameSources()
+    if named is not None:
+        names = NameSources(twin=read_linked(named), twin_source=str(named))
+    return break_down(read_linked(path), names, source=str(path), deflate=deflate)
+
+
+def leave_tables(
+    folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
+) -> None:
+    """Write the tables of the plain build in ``folder``, and remove its copies with symbols.
+
+    A file that cannot be broken down costs its own table alone: the build stands.
+    """
+    sizes: dict[tuple[str, str], int] = {}
+    tables: dict[tuple[str, str], ByteTable] = {}
+    console = session.services.console
+    leave_symbols(folder, wanted, artifacts, session)
+    for name in sorted(artifacts):
+        console.note(f"finding what each byte of {name} is")
+        named = folder / UNSTRIPPED / name
+        if not named.is_file():
+            continue
+        try:
+            found = break_down_file(folder / "bin" / name, named)
+        except InputError as error:
+            console.warn(f"what is left out of {name} will not be known: {error.message}")
+            continue
+        sizes[name, _PLAIN] = found.sizes.file_bytes
+        tables[name, _PLAIN] = make_table(found.by_component(View.SYMBOL), most_bytes=_MOST_BYTES)
+    if tables:
+        text = dump_sizes(sizes, parts=tables)
+        (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
+    shutil.rmtree(folder / UNSTRIPPED, ignore_errors=True)
+
+
+def leave_symbols(
+    folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
+) -> None:
+    """Leave each file of a build with its symbols, too: where links strip, by one more link.
+
+    A link that cannot be made costs its own copy; one that a full disk ended, for example, ends the
+    stage, as its result would stay without the copy.
+    """
+    if session.services.toolchain.strip is not None:
+        return  # the build stripped copies
+    for name in sorted(artifacts):
+        spec = LinkSpec(target=name, label=UNSTRIPPED, strip=False)
+        try:
+            variants.link(session, wanted, (spec,), folder)
+        except (InputError, ProductFailure) as error:
+            session.services.console.warn(f"{name} has no copy with symbols: {error.message}")
+            continue
+        (folder / UNSTRIPPED).mkdir(exist_ok=True)
+        made = folder / linking.locate_unstripped(UNSTRIPPED, name)
+        made.rename(folder / UNSTRIPPED / name)
+    shutil.rmtree(folder / LINKS, ignore_errors=True)
+
+
+def read_tables(plain: StageFolder) -> Mapping[str, ByteTable]:
+    """Read the table of each artifact of the plain build, as far as there are any."""
+    if BYTE_TABLES_FILE not in plain.files:
+        return {}
+    path = plain.file(BYTE_TABLES_FILE)
+    return {name: table for (name, _), table in load_sizes(path, shown=str(path)).parts.items()}

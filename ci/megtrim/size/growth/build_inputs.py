@@ -1,0 +1,125 @@
+"""What the program that ships was built from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from megtrim.build.engines.checkout import Checkout
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import keep_task
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder, code_digest
+from megtrim.regions.keepset import KeepSet, read_keep_set
+from megtrim.regions.keepset_parts import model_of
+from megtrim.size.growth.inputs import BuildInputs, digest
+from megtrim.size.growth.source_kinds import (
+    SourceKind,
+    find_dependency,
+    find_kind,
+    strip_sources,
+)
+from megtrim.trim.builds.links import KEEP_SET
+
+
+def read_build_inputs(shipped: StageFolder, session: Session) -> BuildInputs:
+    """Return what a shipped program was built from, by name.
+
+    A list of functions also names the link that it is of, so the functions stand in its place.
+    """
+    kept = _keep_set_folder(session)
+    return _gather(shipped, session, read_keep_set(kept.file(KEEP_SET_FILE)) if kept else None)
+
+
+def name_build_inputs(shipped: StageFolder, session: Session) -> str:
+    """Return what is another text if any of them is another; a keep set is its file's digest."""
+    kept = _keep_set_folder(session)
+    keep_set = kept.files[KEEP_SET_FILE] if kept else ""
+    found = _gather(shipped, session, None)
+    # A setting that changes what is built is in the inputs of what was built.
+    values = {k: v for k, v in found.values.items() if k not in _list_settings(session)}
+    return " ".join((keep_set, *replace(found, values=values).digests().values()))
+
+
+def _keep_set_folder(session: Session) -> StageFolder | None:
+    return session.results.done.get(keep_task(session.request.config))
+
+
+def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> BuildInputs:
+    files = _group_files(session.services.engine.checkout)
+    inputs = {label: value for label, value in shipped.inputs.items() if label != KEEP_SET}
+    version = f"{session.request.origin.megtrim} {code_digest()[:12]}".strip()
+    return BuildInputs(
+        values={
+            **inputs,
+            **_list_settings(session),
+            **_digest_dependencies(files[SourceKind.DEPENDENCY], session.services.engine.checkout),
+            "build files": _digest_build_files(
+                files[SourceKind.BUILD], session.services.engine.checkout
+            ),
+            "megtrim": version,
+        },
+        sources=files[SourceKind.SOURCE],
+        kept=_list_kept(keep) if keep else {},
+        scenarios={
+            each.id: f"{each.model_sha256} {' '.join(each.arguments)}"
+            for each in (keep.scenarios if keep else ())
+        },
+    )
+
+
+def _group_files(checkout: Checkout) -> Mapping[SourceKind, dict[str, str]]:
+    found: dict[SourceKind, dict[str, str]] = defaultdict(dict)
+    for path, sha256 in checkout.files.items():
+        found[find_kind(path, checkout.submodules)][path] = sha256
+    return found
+
+
+def _list_settings(session: Session) -> dict[str, str]:
+    """Name what the configuration sets of the build, beyond the programs and the compiler."""
+    config = session.request.config
+    trim = config.trim.model_dump(mode="json", exclude_defaults=True)
+    toolchain = config.toolchain.model_dump(mode="json", exclude_defaults=True)
+    return {
+        **{f"setting trim.{name}": str(value) for name, value in trim.items()},
+        **{f"setting engine.cmake.{name}": str(at) for name, at in config.engine.cmake.items()},
+        **{
+            f"setting toolchain.{name}": str(toolchain[name])
+            for name in ("api", "fp16")
+            if name in toolchain
+        },
+    }
+
+
+def _digest_dependencies(files: Mapping[str, str], checkout: Checkout) -> dict[str, str]:
+    """Name each third party with a digest of its files."""
+    lines: dict[str, list[str]] = defaultdict(list)
+    for path, sha256 in sorted(files.items()):
+        lines[find_dependency(path, checkout.submodules)].append(f"{path} {sha256}")
+    return {f"dependency {name}": digest("\n".join(found)) for name, found in lines.items()}
+
+
+def _digest_build_files(files: Mapping[str, str], checkout: Checkout) -> str:
+    texts = (f"{path}\n{strip_sources(checkout.text(path))}" for path in sorted(files))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _list_kept(keep: KeepSet) -> dict[str, tuple[str, ...]]:
+    by_model: dict[str, list[str]] = defaultdict(list)
+    for each in keep.scenarios:
+        by_model[model_of(each.id)].append(each.id)
+
+    def users(models: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted(each for model in models for each in by_model[model]))
+
+    found = {f"region {each}": users for each, users in keep.regions().items()}
+    found |= {f"function {each}": users for each, users in keep.functions().items()}
+    needs = keep.operators
+    if needs is not None:
+        found |= {f"operator {name}": users(models) for name, models in needs.operators}
+        found |= {f"dtype {name}": users(models) for name, models in needs.dtypes}
+        found |= {f"elemwise_mode {name}": users(models) for name, models in needs.elemwise_modes}
+        found |= {f"hash {number}": users(models) for number, models in needs.hashes}
+    return found

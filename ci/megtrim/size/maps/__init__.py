@@ -1,1 +1,0 @@
-"""Where the bytes of a file are, for pictures."""

@@ -1,0 +1,130 @@
+"""Budgets in reports: of each limit what is allowed, what is used, what is left.
+
+Pure; part of the report room. The page draws a bar with marks at the limits; a hard limit fails, a
+soft one warns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from megtrim.config.units import format_bytes
+from megtrim.render.markup import bounded_table, code, fold, one_line, path_in_repository, prose
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import BUDGET_SIGNS, align_columns, percent, width_of
+
+_HEAD = ("budget", "limits", "used", "limit", "left", "left in %")
+_NUMBERS = frozenset(_HEAD[2:])
+
+
+def markdown(verdict: Verdict) -> Iterator[str]:
+    """Yield the lower limits that are proposed, and the fold of all budgets, if there are any."""
+    lower = [
+        f"- {code(row.name)}: {prose(text)}"
+        for row in verdict.budgets
+        if (text := describe_lower(row, verdict))
+    ]
+    if lower:
+        hint = "Nothing fails if they stay."
+        yield "\n".join(("### Limits that could be lower", "", *lower, "", hint))
+    if verdict.budgets:
+        owned = any(row.owner for row in verdict.budgets)
+        numbers = (f"{name}>" if name in _NUMBERS else name for name in _HEAD)
+        head = (*numbers, "result", *(("owner",) if owned else ()))
+        body = bounded_table(head, verdict.budgets, lambda row: _draw(row)[: len(head)])
+        yield fold(_summarize(verdict.budgets), body)
+
+
+def text(verdict: Verdict) -> str:
+    """Return the table of all budgets for a terminal, and the lower limits that are proposed."""
+    rows = [(one_line(row.name), *_list_cells(row)) for row in verdict.budgets]
+    if not rows:
+        return ""
+    words = [name for name in _HEAD if name not in _NUMBERS]
+    lines = ["budgets", *(f"  {line}" for line in align_columns(_HEAD, rows, words))]
+    lower = ((row.name, describe_lower(row, verdict)) for row in verdict.budgets)
+    lines += (f"  {one_line(name)}: {text}" for name, text in lower if text)
+    return "\n".join(lines)
+
+
+def describe_lower(row: BudgetRow, verdict: Verdict) -> str:
+    """Return how low a limit could be, and where it is; empty: it is low enough."""
+    if row.lower_bytes is None:
+        return ""
+    place = next((check for check in verdict.checks if check.id == row.check_id), None)
+    file = path_in_repository(place.file, verdict.invocation.config) if place else ""
+    where = f" at {file}:{place.line}" if place else ""
+    return f"max could be {format_bytes(row.lower_bytes)} ({row.lower_bytes:,} bytes){where}"
+
+
+def describe_use(row: BudgetRow) -> str:
+    """Return what is used of a limit and what is left, of the hard one and of the soft one."""
+    if row.used_bytes is None:
+        return row.used_text
+    parts = [row.used_text]
+    if row.max_bytes is not None:
+        allowed = " allowed" if row.kind is LimitKind.GROWTH else ""
+        room = _describe_room(row.max_bytes, row.used_bytes)
+        parts = [f"{row.used_text} of {format_bytes(row.max_bytes)}{allowed}, {room}"]
+    if row.warn_bytes is not None:
+        above = row.used_bytes - row.warn_bytes
+        room = _describe_room(row.warn_bytes, row.used_bytes)
+        room = f"{format_bytes(above)} above" if above >= 0 else room
+        parts.append(f"warning from {format_bytes(row.warn_bytes)} on, {room}")
+    return "; ".join(parts)
+
+
+def place_marks(row: BudgetRow) -> tuple[str, str, str]:
+    """Return the width of what is used, and the places of the hard and the soft limit.
+
+    They are percentages of the bar; a limit that there is not has no place.
+    """
+    limits = (row.max_bytes, row.warn_bytes)
+    used = max(row.used_bytes or 0, 0)
+    highest = max(limit for limit in (*limits, 0) if limit is not None)
+    # Some space beyond the limits shows them as marks, not as the edge of the chart.
+    scale = max(used, highest * 26 // 25, 1)
+    hard, soft = ("" if limit is None else width_of(limit, scale) for limit in limits)
+    return width_of(used, scale), hard, soft
+
+
+def _describe_room(limit_bytes: int, used_bytes: int) -> str:
+    """Return what is left of a limit, in bytes and percent: ``12 KiB (4.1%) left``."""
+    left = limit_bytes - used_bytes
+    share = f" ({percent(left / limit_bytes)})" if limit_bytes else ""
+    return f"{format_bytes(left)}{share} left" if left >= 0 else f"{format_bytes(-left)} too many"
+
+
+def _list_cells(row: BudgetRow) -> tuple[str, str, str, str, str]:
+    """Return what is limited, what is used, the limit, what is left, and its share."""
+    limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes or 0
+    limits = row.kind if row.max_bytes is not None else f"{row.kind}, warns"
+    if row.used_bytes is None:
+        return limits, "no baseline", format_bytes(limit), "", ""
+    left = limit - row.used_bytes
+    share = percent(left / limit) if limit else ""
+    return limits, row.used_text, format_bytes(limit), format_bytes(left), share
+
+
+def _draw(row: BudgetRow) -> tuple[str, ...]:
+    waived = f", waived: {prose(row.waiver)}" if row.waiver else ""
+    result = f"{BUDGET_SIGNS[row.status]}{waived}"
+    return (code(row.name), *_list_cells(row), result, prose(row.owner))
+
+
+def _summarize(rows: Sequence[BudgetRow]) -> str:
+    budgets = {row.name for row in rows}
+    failed = {row.name for row in rows if row.status is BudgetStatus.FAIL}
+    count = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
+    shares = [
+        (row.left_bytes / row.max_bytes, row.left_bytes)
+        for row in rows
+        if row.kind is LimitKind.SIZE and row.left_bytes is not None and row.max_bytes
+    ]
+    if not shares:
+        return count
+    share, left = min(shares)
+    if left < 0:
+        return f"{count}, the tightest is {format_bytes(-left)} over"
+    return f"{count}, the tightest has {format_bytes(left)} ({percent(share)}) left"

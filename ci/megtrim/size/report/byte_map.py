@@ -1,0 +1,228 @@
+"""Where the bytes of what ships are, as rectangles whose areas are bytes.
+
+Widths are percentages and heights are pixels, so that a picture fills its place and its text is
+not stretched. Each picture is laid out twice, for wide screens and for phones. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from megtrim.config.units import format_bytes
+from megtrim.elf.symbol_names import without_arguments
+from megtrim.render.markup import one_line
+from megtrim.report.charts import Tile, layout
+from megtrim.size.byte_map import ByteMap, MappedComponent
+from megtrim.verdict.wording import percent
+
+Part = TypeVar("Part")
+
+_COLOURS = 8
+_CHARACTER_WIDTH, _LINE_HEIGHT, _MARGIN = 7.8, 16.0, 5.0
+"""Pixels of the text in a cell."""
+_SHORTEST_LABEL = 4
+_HEAD = 20.0
+"""Pixels of the line that names a component above its symbols."""
+_LEAST_INSIDE = 34.0
+"""A component with fewer pixels for its symbols, in width or height, is one cell."""
+_SEPARATOR = re.compile(r"/|::")
+_TEMPLATE = re.compile(r"<[^<>]*>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """What a picture is laid out for, in pixels."""
+
+    name: str
+    width: float
+    height: float
+    least_share: float
+    """What is smaller than this part of the picture shares a cell."""
+
+
+SCREENS = (
+    Screen(name="broad", width=956.0, height=420.0, least_share=0.002),
+    Screen(name="narrow", width=300.0, height=480.0, least_share=0.008),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteCell:
+    """A rectangle."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    title: str
+    label: str
+    """As much of its name as fits; empty: nothing does."""
+    detail: str
+    """A second line, or empty."""
+    colour: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytePicture:
+    """One map for one kind of screen."""
+
+    screen: str
+    height: str
+    cells: tuple[ByteCell, ...]
+
+
+def draw_map(found: ByteMap) -> tuple[BytePicture, ...]:
+    """Return the map of what ships: each component, and in it its largest symbols."""
+    return tuple(
+        BytePicture(
+            screen=screen.name,
+            height=f"{screen.height:.0f}",
+            cells=tuple(_iter_components(found, screen)),
+        )
+        for screen in SCREENS
+    )
+
+
+def _iter_components(found: ByteMap, screen: Screen) -> Iterator[ByteCell]:
+    colours = _choose_colours(found.components)
+    sizes = [(each, each.kept_bytes) for each in found.components]
+    for parts, kept_bytes, tile in _place_components(sizes, screen):
+        name, text = _name([each.name for each in parts]), format_bytes(kept_bytes)
+        inside = Tile(
+            x=tile.x, y=tile.y + _HEAD, width=tile.width, height=max(tile.height - _HEAD, 0.0)
+        )
+        divided = len(parts) == 1 and min(inside.width, inside.height) >= _LEAST_INSIDE
+        colour = colours[_top(parts[0])]
+        yield _cell(
+            tile,
+            screen,
+            name=name,
+            head=text if divided else "",
+            detail="" if divided else text,
+            title=f"{name}: {_describe(parts, kept_bytes, found)}",
+            colour=colour,
+        )
+        if divided:
+            yield from _iter_symbols(parts[0], inside, screen, colour)
+
+
+def _describe(parts: Sequence[MappedComponent], kept_bytes: int, found: ByteMap) -> str:
+    plain_bytes = sum(part.plain_bytes or 0 for part in parts)
+    of = f" of {format_bytes(plain_bytes)}" if plain_bytes else ""
+    return f"{format_bytes(kept_bytes)}{of} ({percent(kept_bytes / found.kept_bytes)} of the file)"
+
+
+def _iter_symbols(
+    component: MappedComponent, frame: Tile, screen: Screen, colour: int
+) -> Iterator[ByteCell]:
+    """Yield the cells of a component's symbols, unless it is one symbol or none is listed."""
+    sizes = [(each.label, each.kept_bytes) for each in component.symbols]
+    rest_bytes = component.kept_bytes - sum(size_bytes for _, size_bytes in sizes)
+    if max((size_bytes for _, size_bytes in sizes), default=0) in (0, component.kept_bytes):
+        return
+    least_share = screen.least_share * screen.width * screen.height / (frame.width * frame.height)
+    for labels, size_bytes, tile in _place(sizes, [("", rest_bytes)], frame, least_share):
+        text = format_bytes(size_bytes)
+        name = one_line(labels[0]) if len(labels) == 1 and labels[0] else "others"
+        yield _cell(
+            tile,
+            screen,
+            name=_shorten_symbol(name),
+            detail=text,
+            title=f"{one_line(component.name)}: {name}: {text}",
+            colour=colour,
+        )
+
+
+def _place_components(
+    sizes: Sequence[tuple[MappedComponent, int]], screen: Screen
+) -> Iterator[tuple[list[MappedComponent], int, Tile]]:
+    frame = Tile(x=0.0, y=0.0, width=screen.width, height=screen.height)
+    single = [each for each in sizes if not each[0].stands_for_several]
+    several = [each for each in sizes if each[0].stands_for_several]
+    return _place(single, several, frame, screen.least_share)
+
+
+def _place(
+    sizes: Sequence[tuple[Part, int]], rest: Sequence[tuple[Part, int]], frame: Tile, least: float
+) -> Iterator[tuple[list[Part], int, Tile]]:
+    """Yield size and tile of each part that is large enough, and last of all others together.
+
+    ``rest`` stands for several, so it comes after single ones. ``least`` is a share of all bytes.
+    """
+    total = sum(size for _, size in (*sizes, *rest))
+    ordered = [*sorted(sizes, key=lambda each: -each[1]), *rest]
+    large = [([part], size) for part, size in ordered if size > 0 and size >= total * least]
+    small = [(part, size) for part, size in ordered if 0 < size < total * least]
+    if small:
+        large.append(([part for part, _ in small], sum(size for _, size in small)))
+    tiles = layout([size for _, size in large], width=frame.width, height=frame.height)
+    for (parts, size), tile in zip(large, tiles, strict=True):
+        yield parts, size, replace(tile, x=frame.x + tile.x, y=frame.y + tile.y)
+
+
+def _choose_colours(components: Sequence[MappedComponent]) -> Mapping[str, int]:
+    """Return a colour for each top component, in the order of their largest parts."""
+    tops = dict.fromkeys(map(_top, components))
+    return {top: number % _COLOURS for number, top in enumerate(tops)}
+
+
+def _top(component: MappedComponent) -> str:
+    return component.name.partition("/")[0]
+
+
+def _name(names: Sequence[str]) -> str:
+    return one_line(names[0]) if len(names) == 1 else "smaller ones"
+
+
+def _shorten_symbol(name: str) -> str:
+    """Return a symbol without its arguments and those of templates."""
+    *_, name = (name, *without_arguments(name))
+    while (brief := _TEMPLATE.sub("", name)) != name:
+        name = brief
+    return name
+
+
+def _cell(
+    tile: Tile,
+    screen: Screen,
+    *,
+    name: str,
+    title: str,
+    detail: str = "",
+    head: str = "",
+    colour: int,
+) -> ByteCell:
+    """Return a cell; ``head`` follows its name on one line, ``detail`` is the line below."""
+    lines = int((tile.height - _MARGIN) / _LINE_HEIGHT)
+    label = _fit(name, tile.width) if lines >= 1 else ""
+    if head and lines >= 1 and _fit(f"{label} {head}", tile.width) == f"{label} {head}":
+        label = f"{label} {head}"
+    fits = (
+        bool(detail)
+        and lines >= (2 if label else 1)
+        and len(_fit(detail, tile.width)) == len(detail)
+    )
+    return ByteCell(
+        x=f"{100 * tile.x / screen.width:.2f}%",
+        y=f"{tile.y:.1f}",
+        width=f"{100 * tile.width / screen.width:.2f}%",
+        height=f"{tile.height:.1f}",
+        title=title,
+        label=label,
+        detail=detail if fits else "",
+        colour=colour,
+    )
+
+
+def _fit(text: str, width: float) -> str:
+    """Return as much of ``text`` as fits: the last parts of a path or scope, or their beginning."""
+    characters = int((width - 2 * _MARGIN) / _CHARACTER_WIDTH)
+    ends = [text, *(text[found.end() :] for found in _SEPARATOR.finditer(text))]
+    whole = next((end for end in ends if len(end) <= characters), "")
+    if whole or characters < _SHORTEST_LABEL:
+        return whole
+    return f"{ends[-1][: characters - 1]}…"

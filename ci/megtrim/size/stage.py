@@ -1,0 +1,360 @@
+"""Stage `size`: the stripped artifacts, measured and compared with their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from megtrim.build_spec import Link, Variant
+from megtrim.chain.filenames import BYTE_TABLES_FILE, SIZES_FILE
+from megtrim.chain.graph import (
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    REGION,
+    Task,
+    trims_plain_build,
+)
+from megtrim.chain.results import ArtifactSize, SizeResult
+from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
+from megtrim.chain.store import StageFolder, sha256_file
+from megtrim.elf.components import are_unnamed
+from megtrim.elf.sections import ElfFacts, read_elf
+from megtrim.size import byte_tables, full_trim
+from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
+from megtrim.size.breakdown import View, compare_tables
+from megtrim.size.budgets import Baseline, Measured, check
+from megtrim.size.byte_map import ByteMap, make_map
+from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_table
+from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
+from megtrim.size.growth.build_inputs import (
+    name_build_inputs,
+    read_build_inputs,
+)
+from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_causes, make_print
+from megtrim.size.measures import ExistingParts, Measures, find_measure, list_measures, list_parts
+from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
+from megtrim.size.prices.pricing import find_prices
+from megtrim.trim.builds.links import locate_named, locate_unstripped
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import dump
+
+_File = tuple[str, str]
+"""Artifact and variant."""
+_MOST_PRICES = 20
+"""Of each kind, besides models and scenarios."""
+_MOST_CHANGES = 40
+"""Rows of changes that a report can show; the others are one row."""
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name every artifact, the budgets, the baseline; the day only where a waiver can end."""
+    config, builds = session.request.config, _builds(task, session)
+    named = {
+        f"{variant} {artifact}": binary_digest(build, artifact)
+        for artifact in config.artifacts
+        for variant, build in builds
+    }
+    *_, (_, shipped) = builds
+    for artifact in config.artifacts:
+        if named_copy := locate_named(shipped, artifact):
+            named[f"symbols of {artifact}"] = shipped.files[named_copy]
+    plain = session.results.done[PLAIN]
+    if BYTE_TABLES_FILE in plain.files:
+        named["bytes of plain"] = plain.files[BYTE_TABLES_FILE]
+    named["made from"] = name_build_inputs(shipped, session)
+    if session.request.options.quick:
+        named["quick"] = str(session.request.options.quick)
+    named["origin"] = dump(session.request.origin)
+    if config.trim.prices:
+        named["prices"] = "of models and scenarios"
+    named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
+    if config.waivers:
+        named["waivers"] = " ".join(waiver.model_dump_json() for waiver in config.waivers)
+        named["today"] = session.request.today.isoformat()
+    chosen = _baseline_file(session.request)
+    if chosen is not None:
+        path, shown = chosen
+        named["baseline"] = sha256_file(path) if _is_there(path, session.request) else "not there"
+        named["baseline file"] = shown
+    return named
+
+
+def result_type(_task: Task) -> type[SizeResult]:
+    """Return the type of what :func:`work` finds."""
+    return SizeResult
+
+
+def work(task: Task, session: Session, folder: Path) -> SizeResult:
+    """Weigh by groups of sections, judge the budgets, leave ``sizes.json`` for later runs."""
+    config, builds = session.request.config, _builds(task, session)
+    facts = {
+        (artifact, variant): read_elf(binary(build, artifact))
+        for artifact in config.artifacts
+        for variant, build in builds
+    }
+    sizes = {key: elf.size_bytes for key, elf in facts.items()}
+    all_prices = find_prices(session) if config.trim.prices else ()
+    prices = tuple(shorten(each, _MOST_PRICES) for each in all_prices)
+    parts, measured = _measure(builds, session, prices)
+    plain = byte_tables.read_tables(session.results.done[PLAIN])
+    made_from = read_build_inputs(builds[-1][1], session)
+    text = dump_sizes(
+        sizes,
+        parts=parts,
+        measured=measured,
+        made_from=make_print(made_from),
+        prices=store_prices(prices),
+        quick=session.request.options.quick,
+        origin=session.request.origin,
+    )
+    (folder / SIZES_FILE).write_text(text, encoding="utf-8")
+    baseline = _baseline(session)
+    compared = baseline or Baseline(source="", sizes={})
+    traced = not session.request.options.committed
+    changes = compare_inputs(compared.made_from, made_from, traced=traced)
+    compare = _Comparison(
+        baseline=compared,
+        changes=changes,
+        prices={each.artifact: each for each in all_prices},
+    )
+    return SizeResult(
+        artifacts=tuple(compare.weigh(key, elf, parts.get(key)) for key, elf in facts.items()),
+        budgets=check(
+            config.budgets,
+            Measured(
+                sizes=sizes,
+                measured=measured,
+                parts=parts,
+                existing=_find_existing(builds, session, measured, parts, plain),
+            ),
+            baseline,
+            config.waivers,
+            session.request.today,
+        ),
+        baseline=compared.source,
+        causes=changes.causes,
+        notes=describe_causes(changes),
+        prices=prices,
+        maps=tuple(_map_bytes(parts, plain)),
+    )
+
+
+def _map_bytes(
+    parts: Mapping[_File, ByteTable], plain: Mapping[str, ByteTable]
+) -> Iterator[ByteMap]:
+    """Yield where the bytes of each artifact that ships are, next to those of the plain build."""
+    for (artifact, variant), table in parts.items():
+        if not are_unnamed(table.components):
+            yield make_map(artifact, variant, table, plain.get(artifact))
+
+
+def _measure(
+    builds: list[tuple[str, StageFolder]], session: Session, prices: tuple[PriceList, ...]
+) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
+    """Return what the bytes of the files are that ship, and what files measure in other ways.
+
+    Others than what ships are measured only if a budget is about that.
+    """
+    parts: dict[_File, ByteTable] = {}
+    measured: dict[_File, Measures] = {}
+    *_, (shipped, _) = builds
+    asked = _list_asked(session)
+    models = {
+        each.artifact: {
+            price.name: max(price.margin_bytes, 0) for price in each.of_kind(PriceKind.MODEL)
+        }
+        for each in prices
+    }
+    for variant, build in builds:
+        for artifact in session.request.config.artifacts:
+            key = (artifact, variant)
+            if variant != shipped and key not in asked:
+                continue
+            named_copy = locate_named(build, artifact) if variant == shipped else ""
+            named = build.file(named_copy) if named_copy else None
+            try:
+                found = byte_tables.break_down_file(binary(build, artifact), named, deflate=True)
+                measured[key] = list_measures(found, models.get(artifact) if named_copy else None)
+                if named_copy:
+                    parts[key] = make_table(found.by_component(View.SYMBOL))
+            except InputError as error:
+                # A size that is within its budget does not depend on what its bytes are.
+                console = session.services.console
+                console.warn(f"what grew in {artifact} will not be known: {error.message}")
+    return parts, measured
+
+
+def _find_existing(
+    builds: list[tuple[str, StageFolder]],
+    session: Session,
+    measured: dict[_File, Measures],
+    parts: dict[_File, ByteTable],
+    plain: Mapping[str, ByteTable],
+) -> dict[str, ExistingParts]:
+    """Return what the builds have of each artifact that is without a part that a budget is of.
+
+    What is left out of a file may still be in the one that it was trimmed from.
+    """
+    found: dict[str, ExistingParts] = {}
+    for budget in session.request.config.budgets:
+        key = (budget.artifact, str(budget.variant))
+        missing = budget.measure and not find_measure(
+            budget.measure, 1, measured.get(key), parts.get(key)
+        )
+        if missing and (budget.section or budget.component):
+            if budget.artifact not in found:
+                found[budget.artifact] = _list_existing(
+                    budget.artifact, builds, measured, plain.get(budget.artifact), session
+                )
+            if budget.component and not found[budget.artifact].components:
+                msg = f"the budget {budget.id} is of nothing that {budget.artifact} has"
+                why = "whether it ever had it is not known: its plain build has no symbols"
+                session.services.console.warn(f"{msg}; {why}")
+    return found
+
+
+def _list_existing(
+    artifact: str,
+    builds: list[tuple[str, StageFolder]],
+    measured: Mapping[_File, Measures],
+    plain: ByteTable | None,
+    session: Session,
+) -> ExistingParts:
+    """Return the sections and components of all files of an artifact.
+
+    Components are known only if the plain program has symbols: the region build may well not have
+    one that its regions took.
+    """
+    known = [measures for (name, _), measures in measured.items() if name == artifact]
+    files = [
+        (binary(build, artifact), "")
+        for variant, build in builds
+        if (artifact, variant) not in measured and _has(build, artifact)
+    ]
+    if plain is None and trims_plain_build(session.request.config):
+        unfolded = session.results.done[LINKED].file(locate_unstripped(Link.UNFOLDED, artifact))
+        files.append((unfolded, artifact))
+    found = list_parts(None, plain)
+    for measures in known:
+        found |= list_parts(measures, None)
+    for path, named in files:
+        try:
+            parts = byte_tables.break_down_file(path, None)
+        except InputError:
+            continue  # of a machine that megtrim cannot read: it shows no parts
+        table = make_table(parts.by_component(View.SYMBOL)) if named else None
+        found |= list_parts(list_measures(parts), table)
+    return found
+
+
+def _has(build: StageFolder, artifact: str) -> bool:
+    return f"bin/{artifact}" in build.files
+
+
+def _list_asked(session: Session) -> set[_File]:
+    """Return the files that budgets measure in another way than by their size."""
+    asked: set[_File] = set()
+    for budget in session.request.config.budgets:
+        if budget.measure:
+            asked.add((budget.artifact, str(budget.variant)))
+            if budget.max_size is not None and budget.max_size.share:
+                asked.add((budget.artifact, str(Variant.PLAIN)))
+    return asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """What all files are compared with, and what differs."""
+
+    baseline: Baseline
+    changes: InputChanges
+    prices: Mapping[str, PriceList]
+    """By artifact."""
+
+    def weigh(self, key: _File, elf: ElfFacts, table: ByteTable | None) -> ArtifactSize:
+        """Return a file with what grew in it; what came in is of the one that ships."""
+        before = self.baseline.parts.get(key)
+        components: tuple[ByteChange, ...] = ()
+        symbols: tuple[ByteChange, ...] = ()
+        if before and table:
+            components = compare_tables(before, table, View.COMPONENT)
+            symbols = compare_tables(before, table, View.SYMBOL)
+        growth_bytes = self.baseline.growth(*key, elf.size_bytes)
+        prices = self.prices.get(key[0])
+        ships = key[1] == Variant.REDUCED
+        former = self.baseline.prices.get(key[0], {})
+        return ArtifactSize(
+            artifact=key[0],
+            variant=key[1],
+            size_bytes=elf.size_bytes,
+            growth_bytes=growth_bytes,
+            groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+            components=list_largest(components, _MOST_CHANGES),
+            symbols=list_largest(symbols, _MOST_CHANGES),
+            arrivals=find_arrivals(self.changes, growth_bytes, symbols, prices)
+            if ships
+            else NO_ARRIVALS,
+            price_changes=compare_prices(former, prices) if ships and prices else (),
+        )
+
+
+def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
+    """Return what is measured, plain first, what ships last: the builds that the task needs."""
+    every = (
+        (Variant.PLAIN, PLAIN),
+        (Variant.PROFILE, PROFILE),
+        (Variant.REGION, REGION),
+        (Variant.REDUCED, REDUCED),
+    )
+    *others, reduced = (
+        (str(variant), session.results.done[build])
+        for variant, build in every
+        if build in task.needs
+    )
+    full_builds = full_trim.find_builds(session) if session.request.options.quick else {}
+    return [*others, *full_builds.items(), reduced]
+
+
+def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
+    """Return the baseline, if there is one, before anything is built. Raises InputError."""
+    chosen = _baseline_file(request)
+    if chosen is not None and chosen[0].exists():
+        return _load_baseline(chosen, request)
+    return None
+
+
+def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
+    path, shown = chosen
+    found, origin = load_sizes(path, shown=shown), request.origin
+    config = origin.config if origin.commit else ""
+    return expect_same_kind(found, quick=request.options.quick, shown=shown, config=config)
+
+
+def _baseline(session: Session) -> Baseline | None:
+    chosen = _baseline_file(session.request)
+    if chosen is None:
+        return None
+    path, shown = chosen
+    if not _is_there(path, session.request):
+        session.services.console.warn(f"there is no baseline {shown}, so growth is not measured")
+        return Baseline(source=f"none: there is no {shown}", sizes={})
+    return _load_baseline(chosen, session.request)
+
+
+def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
+    """Return the baseline's file and what people call it; the command line's one wins.
+
+    The configuration's is that of the full trim: a quick trim is not compared with it.
+    """
+    if request.options.baseline is not None:
+        return request.options.baseline, str(request.options.baseline)
+    configured = None if request.options.quick else request.config.baseline
+    return None if configured is None else (request.path(configured), str(configured))
+
+
+def _is_there(path: Path, request: TrimRequest) -> bool:
+    """Say whether to read it: a step before this one may have found none, a team names one."""
+    return request.options.baseline is None or path.exists()

@@ -1,0 +1,152 @@
+"""Which program a scenario runs, what must be next to it, and how the programs are built.
+
+The engine's own target, or an application of the team's: everything that runs, weighs or binds
+a program asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from megtrim.build.engines.application import FULL_LTO, ApplicationSpec, expect_possible
+from megtrim.build_spec import Linkage, Variant, cmake_value
+from megtrim.chain.graph import trims_plain_build
+from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
+from megtrim.chain.store import StageFolder
+from megtrim.config.application import Application
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.util.errors import InputError
+
+
+def name_of(scenario: Scenario, request: TrimRequest) -> str:
+    """Return the name of the program that the scenario runs."""
+    return scenario.settings.application or request.config.engine.target
+
+
+def companion_files(name: str, session: Session) -> tuple[str, ...]:
+    """Return the names of the files that must be next to a program: its shared objects."""
+    application = session.request.config.application(name)
+    if application is None or not application.is_shared:
+        return ()
+    return (session.services.engine.library(Linkage.SHARED, session.services.toolchain).file,)
+
+
+def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Path:
+    """Return the scenario's program as a build left it."""
+    return binary(build, name_of(scenario, request))
+
+
+def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
+    """Name the scenario's program and what is next to it, as the task built them."""
+    build, name = session.results.done[task], name_of(scenario, session.request)
+    files = {
+        f"{label} {each}": binary_digest(build, each) for each in companion_files(name, session)
+    }
+    return {label: binary_digest(build, name), **files}
+
+
+def targets(session: Session) -> tuple[str, ...]:
+    """Return what of the engine's tree is built: programs, artifacts, and libraries to link."""
+    config = session.request.config
+    own = {each.name for each in config.applications if each.source is not None}
+    wanted = (
+        *_engines_own(session.request),
+        *config.artifacts,
+        *(each.name for each in config.applications),
+    )
+    libraries = (
+        session.services.engine.library(each.library, session.services.toolchain).file
+        for each in _with_source(session.request)
+    )
+    return tuple(dict.fromkeys((*(name for name in wanted if name not in own), *libraries)))
+
+
+def holders(session: Session) -> tuple[str, ...]:
+    """Return the built files that hold the engine's regions: programs, and shared objects."""
+    applications = session.request.config.applications
+    static = (each.name for each in applications if not each.is_shared)
+    shared = (file for each in applications for file in companion_files(each.name, session))
+    return tuple(dict.fromkeys((*_engines_own(session.request), *static, *shared)))
+
+
+def linked_again(request: TrimRequest) -> tuple[str, ...]:
+    """Return the programs whose functions are trimmed: those that hold the engine themselves.
+
+    Which functions a program needs that no scenario runs is not known: it stays as it is.
+    """
+    config = request.config
+    run = {each.settings.application for each in all_scenarios(config)}
+    own = (each.name for each in config.applications if not each.is_shared and each.name in run)
+    return (*_engines_own(request), *own)
+
+
+def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...]:
+    """Return the applications to be built in a variant, behind the engine."""
+    loaded = session.request.loaded
+    return tuple(
+        ApplicationSpec(
+            name=each.name,
+            checkout=session.services.applications[each.name],
+            library=session.services.engine.library(each.library, session.services.toolchain),
+            lto=bool(lto_flags(session.request, variant)) and each.lto == "full",
+            options=tuple((name, cmake_value(value)) for name, value in each.cmake.items()),
+            places=tuple(
+                (name, loaded.describe("applications", at, "cmake", name)) for name in each.cmake
+            ),
+        )
+        for at, each in enumerate(session.request.config.applications)
+        if each.source is not None
+    )
+
+
+def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:
+    """Return the engine's further flags where an application asks for optimisation at link time.
+
+    Plain and reduced get them alike, so that their sizes tell what trimming brought. A trace says
+    what ran, however it was linked: the profile build is spared the hour and the memory.
+    """
+    wanted = any(each.lto == "full" for each in request.config.applications)
+    return FULL_LTO if wanted and variant is not Variant.PROFILE else ()
+
+
+def expect_buildable(session: Session) -> None:
+    """Refuse applications that this toolchain or this engine cannot make. Raises InputError."""
+    for each in session.request.config.applications:
+        library = each.library if each.source is not None else Linkage.STATIC
+        expect_possible(session.services.toolchain, each.name, library, lto=each.lto == "full")
+        if each.source is not None:
+            session.services.engine.library(library, session.services.toolchain)
+
+
+def expect_trimmable(request: TrimRequest) -> None:
+    """Refuse a scenario of which nothing would be recorded. Raises InputError naming its line."""
+    loaded = request.loaded
+    if not trims_plain_build(loaded.config):
+        return
+    known = linked_again(request)
+    for each in all_scenarios(loaded.config):
+        if name_of(each, request) not in known:
+            where = loaded.where(*each.path)
+            msg = f"{where}: {each.id} runs a program with the engine in a shared object"
+            hint = "trim.base: plain trims programs that hold the engine: use base: reduced"
+            raise InputError(msg, hint=hint)
+
+
+def warn_unweighed(session: Session) -> Iterator[str]:
+    """Yield a warning for each program whose shared object no one weighs."""
+    config = session.request.config
+    for name in (each.name for each in config.applications):
+        for library in companion_files(name, session):
+            if library not in config.artifacts:
+                yield f"{name} needs {library}, whose size is not measured: name it in `artifacts`"
+
+
+def _with_source(request: TrimRequest) -> Iterator[Application]:
+    return (each for each in request.config.applications if each.source is not None)
+
+
+def _engines_own(request: TrimRequest) -> tuple[str, ...]:
+    """Return the name of the engine's own program, nothing where no scenario runs it."""
+    config = request.config
+    return (config.engine.target,) if config.runs_engine else ()

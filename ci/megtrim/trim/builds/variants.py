@@ -1,0 +1,185 @@
+"""What the stages `build` and `reduce` share: one variant, built and recorded."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build.engines import switches
+from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
+from megtrim.chain.graph import HEADER
+from megtrim.chain.results import BuildSummary
+from megtrim.chain.session import Services, Session, TaskResults
+from megtrim.chain.store import StageFolder
+from megtrim.config.switches import OPTIONS, switched_off, switched_on
+from megtrim.elf.layout import WITH_BUILD_ID
+from megtrim.trim.builds import programs, size_options
+
+_INCLUDE = "include/"
+"""Where the stage `header` leaves the generated files."""
+
+
+def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> BuildSpec:
+    """Return what is to be built, by the configuration."""
+    loaded = session.request.loaded
+    config = loaded.config
+    without = switched_off(config.trim)
+    made = session.services.engine.make_spec(
+        variant,
+        session.services.toolchain,
+        targets=programs.targets(session),
+        minimum_size=switches.is_minimum_size(without),
+        header=header,
+    )
+    lto = programs.lto_flags(session.request, variant)
+    made = replace(
+        made,
+        compile_flags=(*made.compile_flags, *lto),
+        link_flags=tuple(dict.fromkeys((*made.link_flags, *lto))),
+    )
+    if variant is Variant.REDUCED:
+        made = replace(made, link_flags=(*made.link_flags, WITH_BUILD_ID))
+        options = switches.options(without, switched_on(config.trim))
+        asked = {OPTIONS[each]: ("trim", "switches", each) for each in Switch}
+        places = {name: loaded.describe(*asked[name]) for name in options}
+        made = size_options.apply_flags(session, made.with_options(options, places))
+    cmake = config.engine.cmake
+    return made.with_options(
+        cmake, {name: loaded.describe("engine", "cmake", name) for name in cmake}
+    )
+
+
+def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
+    """Name what enters a build: the engine's digest, the toolchain, the options."""
+    identity = session.services.engine.identity()
+    toolchain = session.services.toolchain.identity()
+    return {
+        "engine": identity.digest,
+        "targets": " ".join(wanted.targets),
+        "options": shlex.join(f"{name}={value}" for name, value in wanted.options),
+        "engine compile flags": " ".join(wanted.compile_flags),
+        "engine link flags": " ".join(wanted.link_flags),
+        **{f"toolchain {label}": value for label, value in toolchain.items()},
+        **_applications(session, wanted.variant),
+        **_beyond(wanted),
+    }
+
+
+def way_of(wanted: BuildSpec) -> str:
+    """Say how a variant is built, and why so."""
+    if wanted.script is None:
+        return "a direct CMake call: the engine's own script is used for Android alone"
+    return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"
+
+
+def _beyond(wanted: BuildSpec) -> dict[str, str]:
+    """Name what only means beyond the recipe bring: other keys stay what they were."""
+    named = {"engine's own link flags": " ".join(wanted.own_link_flags)}
+    if wanted.source_options is not None:
+        named["engine source options"] = shlex.join(wanted.source_options.words)
+    return {label: value for label, value in named.items() if value}
+
+
+def _applications(session: Session, variant: Variant) -> dict[str, str]:
+    return {
+        f"application {each.name}": " ".join(
+            (
+                *(each.checkout.digest, each.library.file, "lto" if each.lto else ""),
+                *(shlex.quote(f"{name}={value}") for name, value in each.options),
+            )
+        )
+        for each in programs.list_specs(session, variant)
+    }
+
+
+def header_files(results: TaskResults) -> dict[str, str]:
+    """Return the generated files that the header stage left, name and text."""
+    folder = results.done[HEADER]
+    return {
+        name.removeprefix(_INCLUDE): folder.file(name).read_text(encoding="utf-8")
+        for name in folder.files
+        if name.startswith(_INCLUDE)
+    }
+
+
+def header_inputs(results: TaskResults) -> dict[str, str]:
+    """Name each generated file with its digest."""
+    return name_headers(results.done[HEADER])
+
+
+def name_headers(made: StageFolder) -> dict[str, str]:
+    """Name what the header stage generated, as the inputs of builds do."""
+    return {
+        f"header {name.removeprefix(_INCLUDE)}": digest
+        for name, digest in made.files.items()
+        if name.startswith(_INCLUDE)
+    }
+
+
+def region_inputs(session: Session) -> dict[str, str]:
+    """Name what enters the build by regions: what the header stage generated, among it."""
+    wanted = make_spec(session, Variant.REDUCED, header_files(session.results))
+    return inputs(session, wanted) | header_inputs(session.results)
+
+
+def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildSummary:
+    """Build, and return the record of it."""
+    what = str(wanted.variant)
+    services = session.services
+    way = way_of(wanted)
+    services.console.say(f"  by {way}")
+    with _tree(services, what) as tree:
+        record = services.builder.build(
+            wanted,
+            work=tree,
+            folder=folder,
+            progress=services.console.progress(f"building {what}"),
+            applications=programs.list_specs(session, wanted.variant),
+        )
+    return BuildSummary(
+        engine=session.services.engine.identity(),
+        toolchain=session.services.toolchain.identity(),
+        built_by=way,
+        artifacts={name: (folder / path).stat().st_size for name, path in record.artifacts},
+        translation_units=record.translation_units,
+        units_with_header=record.units_with_header,
+        units_with_regions=record.units_with_regions,
+        rebuilt=record.rebuilt,
+    )
+
+
+def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folder: Path) -> None:
+    """Make further links from the objects of a build, which is brought up to date first."""
+    with _tree(session.services, str(wanted.variant)) as tree:
+        session.services.builder.link(
+            wanted,
+            links,
+            work=tree,
+            folder=folder,
+            progress=session.services.console.progress(f"linking {wanted.variant}"),
+            applications=programs.list_specs(session, wanted.variant),
+        )
+
+
+def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
+    """Raise InputError unless functions can be left out of the programs of a build."""
+    with _tree(session.services, str(wanted.variant)) as tree:
+        session.services.builder.expect_linkable(
+            wanted,
+            programs.linked_again(session.request),
+            work=tree,
+            folder=folder,
+            applications=programs.list_specs(session, wanted.variant),
+        )
+
+
+@contextmanager
+def _tree(services: Services, what: str) -> Iterator[Path]:
+    """Give out the tree of an engine, target and variant: the next build compiles what changed."""
+    kind, toolchain = services.engine.identity().kind, services.toolchain
+    name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
+    with services.store.lock(f"work-{name}"):
+        yield services.store.root / "work" / name

@@ -1,0 +1,278 @@
+"""The keep set that the team commits: read, written, and held against what was traced now."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build.engines import Engine
+from megtrim.chain.filenames import KEEP_SET_FILE
+from megtrim.chain.graph import keep_task, trims_functions, trims_plain_build, verb_of
+from megtrim.chain.session import Session, TrimRequest
+from megtrim.chain.store import StageFolder, cannot_write, sha256_file, write_atomically
+from megtrim.checks.invocation import suggest_for_keep_set, suggest_for_other_link
+from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import all_scenarios
+from megtrim.elf.symbol_names import brief
+from megtrim.regions import staleness
+from megtrim.regions.keepset import (
+    HINT,
+    KeepSet,
+    ScenarioRecord,
+    differing,
+    find_lost_functions,
+    find_lost_regions,
+    has_other_weights,
+    read_keep_set,
+)
+from megtrim.regions.keepset_folder import dump_folder, find_files, read_folder
+from megtrim.regions.trace import TraceFailure, TraceProblem
+from megtrim.trim.runs.scenario_runs import bind
+from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, ProductFailure
+from megtrim.util.wording import count
+from megtrim.verdict.model import Check, CheckKind, CheckStatus
+
+_TRIM = ("trim",)
+
+
+def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
+    """Read the keep set that the team committed, for committed mode.
+
+    Raises InputError where there is none, one of another generation of midout's header, or one
+    without regions where they are trimmed.
+    """
+    shown = loaded.config.keep_set
+    path = loaded.resolve(shown)
+    if not find_files(path, shown=str(shown)):
+        msg = f"{shown}: there is no keep set, which --committed trims by"
+        raise InputError(msg, hint="make it, and commit it", command=ACCEPT)
+    keep = read_folder(path, shown=str(shown))
+    generation = engine.identity().generation
+    if keep.generation != generation:
+        msg = (
+            f"{shown}: found header generation {keep.generation}, "
+            f"expected the engine's: {generation}"
+        )
+        raise InputError(msg, hint="the engine changed: trace it again", command=ACCEPT)
+    _expect_regions(keep, str(shown), loaded)
+    return keep
+
+
+def list_retrained(session: Session) -> tuple[str, ...]:
+    """Return a note for each scenario whose model was traced with other weights; committed mode."""
+    loaded = session.request.loaded
+    if not session.request.options.committed:
+        return ()
+    keep = read_committed(loaded, session.services.engine)
+    traced = {record.id: record for record in keep.scenarios}
+    return tuple(
+        f"{each.id}: its model was traced with other weights, in the same graph"
+        for each in all_scenarios(loaded.config)
+        if each.id in traced and has_other_weights(traced[each.id], bind(each, loaded, None))
+    )
+
+
+def expect_fitting(loaded: LoadedConfig, engine: Engine) -> None:
+    """Refuse a committed keep set that a pull request would be red for, whatever its code does."""
+    shown = str(loaded.config.keep_set)
+    keep = read_committed(loaded, engine)
+    traced = {record.id: record for record in keep.scenarios}
+    wrong = list(_find_unfit(loaded, traced))
+    if trims_functions(loaded.config) and not keep.functions():
+        wrong.append(("no function is listed in it, but functions are trimmed", _TRIM))
+    if wrong:
+        lines = (f"a pull request would be red, because {shown}: {line}" for line, _ in wrong)
+        again = ACCEPT if any(command == ACCEPT for _, command in wrong) else _TRIM
+        raise InputError("\n".join(lines), hint="trace, and commit the keep set", command=again)
+
+
+def _find_unfit(
+    loaded: LoadedConfig, traced: Mapping[str, ScenarioRecord]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what does not fit, and the command that traces it: only a change must be accepted."""
+    for scenario in all_scenarios(loaded.config):
+        record, settings = traced.get(scenario.id), scenario.settings
+        if record is None:
+            yield f"{scenario.id} is not in it", _TRIM
+            continue
+        cache = loaded.resolve(settings.algo_cache) if settings.algo_cache else None
+        now = bind(scenario, loaded, cache)
+        if scenario.searches:
+            now = replace(now, algo_cache_sha256=record.algo_cache_sha256)
+        if changed := differing(record, now):
+            yield f"{scenario.id} is not what was traced: {changed}", ACCEPT
+
+
+def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:
+    """Refuse a committed keep set that what is traced now could not be held against.
+
+    ``accept``: it is written again, so it need not be readable.
+    """
+    path, shown = loaded.resolve(loaded.config.keep_set), str(loaded.config.keep_set)
+    if find_files(path, shown=shown) and not accept:
+        read_folder(path, shown=shown)
+
+
+def digest_committed(loaded: LoadedConfig) -> str:
+    """Return the digest of the committed files; empty if there are none."""
+    path = loaded.resolve(loaded.config.keep_set)
+    lines = [f"{sha256_file(path / name)}  {name}\n" for name in find_files(path)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest() if lines else ""
+
+
+def write_committed(path: Path, keep: KeepSet) -> None:
+    """Write the files of a keep set, and remove those of scenarios that it does not have."""
+    texts = dump_folder(keep)
+    for name, text in texts.items():
+        write_atomically(path / name, text)
+    for name in find_files(path):
+        if name not in texts:
+            _remove(path / name)
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink()
+        with suppress(OSError):  # the folder of a model that has other scenarios
+            file.parent.rmdir()
+    except OSError as error:
+        raise cannot_write(file, error) from None
+
+
+def _expect_regions(keep: KeepSet, shown: str, loaded: LoadedConfig) -> None:
+    """Refuse a file that would keep every region where they are to be trimmed."""
+    # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
+    # the next one: no header changed, one was added.
+    if keep.regions() or trims_plain_build(loaded.config):
+        return
+    msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
+    raise InputError(msg, hint=HINT, command=ACCEPT)
+
+
+def settle(session: Session, folder: StageFolder) -> int:
+    """Hold a keep set, new or not, against the committed one; return the exit status.
+
+    It is written where there is none yet or where a person accepts the new one; what it has for the
+    first time is added to the committed one. In committed mode it is the keep set, so there is
+    nothing to settle, nor by a quick look. Raises TraceFailure where a trace shrank; a
+    committed file that is missing something is a check of the verdict.
+    """
+    request = session.request
+    if request.options.committed or request.options.quick:
+        return EXIT_PASS
+    now = read_keep_set(folder.file(KEEP_SET_FILE))
+    path = session.request.path(session.request.config.keep_set)
+    if session.request.options.accept or not find_files(path):
+        counts = _counts(now, _read_previous(path))
+        write_committed(path, now)
+        session.services.console.say(
+            f"  wrote {path}: {counts}: commit it, it says what is kept and for whom"
+        )
+        return EXIT_PASS
+    before = read_folder(path, shown=str(session.request.config.keep_set))
+    _expect_not_shrunken(before, now)
+    more = staleness.add_first_times(before, now)
+    check = keep_set_check(more, now, session.request)
+    if check.status is not CheckStatus.PASS:
+        check = keep_set_check(before, now, session.request)
+        session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
+    elif more != before:
+        write_committed(path, more)
+        session.services.console.say(f"  updated {path}: {_counts(more, before)}: commit it")
+    elif before != now:
+        session.services.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
+    return ProductFailure.exit_code if check.status is CheckStatus.FAIL else EXIT_PASS
+
+
+def keep_set_checks(session: Session) -> Iterator[Check]:
+    """Yield the check of the committed keep set, where something was traced to hold it against."""
+    folder = session.results.done.get(keep_task(session.request.config))
+    if folder is None or session.request.options.committed or session.request.options.quick:
+        return
+    path = session.request.config.keep_set
+    before = read_folder(session.request.path(path), shown=str(path))
+    yield keep_set_check(before, read_keep_set(folder.file(KEEP_SET_FILE)), session.request)
+
+
+def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check:
+    """Say whether the committed keep set holds all that was traced now.
+
+    A build from one that does not would trap, or be refused. What a search for algorithms found
+    is timing and another each time, so its scenarios are left out.
+    """
+    config = request.config
+    searched = {each.id for each in all_scenarios(config) if each.searches}
+    others = tuple(each for each in now.scenarios if each.id not in searched)
+    now = replace(now, scenarios=others)
+    lines = staleness.find_gaps(before, now)
+    links = staleness.of_another_link(before, now)
+    # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
+    by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
+    status, text = CheckStatus.PASS, "the committed keep set holds all that was traced now"
+    if links:
+        status = by_link
+        text = f"the committed keep set lists functions of another link: {links[0]}"
+    if lines:
+        status, text = CheckStatus.FAIL, f"the committed keep set is stale: {lines[0]}"
+    inconclusive = status is CheckStatus.INCONCLUSIVE
+    hint = suggest_for_other_link if inconclusive else suggest_for_keep_set
+    bad = status is not CheckStatus.PASS
+    return Check(
+        id=f"{CheckKind.KEEP_SET}:{config.keep_set}",
+        kind=CheckKind.KEEP_SET,
+        subject=str(config.keep_set),
+        status=status,
+        text=text,
+        detail="\n".join([text, *lines[1:], *links[1:]]) if bad else "",
+        hint=hint(request.invocation) if bad else "",
+        file=request.loaded.path.name,
+        line=request.loaded.line("keep_set"),
+        reproduce=request.invocation.again(verb_of(keep_task(config))) if bad else "",
+    )
+
+
+def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
+    lost = [
+        *_losses(
+            (name, [str(each) for each in gone]) for name, gone in find_lost_regions(before, now)
+        ),
+        *_losses((name, list(map(brief, gone))) for name, gone in find_lost_functions(before, now)),
+    ]
+    if lost:
+        # The verdict shows the first line.
+        first, *others = lost
+        raise TraceFailure(
+            TraceProblem.SHRUNKEN,
+            "\n".join([f"a trace shrank against the committed keep set: {first}", *others]),
+            hint="if that is meant, accept it, and commit the keep set",
+            command=ACCEPT,
+        )
+
+
+def _read_previous(path: Path) -> KeepSet | None:
+    """Return the keep set that is replaced; None where there is none that can be read."""
+    try:
+        return read_folder(path)
+    except InputError:
+        return None
+
+
+def _counts(now: KeepSet, before: KeepSet | None) -> str:
+    """Say how many regions and functions are kept, and how many were where that changed."""
+    numbers = {
+        noun: (len(listed(now)), len(listed(before)) if before else 0)
+        for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
+    }
+    kept = {noun: each for noun, each in numbers.items() if any(each)}
+    said = ", ".join(count(new, noun) for noun, (new, _) in kept.items())
+    changed = before is not None and any(new != old for new, old in kept.values())
+    were = ", ".join(str(old) for _, old in kept.values())
+    return f"{said} (were {were})" if changed else said
+
+
+def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    for scenario_id, names in lost:
+        yield f"{scenario_id} no longer runs {staleness.some(names)}"

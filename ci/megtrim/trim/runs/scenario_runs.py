@@ -1,0 +1,131 @@
+"""From a task's scenario to a run of it: which files, which algorithm cache."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from megtrim.chain.graph import Task, search_task
+from megtrim.chain.session import Session, TrimRequest
+from megtrim.chain.store import sha256_file
+from megtrim.config.load import LoadedConfig
+from megtrim.config.scenarios import Scenario
+from megtrim.models.reader import digest_model_graph
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, differing
+from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
+from megtrim.trim.builds import programs
+from megtrim.trim.runs.execution import CACHE, RunSpec
+from megtrim.util.errors import ACCEPT, InputError, MegtrimError
+
+_UNTRACED = Trace(regions=(), sha256="")
+_ADD = "trace it, and commit the keep set"
+_REFRESH = "trace it again, accept that, and commit the keep set"
+
+
+def scenario_of(task: Task) -> Scenario:
+    """Return the scenario of a task that has one by construction."""
+    if task.scenario is None:
+        msg = f"{task.id} has no scenario"
+        raise TypeError(msg)
+    return task.scenario
+
+
+def cache_of(scenario: Scenario, session: Session) -> Path | None:
+    """Return the algorithm cache a scenario runs with: recorded by the team, or searched."""
+    if scenario.settings.algo_cache is not None:
+        return session.request.path(scenario.settings.algo_cache)
+    if scenario.searches:
+        return session.results.done[search_task(scenario)].file(CACHE)
+    return None
+
+
+def make_run_spec(
+    scenario: Scenario,
+    session: Session,
+    program: Path,
+    *,
+    cache: Path | None,
+    search: bool = False,
+) -> RunSpec:
+    """Return the run of a scenario with one of the built programs."""
+    settings = scenario.settings
+    return RunSpec(
+        program=program,
+        model=session.request.path(scenario.model.file),
+        arguments=settings.args,
+        application=settings.application is not None,
+        companions=programs.companion_files(programs.name_of(scenario, session.request), session),
+        inputs={name: session.request.path(path) for name, path in settings.inputs.items()},
+        threads=settings.threads,
+        timeout_s=settings.timeout_s,
+        cache=cache,
+        search=search,
+        environment=dict(settings.variables),
+    )
+
+
+def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRecord:
+    """Return what a scenario's trace is bound to, as its files are now."""
+    toolchain = session.services.toolchain
+    chosen = session.request.config.toolchain.kind != "auto"
+    bound = bind(scenario, session.request.loaded, cache_of(scenario, session))
+    return replace(
+        bound,
+        toolchain=f"{toolchain.kind} {toolchain.target}" if chosen else "",
+        trace_sha256=trace.sha256,
+        regions=trace.regions,
+    )
+
+
+def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> ScenarioRecord:
+    """Return what a scenario's trace is bound to, apart from any program."""
+    settings = scenario.settings
+    digests = ((name, sha256_file(loaded.resolve(path))) for name, path in settings.inputs.items())
+    model = loaded.resolve(scenario.model.file)
+    sha256 = sha256_file(model)
+    return ScenarioRecord(
+        id=scenario.id,
+        model_sha256=sha256,
+        graph_sha256=digest_model_graph(model, sha256),
+        arguments=settings.command,
+        inputs=tuple(sorted(digests)),
+        algo_cache_sha256=sha256_file(cache) if cache else None,
+        threads=settings.threads,
+        environment=settings.variables,
+        trace_sha256="",
+        regions=(),
+    )
+
+
+def binding_of(scenario: Scenario, session: Session) -> str:
+    """Return all that a scenario's trace is bound to, as one text."""
+    bound = asdict(record_of(scenario, session, _UNTRACED))
+    return json.dumps(bound, sort_keys=True)
+
+
+def expect_as_traced(scenario: Scenario, session: Session, keep: KeepSet) -> None:
+    """Refuse a scenario that is not run with exactly what it was traced with.
+
+    Where the keep set is the committed one, that is a finding of the verdict: a TraceFailure.
+    Else it is bad input.
+    """
+    traced = next((record for record in keep.scenarios if record.id == scenario.id), None)
+    if traced is None:
+        msg = f"{scenario.id} is not in the keep set: it was not traced"
+        if session.request.options.committed:
+            raise TraceFailure(TraceProblem.STALE, msg, hint=_ADD, command=("trim",))
+        raise InputError(msg, hint="trace it", command=("trim",))
+    now = record_of(scenario, session, Trace(regions=traced.regions, sha256=traced.trace_sha256))
+    if changed := differing(traced, now):
+        msg = f"{scenario.id} is not what was traced: {changed}"
+        raise unfit(msg, session.request, hint="trace it again", command=("trim",))
+
+
+def unfit(
+    message: str, request: TrimRequest, *, hint: str, command: tuple[str, ...]
+) -> MegtrimError:
+    """Return the error of what does not fit the keep set: see :func:`expect_as_traced`."""
+    if request.options.committed:
+        return TraceFailure(TraceProblem.STALE, message, hint=_REFRESH, command=ACCEPT)
+    return InputError(message, hint=hint, command=command)

@@ -1,0 +1,52 @@
+"""Stage `build`: the plain and the profile variant of the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.build_spec import Variant
+from megtrim.chain.filenames import REGIONS_FILE
+from megtrim.chain.graph import Task, trims_functions
+from megtrim.chain.results import BuildResult
+from megtrim.chain.session import Session
+from megtrim.regions.region import Region
+from megtrim.regions.trace import regions_in_binary
+from megtrim.size import byte_tables
+from megtrim.trim.builds import programs, variants
+from megtrim.util.errors import ProductFailure
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what enters the build."""
+    return variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
+
+
+def result_type(_task: Task) -> type[BuildResult]:
+    """Return the type of what :func:`work` finds."""
+    return BuildResult
+
+
+def work(task: Task, session: Session, folder: Path) -> BuildResult:
+    """Build the variant; list the profile variant's regions, and what plain's bytes are."""
+    wanted = variants.make_spec(session, Variant(task.name), {})
+    build = variants.work(session, wanted, folder)
+    if wanted.variant is Variant.PLAIN and trims_functions(session.request.config):
+        # All builds are linked alike: said now, it spares the others.
+        variants.expect_linkable(session, wanted, folder)
+    if wanted.variant is Variant.PLAIN:
+        byte_tables.leave_tables(folder, wanted, build.artifacts, session)
+    if wanted.variant is Variant.PROFILE:
+        _list_regions(session, folder)
+    return BuildResult(build=build)
+
+
+def _list_regions(session: Session, folder: Path) -> None:
+    found: set[Region] = set()
+    for name in programs.holders(session):
+        regions = regions_in_binary((folder / "bin" / name).read_bytes())
+        if not regions:
+            msg = f"the profile build of {name} holds no midout regions"
+            raise ProductFailure(msg, hint="is it linked statically against the engine?")
+        found |= set(regions)
+    text = "".join(f"{region}\n" for region in sorted(found))
+    (folder / REGIONS_FILE).write_text(text, encoding="utf-8")

@@ -1,0 +1,376 @@
+"""Stage `functions`: which functions of the base build run, and the keep set with them.
+
+The base build is linked once more so that each function has bytes of its own. Each scenario runs
+on that link: an emulator reports what it translated; elsewhere the probed twin records it. A list
+that a device job brought is used as it is, if it is of this very link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build.engines.link.relink import LINKS
+from megtrim.build_spec import Link, LinkSpec, Switch
+from megtrim.chain.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.chain.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    Task,
+    functions_task,
+    search_task,
+    trims_plain_build,
+)
+from megtrim.chain.results import (
+    FunctionsKeepSetResult,
+    RecordResult,
+    UnfoldedLinksResult,
+)
+from megtrim.chain.session import Services, Session, TrimRequest, scenario_inputs
+from megtrim.chain.store import sha256_file
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.config.switches import switched_off
+from megtrim.devices import Lease
+from megtrim.devices.retry import run_with_retries
+from megtrim.elf.symbol_table import parse_table, read_linked
+from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.imported import ImportedEvidence
+from megtrim.functions import link_map, probes
+from megtrim.functions.function_list import (
+    FunctionList,
+    dump_list,
+    function_list,
+    parse_list,
+    read_list,
+)
+from megtrim.functions.keep_patterns import matching, without_chance
+from megtrim.functions.observables import (
+    Observables,
+    dump_observables,
+    observables,
+    read_observables,
+)
+from megtrim.regions.keepset import (
+    KeepSet,
+    ScenarioRecord,
+    build_keep_set,
+    dump_keep_set,
+    read_keep_set,
+)
+from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
+from megtrim.trim.builds import links as linking
+from megtrim.trim.builds import programs, size_options, variants
+from megtrim.trim.committed_keepset import read_committed
+from megtrim.trim.runs import function_coverage, imported_evidence
+from megtrim.trim.runs.scenario_runs import (
+    binding_of,
+    cache_of,
+    make_run_spec,
+    record_of,
+    unfit,
+)
+from megtrim.util.errors import ACCEPT, InputError
+
+_LIST = "list of functions"
+_Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name the base build; for a scenario its unfolded program too; for the keep set the lists."""
+    if task.scenario is not None:
+        return _scenario_inputs(task.scenario, session)
+    if task.id == LINKED:
+        return linking.base_inputs(session) | {
+            "programs": " ".join(programs.linked_again(session.request)),
+            "probed": str(_needs_probes(session)),
+            "kept whatever ran": "\n".join(session.services.engine.kept),
+        }
+    return _keep_inputs(session)
+
+
+def result_type(task: Task) -> type[_Result]:
+    """Return the type of what :func:`work` finds."""
+    if task.id == LINKED:
+        return UnfoldedLinksResult
+    return FunctionsKeepSetResult if task.id == FUNCTIONS else RecordResult
+
+
+def work(task: Task, session: Session, folder: Path) -> _Result:
+    """Link, run, or merge."""
+    if task.scenario is not None:
+        return _record(task.scenario, session, folder)
+    if task.id == LINKED:
+        return _link(_needs_probes(session), session, folder)
+    return _keep(session, folder)
+
+
+def _needs_probes(session: Session) -> bool:
+    """Say whether functions are recorded where no emulator shows them: here, or on a runner."""
+    if session.request.options.committed or session.request.recorded:
+        return False
+    here = (device.kind for device in session.services.devices.values())
+    there = (device.kind for device in session.request.config.devices if device.runner)
+    asked = here if session.request.options.quick else (*here, *there)
+    return any(kind != function_coverage.EMULATED for kind in asked)
+
+
+def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
+    targets = programs.linked_again(session.request)
+    flags = size_options.unfolded_flags(session)
+    specs = [
+        LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=flags, map=True)
+        for target in targets
+    ]
+    if probed:
+        specs += [
+            LinkSpec(
+                target=target,
+                label=Link.PROBED,
+                unfolded=True,
+                flags=(*flags, *probes.FLAGS),
+                sources=probes.SOURCES,
+                strip=False,
+            )
+            for target in targets
+        ]
+    variants.link(session, linking.make_base_spec(session), tuple(specs), folder)
+    found = {target: _observe(target, session.services, folder) for target in targets}
+    for target in targets if probed else ():
+        _probe(folder / linking.locate_unstripped(Link.PROBED, target), found[target])
+    return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
+
+
+def _observe(target: str, services: Services, folder: Path) -> Observables:
+    """Leave what can be observed of a program's unfolded link.
+
+    What the engine keeps whatever ran is not: chance decides whether it runs.
+    """
+    program = folder / linking.locate_unstripped(Link.UNFOLDED, target)
+    data = read_linked(program)
+    table = parse_table(data, source=str(program))
+    origins = link_map.read_map(program.with_name(f"{program.name}.map"))
+    hidden = link_map.platform_names(origins, table) | probes.unprobeable(data, table)
+    hidden |= matching(services.engine.kept, table, origins)
+    stripped = sha256_file(folder / linking.locate_stripped(Link.UNFOLDED, target))
+    found = observables(stripped, table, hidden)
+    listed = folder / linking.observables(target)
+    listed.write_text(dump_observables(found), encoding="utf-8")
+    return found
+
+
+def _probe(program: Path, found: Observables) -> None:
+    """Put the traps in."""
+    data = read_linked(program)
+    table = parse_table(data, source=str(program))
+    program.write_bytes(probes.patch(data, table, found.names()))
+
+
+def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    given = _find_imported_evidence(scenario, session)
+    if given is not None:
+        digest = given.functions_sha256
+        return named_inputs(scenario, session) | {
+            "taken elsewhere": digest or "",
+            "by": given.device.name,
+        }
+    name = programs.name_of(scenario, session.request)
+    files = (f"/{name}", f"/{linking.observables(name).rpartition('/')[2]}")
+    return _run_inputs(scenario, session) | {
+        "link": _link_of(scenario, session),
+        "says what goes wrong": str(speaks(session.request)),
+        **{
+            f"program {file}": sha256
+            for file, sha256 in session.results.done[LINKED].files.items()
+            if file.startswith(f"{LINKS}/") and file.endswith(files)
+        },
+    }
+
+
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Name what a list of functions made elsewhere depends on: its link, and all but the device."""
+    return deviceless(_run_inputs(scenario, session)) | {"link": _link_of(scenario, session)}
+
+
+def _link_of(scenario: Scenario, session: Session) -> str:
+    """Return the identity of the link that is recorded; empty where there is none."""
+    return linking.identities(session.results).get(programs.name_of(scenario, session.request), "")
+
+
+def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    named = scenario_inputs(scenario, session) | {"form": function_coverage.FORM}
+    if scenario.searches:
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named
+
+
+def _find_imported_evidence(scenario: Scenario, session: Session) -> ImportedEvidence | None:
+    """Return what a device job brought; None: functions are recorded here, or the scenario's none.
+
+    The engine may be in a shared object, which is linked as it is.
+    """
+    if programs.name_of(scenario, session.request) not in linking.identities(session.results):
+        return None
+    return imported_evidence.of(scenario, session.request.recorded, _LIST)
+
+
+def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
+    """Run the scenario on the link that shows its functions, and leave their list."""
+    name = programs.name_of(scenario, session.request)
+    if name not in linking.identities(session.results):
+        return RecordResult(functions=0, time_s=0.0)
+    given = _find_imported_evidence(scenario, session)
+    if given is not None:
+        return _take(given, scenario, session, folder)
+
+    links = session.results.done[LINKED]
+    observed = read_observables(links.file(linking.observables(name)))
+
+    def attempt(lease: Lease) -> tuple[FunctionList, float]:
+        program = links.file(linking.locate_unstripped(function_coverage.link_for(lease), name))
+        spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+        found, run = function_coverage.ran(
+            scenario.id,
+            spec,
+            lease,
+            lambda _seen: None,
+            observables=observed,
+            speaks=speaks(session.request),
+        )
+        return found, run.wall_s
+
+    found, time_s = run_with_retries(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
+    (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
+    return RecordResult(functions=len(found.names), time_s=time_s)
+
+
+def _take(
+    given: ImportedEvidence, scenario: Scenario, session: Session, folder: Path
+) -> RecordResult:
+    """Leave the list that a device job brought."""
+    data = given.load_functions()
+    found = None if data is None else parse_list(data, source=str(given.functions))
+    name = programs.name_of(scenario, session.request)
+    wanted = linking.identities(session.results)[name]
+    if found is not None and found.link_sha256 != wanted:
+        hint = "give the lists that the device jobs of this build made"
+        raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
+    imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _LIST)
+    if data is None or found is None:
+        msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
+        raise InputError(msg, hint="run the device job again")
+    observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
+    if found != function_list(observed, found.names):
+        msg = f"{given.functions}: holds other functions than a list of this link"
+        raise InputError(msg, hint="run the device job again")
+    (folder / FUNCTIONS_FILE).write_bytes(data)
+    return RecordResult(functions=len(found.names), time_s=given.time_s)
+
+
+def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:
+    return (
+        f"{scenario.id}: its functions were recorded on another link "
+        f"({str(found)[:12]}), this one is {wanted[:12]}"
+    )
+
+
+def speaks(request: TrimRequest) -> bool:
+    """Say whether the base build has words for what goes wrong."""
+    if trims_plain_build(request.config):
+        return True
+    return not {Switch.LOGGING, Switch.EXCEPTIONS} <= {*switched_off(request.config.trim)}
+
+
+def _keep_inputs(session: Session) -> dict[str, str]:
+    links = linking.identities(session.results)
+    named = {f"link {target}": sha256 for target, sha256 in links.items()}
+    if HEADER in session.results.done:
+        named["regions"] = session.results.done[HEADER].files[KEEP_SET_FILE]
+    if session.request.options.committed:
+        text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
+        return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
+    named["generation"] = str(session.services.engine.identity().generation)
+    for scenario in all_scenarios(session.request.config):
+        files = session.results.done[functions_task(scenario)].files
+        # Equal lists of other arguments are another keep set: it says what each is bound to.
+        named[f"scenario {scenario.id}"] = binding_of(scenario, session)
+        named[f"functions {scenario.id}"] = files.get(FUNCTIONS_FILE, "none")
+    return named
+
+
+def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
+    """Leave the keep set with the functions in it: as they ran, or as the team committed them."""
+    if session.request.options.committed:
+        keep = read_committed(session.request.loaded, session.services.engine)
+        _expect_fitting(keep, session)
+    else:
+        keep = _merge_records(session)
+    (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
+    return FunctionsKeepSetResult(functions=len(keep.functions()))
+
+
+def _expect_fitting(keep: KeepSet, session: Session) -> None:
+    """Refuse functions that were recorded on another link: its functions are other functions."""
+    links = linking.identities(session.results)
+    by_id = {record.id: record for record in keep.scenarios}
+    for scenario in all_scenarios(session.request.config):
+        wanted = links.get(programs.name_of(scenario, session.request))
+        record = by_id.get(scenario.id)
+        if wanted is None or record is None:
+            continue  # nothing to fit, or reported where the scenario is verified
+        if not record.functions:
+            msg = f"{scenario.id}: the committed keep set lists no functions for it"
+            hint = "trace it, and commit the keep set"
+            raise TraceFailure(TraceProblem.STALE, msg, hint=hint, command=("trim",))
+        if record.link_sha256 != wanted:
+            msg = _of_another_link(scenario, record.link_sha256, wanted)
+            raise unfit(msg, session.request, hint="record them again", command=ACCEPT)
+
+
+def _merge_records(session: Session) -> KeepSet:
+    before = _regions(session)
+    links = {
+        name: linking.read_unfolded(name, session.results)
+        for name in linking.identities(session.results)
+    }
+    records = [
+        _with_functions(scenario, before.get(scenario.id), links, session)
+        for scenario in all_scenarios(session.request.config)
+    ]
+    operators = None
+    if HEADER in session.results.done:
+        operators = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE)).operators
+    return build_keep_set(session.services.engine.identity().generation, records, operators)
+
+
+def _regions(session: Session) -> Mapping[str, ScenarioRecord]:
+    if trims_plain_build(session.request.config):
+        return {}
+    keep = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
+    return {record.id: record for record in keep.scenarios}
+
+
+def _with_functions(
+    scenario: Scenario,
+    record: ScenarioRecord | None,
+    links: Mapping[str, linking.UnfoldedLink],
+    session: Session,
+) -> ScenarioRecord:
+    """Return a scenario's entry of the keep set, with the functions that it needs."""
+    folder = session.results.done[functions_task(scenario)]
+    if record is None:
+        # No regions were traced: the list of functions is all that there is of it.
+        sha256 = folder.files.get(FUNCTIONS_FILE, hashlib.sha256().hexdigest())
+        record = record_of(scenario, session, Trace(regions=(), sha256=sha256))
+    if FUNCTIONS_FILE not in folder.files:
+        return record
+    found = read_list(folder.file(FUNCTIONS_FILE))
+    link = links[programs.name_of(scenario, session.request)]
+    needed = without_chance(
+        found.names, unseen=link.unseen, code=link.code, observables=link.observables
+    )
+    return replace(record, functions=needed, link_sha256=found.link_sha256)

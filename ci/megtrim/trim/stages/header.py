@@ -1,0 +1,125 @@
+"""Stage `header`: traces and operator JSON become the keep set and the header.
+
+The keep set that the team committed is the predecessor: a scenario that lost regions against
+it fails until a person accepts that (``--accept``), and then the file is replaced. In
+committed mode that file is the keep set, and nothing is traced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from megtrim.chain.filenames import KEEP_SET_FILE, TRACE_FILE
+from megtrim.chain.graph import Task, trace_task
+from megtrim.chain.results import HeaderResult
+from megtrim.chain.session import Session, TrimRequest
+from megtrim.chain.store import sha256_file
+from megtrim.config.model import ModelConfig
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.models.needs import load_needs
+from megtrim.models.operators import OperatorInfo, OperatorNeeds, merge
+from megtrim.regions.keepset import (
+    KeepSet,
+    ScenarioRecord,
+    build_keep_set,
+    dump_keep_set,
+)
+from megtrim.regions.trace import read_trace
+from megtrim.trim.builds import generated_headers
+from megtrim.trim.committed_keepset import read_committed
+from megtrim.trim.runs.scenario_runs import binding_of, record_of
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name the traces, the models and their JSON, the layout, and the engine's modes."""
+    config = session.request.config
+    named = {
+        "generation": str(session.services.engine.identity().generation),
+        "layout": config.trim.layout,
+        "elementwise modes": str(session.services.engine.elemwise_modes()),
+        "files of their own": str(generated_headers.scopes(session)),
+        **({"crash ids": "each region"} if config.trim.crash_ids else {}),
+    }
+    if session.request.options.committed:
+        text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
+        ids = (scenario.id for scenario in all_scenarios(config))
+        return named | {
+            "committed keep set": hashlib.sha256(text.encode()).hexdigest(),
+            "scenarios": " ".join(ids),
+        }
+    for scenario in all_scenarios(config):
+        # Equal traces of other arguments are another keep set: it says what each is bound to.
+        named[f"scenario {scenario.id}"] = binding_of(scenario, session)
+        named[f"trace {scenario.id}"] = session.results.done[trace_task(scenario)].files[TRACE_FILE]
+    for model in config.models:
+        for number, path in enumerate(model.strip_info):
+            named[f"operators {number} of {model.name}"] = sha256_file(session.request.path(path))
+    return named
+
+
+def result_type(_task: Task) -> type[HeaderResult]:
+    """Return the type of what :func:`work` finds."""
+    return HeaderResult
+
+
+def work(task: Task, session: Session, folder: Path) -> HeaderResult:
+    """Merge, and write the keep set and the header."""
+    keep, warnings = (
+        _load_keep_set(session)
+        if session.request.options.committed
+        else _build_from_traces(session)
+    )
+    (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
+    for name, content in generated_headers.files(keep, session).items():
+        path = folder / "include" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return HeaderResult(
+        regions=len(keep.regions()),
+        operators=len(keep.operators.operators) if keep.operators else 0,
+        warnings=warnings,
+    )
+
+
+def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
+    keep = read_committed(session.request.loaded, session.services.engine)
+    known = {scenario.id for scenario in all_scenarios(session.request.config)}
+    warnings = (
+        f"the keep set keeps regions for {record.id}, which is not configured any more"
+        for record in keep.scenarios
+        if record.id not in known
+    )
+    return keep, tuple(warnings)
+
+
+def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
+    needs, warnings = _needs(session.request)
+    every = all_scenarios(session.request.config)
+    keep = build_keep_set(
+        generation=session.services.engine.identity().generation,
+        scenarios=tuple(_record(scenario, session) for scenario in every),
+        operators=needs,
+    )
+    return keep, warnings
+
+
+def _needs(request: TrimRequest) -> tuple[OperatorNeeds, tuple[str, ...]]:
+    loaded = [_model_needs(model, request) for model in request.config.models]
+    models = [
+        (model.name, info)
+        for model, (infos, _) in zip(request.config.models, loaded, strict=True)
+        for info in infos
+    ]
+    return merge(models), tuple(warning for _, warnings in loaded for warning in warnings)
+
+
+def _model_needs(
+    model: ModelConfig, request: TrimRequest
+) -> tuple[tuple[OperatorInfo, ...], tuple[str, ...]]:
+    return load_needs(model.file, model.strip_info, folder=request.loaded.folder)
+
+
+def _record(scenario: Scenario, session: Session) -> ScenarioRecord:
+    trace = read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE))
+    return record_of(scenario, session, trace)

@@ -1,0 +1,142 @@
+"""Stage `profile`: each scenario runs on the profile build and leaves its trace.
+
+A scenario with ``fast_run`` first lets the *plain* build search for algorithms (its timings are
+true), then is traced with the cache that the search left. The search is timing and cannot be
+repeated: its cache is a recorded input, and everything after it is a function of it.
+
+A trace that a device job brought is used as it is, if it is bound to what is built here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE
+from megtrim.chain.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
+from megtrim.chain.results import SearchResult, TraceResult
+from megtrim.chain.session import Session, scenario_inputs
+from megtrim.config.scenarios import Scenario
+from megtrim.devices import Lease
+from megtrim.devices.retry import run_with_retries
+from megtrim.evidence.bundle import binding, deviceless
+from megtrim.evidence.imported import ImportedEvidence
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.regions.trace import Trace, parse_trace
+from megtrim.trim.builds import programs
+from megtrim.trim.runs import imported_evidence, tracing
+from megtrim.trim.runs.execution import RunResult
+from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.verdict.model import DeviceIdentity
+
+_TRACE = "trace"
+_LOG = "run.log"
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name the program and all that binds the run, or the trace that was taken elsewhere."""
+    scenario = scenario_of(task)
+    is_search = _is_search(task)
+    given = imported_evidence.of(scenario, session.request.traced, _TRACE)
+    if given is not None:
+        named = named_inputs(scenario, session)
+        digest = given.cache_sha256 if is_search else given.trace_sha256
+        return named | {"taken elsewhere": digest or "", "by": given.device.name}
+    named = scenario_inputs(scenario, session)
+    if is_search:
+        return named | programs.digests(scenario, session, PLAIN, "program")
+    if scenario.searches:
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named | programs.digests(scenario, session, PROFILE, "program")
+
+
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Name what a trace taken elsewhere depends on: all but the device and the search."""
+    named = deviceless(scenario_inputs(scenario, session))
+    if scenario.searches:
+        named |= programs.digests(scenario, session, PLAIN, "searching program")
+    return named | programs.digests(scenario, session, PROFILE, "program")
+
+
+def result_type(task: Task) -> type[SearchResult | TraceResult]:
+    """Return the type of what :func:`work` finds."""
+    return SearchResult if _is_search(task) else TraceResult
+
+
+def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResult:
+    """Search or trace, or take what a device job brought."""
+    scenario = scenario_of(task)
+    given = imported_evidence.of(scenario, session.request.traced, _TRACE)
+    if given is not None:
+        imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
+        return (_take_cache if _is_search(task) else _take_trace)(given, folder)
+    try:
+        return (_search if _is_search(task) else _trace)(scenario, session, folder)
+    except ProductFailure as failure:
+        root = session.request.invocation.out or session.services.store.root.name
+        log = folder.relative_to(session.services.store.root) / _LOG
+        failure.message += f"\n  its log: {root}/{log}"
+        raise
+
+
+def _is_search(task: Task) -> bool:
+    return task.name.endswith(SEARCH_SUFFIX)
+
+
+def _take_cache(given: ImportedEvidence, folder: Path) -> SearchResult:
+    cache = given.load_cache()
+    if not cache:
+        msg = f"{given.scenario}: the device job brought no algorithm cache"
+        raise InputError(msg, hint=imported_evidence.ANOTHER)
+    (folder / CACHE_FILE).write_bytes(cache)
+    return SearchResult(time_s=given.time_s)
+
+
+def _take_trace(given: ImportedEvidence, folder: Path) -> TraceResult:
+    data = given.load_trace() or b""
+    trace = parse_trace(data, source=str(given.trace))
+    (folder / TRACE_FILE).write_bytes(data)
+    return _summarize_trace(trace, given.device, given.time_s)
+
+
+def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
+    program = programs.program(scenario, session.request, session.results.done[PLAIN])
+    spec = make_run_spec(scenario, session, program, cache=None, search=True)
+
+    def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
+        return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
+
+    cache, run = run_with_retries(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
+    (folder / CACHE_FILE).write_bytes(cache)
+    return SearchResult(time_s=run.wall_s)
+
+
+def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
+    program = programs.program(scenario, session.request, session.results.done[PROFILE])
+    spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+
+    def attempt(lease: Lease) -> TraceResult:
+        device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
+        trace, data, run = tracing.trace(
+            scenario.id, spec, lease, lambda seen: _write_log(folder, seen)
+        )
+        (folder / TRACE_FILE).write_bytes(data)
+        return _summarize_trace(trace, device, run.wall_s)
+
+    return run_with_retries(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
+
+
+def _summarize_trace(trace: Trace, device: DeviceIdentity, time_s: float) -> TraceResult:
+    return TraceResult(
+        regions=len(trace.regions), trace_sha256=trace.sha256, device=device, time_s=time_s
+    )
+
+
+def _write_log(folder: Path, seen: RunResult) -> None:
+    run: ProgramRun = seen.run
+    text = f"$ {' '.join(run.argv)}\n{run.stdout}{run.stderr}exit status {run.rc}\n"
+    (folder / _LOG).write_text(text, encoding="utf-8")

@@ -1,0 +1,168 @@
+"""Stage `reduce`: the engine built again with only what the keep set names.
+
+Regions are compiled out. Where functions are trimmed as well, what ships is the base build linked
+again, so that a change of the functions alone compiles nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build_spec import Link, LinkSpec, StubForm, Variant
+from megtrim.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.chain.graph import (
+    FUNCTIONS,
+    NAMED,
+    REDUCED,
+    Task,
+    base_task,
+    trims_functions,
+    trims_plain_build,
+)
+from megtrim.chain.result_content import content_of
+from megtrim.chain.results import (
+    BuildResult,
+    BuildSummary,
+    FunctionCount,
+    ReduceResult,
+    SymbolizingLinkResult,
+)
+from megtrim.chain.session import Session, TrimRequest, binary
+from megtrim.chain.store import StageFolder
+from megtrim.elf.symbol_table import read_registrations, read_table
+from megtrim.functions import link_proof, linker_script
+from megtrim.size.byte_tables import leave_symbols
+from megtrim.trim.builds import links as linking
+from megtrim.trim.builds import shipped_links, size_options, variants
+from megtrim.trim.builds.shipped_links import RelinkedProgram
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what enters the build, each generated file among it, or what enters the link."""
+    if _is_link(task, session.request):
+        links = linking.identities(session.results)
+        base = session.results.done[base_task(session.request.config)]
+        return linking.shipped_inputs(session) | {
+            linking.KEEP_SET: session.results.done[FUNCTIONS].files[KEEP_SET_FILE],
+            linking.BASE: content_of(base),
+            **{f"link {name}": sha256 for name, sha256 in links.items()},
+        }
+    return variants.region_inputs(session)
+
+
+def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:
+    """Return the type of what :func:`work` finds."""
+    return SymbolizingLinkResult if task.id == NAMED else ReduceResult
+
+
+def work(task: Task, session: Session, folder: Path) -> ReduceResult | SymbolizingLinkResult:
+    """Build, or link; the builder proves from the build's own records that the header was in it."""
+    if task.id == NAMED:
+        return _name(session, folder)
+    if _is_link(task, session.request):
+        return _link(session, folder)
+    wanted = variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
+    built = variants.work(session, wanted, folder)
+    if task.id == REDUCED:
+        leave_symbols(folder, wanted, built.artifacts, session)
+    return ReduceResult(build=built, functions={})
+
+
+def _is_link(task: Task, request: TrimRequest) -> bool:
+    return task.id in (REDUCED, NAMED) and trims_functions(request.config)
+
+
+def _link(session: Session, folder: Path) -> ReduceResult:
+    """Link without what never ran, prove it, and take what is linked as it is from the base."""
+    programs = shipped_links.find_programs(session)
+    base = session.results.done[base_task(session.request.config)]
+    built = _build_summary(base)
+    whole = sorted({*built.artifacts} - {each.target for each in programs})
+    # The plain build has no build ids: what ships of it as it is, is linked with one.
+    whole = whole if trims_plain_build(session.request.config) else []
+    specs = (
+        *(shipped_links.specify_link(each, session) for each in programs),
+        *(shipped_links.specify_whole_link(each) for each in whole),
+    )
+    variants.link(session, linking.make_base_spec(session), specs, folder)
+    for program in programs:
+        _prove(program, session, folder)
+        _list(program, folder)
+    linked = [*(each.target for each in programs), *whole]
+    return ReduceResult(
+        build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
+        functions={
+            each.target: FunctionCount(held=len(each.before.functions), dropped=len(each.dropped))
+            for each in programs
+        },
+    )
+
+
+def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
+    """Link the same so that a function that is not kept says its number."""
+    programs = shipped_links.find_programs(session)
+    specs = tuple(_specify_named_link(each, session) for each in programs)
+    variants.link(session, linking.make_base_spec(session), specs, folder)
+    for program in programs:
+        _list(program, folder)
+    return SymbolizingLinkResult()
+
+
+def _list(program: RelinkedProgram, folder: Path) -> None:
+    names = "".join(f"{name}\n" for name in program.dropped)
+    (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
+
+
+def _build_summary(base: StageFolder) -> BuildSummary:
+    """Return the record of the base build: the plain variant, or the build by regions."""
+    if isinstance(base.result, BuildResult):
+        return base.result.build
+    return base.result_as(ReduceResult).build
+
+
+def _collect(
+    base: StageFolder, names: Iterable[str], linked: Collection[str], folder: Path
+) -> dict[str, int]:
+    """Put each artifact where a build leaves it; return their sizes in bytes."""
+    (folder / "bin").mkdir()
+    sizes = {}
+    for name in names:
+        shipped = folder / linking.locate_stripped(Link.SHIPPED, name)
+        built = shipped if name in linked else binary(base, name)
+        shutil.copy2(built, folder / "bin" / name)
+        sizes[name] = built.stat().st_size
+    return sizes
+
+
+def _specify_named_link(program: RelinkedProgram, session: Session) -> LinkSpec:
+    return replace(
+        shipped_links.specify_link(program, session),
+        label=Link.NAMED,
+        unfolded=True,
+        flags=(*size_options.relink_flags(session), *size_options.unfolded_flags(session)),
+        sources=linker_script.named_sources(len(program.dropped)),
+        script=linker_script.named_script(program.dropped),
+        form=StubForm.REPORTING,
+        strip=False,
+    )
+
+
+def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
+    link_proof.expect_known(program.before, program.kept, source=program.target)
+    after = read_table(folder / linking.locate_unstripped(Link.SHIPPED, program.target))
+    inlines = size_options.inlines_at_link(session)
+    base = session.results.done[base_task(session.request.config)]
+    link_proof.prove(
+        program.before,
+        after,
+        # What is inlined while it is linked has no name any more.
+        kept=() if inlines else program.kept,
+        dropped=program.dropped,
+        code=program.code,
+        registrations=read_registrations(binary(base, program.target)) if inlines else None,
+        numbered=session.request.config.trim.crash_ids,
+        source=program.target,
+    )

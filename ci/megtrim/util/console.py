@@ -1,0 +1,183 @@
+"""What a person sees while megtrim works: lines on stderr, and the progress of long work.
+
+On a terminal, progress rewrites one line; in a log, it is an occasional plain line. While a program
+or a device is silent, a heartbeat shows what is being done, and for how long.
+
+Some CI services give their jobs a terminal, and keep the lines of what is written to it: nothing is
+seen of a line before it ends. So a job writes as into a log.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from megtrim.util.printable import make_printable
+
+CLEAR_LINE = "\r\x1b[2K"
+_TERMINAL_PERIOD_S = 0.2
+_LOG_PERIOD_S = 15.0
+_TERMINAL_SILENCE_S = 2.0
+_LOG_SILENCE_S = 20.0
+"""Longest silence before a heartbeat: it leaves a busy machine some time of the 5 seconds that a
+terminal may stand still, and of the 30 that a log may."""
+_LOOKS = 4
+"""How often a heartbeat is looked for in such a time."""
+_LONGEST_ACTIVITY = 70
+"""Characters: a line that is to be replaced must not be wider than the terminal."""
+
+
+class Console:
+    """Writes messages.
+
+    ``in_job``: a CI service keeps what is written. ``clock`` counts seconds and never enters a
+    result.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        quiet: bool = False,
+        in_job: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._quiet = quiet
+        self._clock = clock
+        self._terminal = stream.isatty() and not in_job
+        self._open_line = False
+        self._written = clock()
+        self._activity = ""
+        self._since = self._written
+        self._lock = threading.RLock()
+        """Other threads write, too, such as one that recovers a machine."""
+
+    def say(self, text: str) -> None:
+        """Write one line."""
+        if self._quiet:
+            return
+        with self._lock:
+            self._end_line()
+            self._write(f"{make_printable(text)}\n")
+            self.note(text)
+
+    def warn(self, text: str) -> None:
+        """Write one line, even if quiet."""
+        with self._lock:
+            self._end_line()
+            self._write(f"warning: {make_printable(text)}\n")
+
+    def progress(self, what: str) -> Progress:
+        """Return a counter for one piece of long work."""
+        return Progress(what, self, self._clock)
+
+    def show(self, line: str) -> None:
+        """Show a line of progress: in place on a terminal, as a line of its own elsewhere."""
+        if self._quiet:
+            return
+        shown = make_printable(line)
+        with self._lock:
+            self._write(f"{CLEAR_LINE}{shown}" if self._terminal else f"{shown}\n")
+            self._open_line = self._terminal
+
+    def note(self, activity: str) -> None:
+        """Remember what is being done now: a heartbeat shows it."""
+        with self._lock:
+            self._activity = activity.partition("\n")[0][:_LONGEST_ACTIVITY]
+            self._since = self._clock()
+
+    @contextmanager
+    def heartbeat(self) -> Iterator[None]:
+        """Let no silence last long until the block ends, whatever the main thread waits for."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(self._silence_s / _LOOKS):
+                self.beat()
+
+        thread = threading.Thread(target=watch, name="heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            with self._lock:
+                self._end_line()
+
+    def beat(self) -> None:
+        """Show what is being done, and for how long, if nothing was written for a while."""
+        with self._lock:
+            now = self._clock()
+            if self._activity and now - self._written >= self._silence_s:
+                self.show(f"{self._activity} · {show_time(now - self._since)}")
+
+    @property
+    def _silence_s(self) -> float:
+        return _TERMINAL_SILENCE_S if self._terminal else _LOG_SILENCE_S
+
+    @property
+    def period_s(self) -> float:
+        """How often progress is worth showing."""
+        return _TERMINAL_PERIOD_S if self._terminal else _LOG_PERIOD_S
+
+    def _end_line(self) -> None:
+        if self._open_line:
+            self._write(CLEAR_LINE)
+            self._open_line = False
+
+    def _write(self, text: str) -> None:
+        self._written = self._clock()
+        self._stream.write(text)
+        self._stream.flush()
+
+
+class Progress:
+    """Reports the progress of one piece of work: steps done of total."""
+
+    def __init__(self, what: str, console: Console, clock: Callable[[], float]) -> None:
+        self._what = what
+        self._console = console
+        self._clock = clock
+        self._shown = clock()
+
+    def __call__(self, done: int, total: int, item: str) -> None:
+        """Report that step ``done`` of ``total`` was ``item``; without ``total``, that it began."""
+        now = self._clock()
+        count = f"{done}/{total} · " if total else ""
+        line = f"  {self._what}: {count}{item[:60]}"
+        self._console.note(line)
+        if now - self._shown >= self._console.period_s:
+            self._shown = now
+            self._console.show(line)
+
+
+class SparseLines:
+    """Says a line if the last one is long enough ago, for work that says something very often."""
+
+    def __init__(
+        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._said = clock()
+
+    def say(self, text: str) -> None:
+        """Say a line, or drop it."""
+        if self._clock() - self._said >= _LOG_PERIOD_S:
+            self.say_now(text)
+
+    def say_now(self, text: str) -> None:
+        """Say a line whenever the last one was."""
+        self._said = self._clock()
+        self._say(text)
+
+
+def show_time(seconds: float) -> str:
+    """Format a time that passed or is left: ``42 s``, ``27 min 1 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,283 @@
+"""Stage `verdict`: what all stages saw, joined into ``verdict.json``.
+
+Failures enter as well as results: a scenario that a dead device could not run is there, with
+the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from megtrim.chain.filenames import VERDICT_FILE
+from megtrim.chain.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    REGION,
+    Stage,
+    Task,
+    verb_of,
+    verify_task,
+)
+from megtrim.chain.result_content import content_of, failure_content
+from megtrim.chain.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+    VerdictResult,
+    VerifyResult,
+)
+from megtrim.chain.session import Session, TaskResults
+from megtrim.checks.statuses import UnverifiedPolicy
+from megtrim.config.scenarios import all_scenarios
+from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
+from megtrim.proof.last_proof import LastProof, find_expired, last_proofs
+from megtrim.proof.neighbours.summary import neighbour_results
+from megtrim.proof.scenario_results import scenario_results
+from megtrim.size.budget_row import name_subject
+from megtrim.size.budgets import ending
+from megtrim.size.rows import (
+    artifact_sizes,
+    baseline_text,
+    budget_rows,
+    cause_notes,
+    causes_of_growth,
+    early_warnings,
+)
+from megtrim.trim.builds.programs import warn_unweighed
+from megtrim.trim.committed_keepset import (
+    digest_committed,
+    keep_set_checks,
+    list_retrained,
+)
+from megtrim.trim.keepset_usage import (
+    functions_use,
+    operators_use,
+    rebuild,
+    regions_use,
+    trim_choice,
+)
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.strict_json import dump
+from megtrim.util.wording import count
+from megtrim.verdict.join import VerdictInputs, join
+from megtrim.verdict.model import (
+    Check,
+    CheckKind,
+    CheckStatus,
+    DeviceIdentity,
+    ToolchainIdentity,
+    to_json,
+)
+
+_STAGE_CHECKS = {
+    PLAIN: CheckKind.BUILD,
+    PROFILE: CheckKind.BUILD,
+    HEADER: CheckKind.HEADER,
+    REGION: CheckKind.REDUCE,
+    LINKED: CheckKind.REDUCE,
+    FUNCTIONS: CheckKind.HEADER,
+    REDUCED: CheckKind.REDUCE,
+}
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    """Name what every task found, or how it failed, and all that is reported next to that."""
+    config, toolchain = session.request.config, session.services.toolchain
+    identity = session.services.engine.identity()
+    named = {
+        "origin": dump(session.request.origin),
+        "config file": session.request.loaded.path.name,
+        "config": session.request.loaded.sha256,
+        "engine": identity.digest,
+        "commit": identity.commit,
+        "dirty": " ".join(identity.dirty),
+        "keep set": "committed"
+        if session.request.options.committed
+        else "quick"
+        if session.request.options.quick
+        else "traced",
+        "invocation": dump(session.request.invocation),
+        "base": session.request.base,
+        "trends": hashlib.sha256(dump(session.request.trends).encode()).hexdigest(),
+        "notes": "\n".join(list_retrained(session)),
+        **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
+    }
+    for name, device in session.services.devices.items():
+        shown = {"name": device.name, "kind": device.kind, "facts": device.facts()}
+        named[f"device of {name}"] = json.dumps(shown, sort_keys=True)
+    for wanted in task.wants:
+        if wanted in session.results.done:
+            named[wanted] = content_of(session.results.done[wanted])
+        elif wanted in session.results.failed:
+            named[wanted] = failure_content(session.results.failed[wanted])
+        else:
+            named[wanted] = "not reached"
+    judged = not (session.request.options.committed or session.request.options.quick)
+    if judged and (digest := digest_committed(session.request.loaded)):
+        named["committed keep set"] = digest
+    if session.results.taken:
+        named["taken from an earlier run"] = " ".join(sorted(session.results.taken))
+    if config.waivers:
+        named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
+    for scenario, proof in _last_proofs(task, session).items():
+        if proof is not None:
+            named[f"last proof of {scenario}"] = repr(proof)
+    return named
+
+
+def result_type(_task: Task) -> type[VerdictResult]:
+    """Return the type of what :func:`work` finds."""
+    return VerdictResult
+
+
+def work(task: Task, session: Session, folder: Path) -> VerdictResult:
+    """Join, write ``verdict.json``, return what it adds up to."""
+    config = session.request.config
+    toolchain = session.services.toolchain
+    proofs = _last_proofs(task, session)
+    proves = _proves(task)
+    places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
+    places |= {
+        name_subject(b.artifact, b.variant, b.measure): session.request.loaded.place("budgets", i)
+        for i, b in enumerate(config.budgets)
+    }
+    verdict = join(
+        VerdictInputs(
+            origin=session.request.origin,
+            config=session.request.loaded.path.name,
+            places=places,
+            engine=session.services.engine.identity(),
+            toolchain=ToolchainIdentity(
+                kind=toolchain.kind,
+                target=toolchain.target,
+                version=toolchain.version,
+                image=toolchain.image,
+            ),
+            devices=_devices(task, session),
+            trim=trim_choice(session),
+            artifacts=artifact_sizes(session),
+            regions=regions_use(task, session),
+            operators=operators_use(session.results),
+            scenarios=scenario_results(session, proofs) if proves else (),
+            expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
+            budgets=budget_rows(session.results),
+            baseline=baseline_text(session.results),
+            causes=causes_of_growth(session.results),
+            notes=cause_notes(session.results),
+            trends=session.request.trends,
+            functions=functions_use(session.results),
+            rebuild=rebuild(session.results),
+            neighbours=neighbour_results(session),
+            performance=summarize_performance(task.wants, session),
+            checks=(
+                *_stage_checks(task, session),
+                *keep_set_checks(session),
+            ),
+            unverified=UnverifiedPolicy(config.verify.unverified),
+            warnings=_warnings(session),
+            invocation=session.request.invocation,
+        )
+    )
+    (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
+    return VerdictResult(verdict=verdict.verdict, unverified=verdict.unverified)
+
+
+def _proves(task: Task) -> bool:
+    """Tell whether the verdict is on a trim: one on times alone proves no scenario."""
+    return any(Stage(wanted.partition("/")[0]) is Stage.VERIFY for wanted in task.wants)
+
+
+def _last_proofs(task: Task, session: Session) -> dict[str, LastProof | None]:
+    return last_proofs(session) if _proves(task) else {}
+
+
+def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
+    """Return the machines that ran something, and for a class without any what stands for it."""
+    found = {each.name: each for each in list_measuring_devices(task.wants, session)}
+    if found:
+        return tuple(found[name] for name in sorted(found))
+    for each in all_scenarios(session.request.config):
+        device = session.services.devices.get(each.cpu_class.name)
+        done = session.results.done.get(verify_task(each))
+        if done is not None:
+            machine = done.result_as(VerifyResult).device
+        elif device is not None:
+            machine = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
+        else:
+            continue
+        found.setdefault(machine.name, machine)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
+    """Yield a check for each stage that is no scenario and no budget."""
+    for task, kind in _STAGE_CHECKS.items():
+        if task not in judged.wants:
+            continue
+        done, failure = session.results.done.get(task), session.results.failed.get(task)
+        if done is None and failure is None:
+            continue
+        infrastructure = isinstance(failure, InfrastructureFailure)
+        bad = CheckStatus.INFRASTRUCTURE if infrastructure else CheckStatus.FAIL
+        yield Check(
+            id=f"{kind}:{task}",
+            kind=kind,
+            subject=task,
+            status=bad if failure else CheckStatus.PASS,
+            text=failure.title if failure else _describe_result(task, session.results),
+            detail=str(failure) if failure else "",
+            hint=failure.hint if failure else "",
+            reproduce=session.request.invocation.again(verb_of(task)) if failure else "",
+            file=session.request.loaded.path.name,
+            line=session.request.loaded.line("engine"),
+        )
+
+
+def _describe_result(task: str, results: TaskResults) -> str:
+    done = results.done[task]
+    if task == HEADER:
+        header = done.result_as(HeaderResult)
+        return f"{count(header.regions, 'region')}, {count(header.operators, 'operator')} kept"
+    if task == LINKED:
+        return f"{count(len(done.result_as(UnfoldedLinksResult).links), 'program')} linked unfolded"
+    if task == FUNCTIONS:
+        return f"{count(done.result_as(FunctionsKeepSetResult).functions, 'function')} ran"
+    if task in (REGION, REDUCED):
+        return _describe_reduced(done.result_as(ReduceResult))
+    return "built"
+
+
+def _describe_reduced(reduced: ReduceResult) -> str:
+    counts = reduced.functions.values()
+    if counts:
+        dropped, held = sum(each.dropped for each in counts), sum(each.held for each in counts)
+        stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
+        return f"linked without {dropped} of {held} functions; {stay}"
+    units = reduced.build.translation_units
+    return f"built; the header was in all {units} translation units that were compiled"
+
+
+def _warnings(session: Session) -> tuple[str, ...]:
+    dirty = session.services.engine.identity().dirty
+    header = session.results.done.get(HEADER)
+    return (
+        *session.request.loaded.warnings,
+        *(
+            (f"the engine's tree differs from its commit in {count(len(dirty), 'file')}",)
+            if dirty
+            else ()
+        ),
+        *(header.result_as(HeaderResult).warnings if header else ()),
+        *list_retrained(session),
+        *warn_unweighed(session),
+        *early_warnings(session.results),
+        *ending(session.request.config.waivers, session.request.today),
+    )

@@ -1,0 +1,366 @@
+"""Driving CMake and Ninja: what is shown of a build that fails, and which failure it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines.cmake import driver
+from megtrim.build.engines.cmake.driver import Job, WorkTree, first_error
+from megtrim.build_spec import BuildScript
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.build.engines.support import write
+
+COMPILER = """\
+[1/4] Building CXX object src/CMakeFiles/e.dir/a.cpp.o
+/s/src/a.cpp:3:5: warning: unused variable 'x' [-Wunused-variable]
+[2/4] Building CXX object src/CMakeFiles/e.dir/b.cpp.o
+FAILED: src/CMakeFiles/e.dir/b.cpp.o
+/usr/bin/c++ -O3 -o b.cpp.o -c /s/src/b.cpp
+In file included from /s/src/b.cpp:1:
+/s/src/b.h:10:2: note: declared here
+/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'
+    7 |   dt::float16 value;
+      |   ~~~~^
+1 error generated.
+[3/4] Building CXX object src/CMakeFiles/e.dir/c.cpp.o
+FAILED: src/CMakeFiles/e.dir/c.cpp.o
+/usr/bin/c++ -O3 -o c.cpp.o -c /s/src/c.cpp
+/s/src/c.cpp:1:1: error: second
+ninja: build stopped: subcommand failed.
+"""
+
+LINKER = """\
+[7/8] Linking CXX executable load_and_run
+FAILED: load_and_run
+: && /usr/bin/c++ -O3 a.o -o load_and_run && :
+/usr/bin/ld: a.o: in function `main':
+a.cpp:(.text+0x5): undefined reference to `run()'
+collect2: error: ld returned 1 exit status
+ninja: build stopped: subcommand failed.
+"""
+
+LLD = """\
+[7/8] Linking CXX executable load_and_run
+FAILED: load_and_run
+: && /usr/bin/clang++ a.o -o load_and_run && :
+ld.lld: error: undefined symbol: run()
+>>> referenced by a.cpp
+"""
+
+CONFIGURE = """\
+-- The CXX compiler identification is Clang 14.0.6
+-- Looking for pthread.h
+CMake Error at CMakeLists.txt:12 (add_subdirectory):
+  The source directory /s/third_party/x does not contain a CMakeLists.txt file.
+
+-- Configuring incomplete, errors occurred!
+"""
+
+
+def test_the_first_error_of_a_compiler() -> None:
+    """The error, target, command, and what stands around the error; not the next failure's."""
+    shown = first_error(COMPILER).splitlines()
+
+    assert shown[:6] == [
+        "/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'",
+        "FAILED: src/CMakeFiles/e.dir/b.cpp.o",
+        "/usr/bin/c++ -O3 -o b.cpp.o -c /s/src/b.cpp",
+        "In file included from /s/src/b.cpp:1:",
+        "/s/src/b.h:10:2: note: declared here",
+        "/s/src/b.cpp:7:15: error: no member named 'float16' in namespace 'dt'",
+    ]
+    assert "warning" not in "".join(shown)
+
+
+def test_the_first_error_of_a_linker() -> None:
+    """Both dialects."""
+    assert first_error(LINKER).splitlines()[:5] == [
+        "a.cpp:(.text+0x5): undefined reference to `run()'",
+        "FAILED: load_and_run",
+        ": && /usr/bin/c++ -O3 a.o -o load_and_run && :",
+        "/usr/bin/ld: a.o: in function `main':",
+        "a.cpp:(.text+0x5): undefined reference to `run()'",
+    ]
+    assert first_error(LLD).splitlines() == [
+        "ld.lld: error: undefined symbol: run()",
+        "FAILED: load_and_run",
+        ": && /usr/bin/clang++ a.o -o load_and_run && :",
+        "ld.lld: error: undefined symbol: run()",
+        ">>> referenced by a.cpp",
+    ]
+
+
+def test_the_first_error_of_a_configuration() -> None:
+    """There is no failed target; what stands before helps."""
+    lines = CONFIGURE.splitlines()
+    assert first_error(CONFIGURE).splitlines()[:4] == [lines[2], *lines[:3]]
+
+
+def test_a_failure_without_an_error_line_shows_what_the_target_said() -> None:
+    """A script of the build that dies with a traceback, say."""
+    said = [f"line {number}" for number in range(30)]
+    failed = ["FAILED: generated.h", "python3 generate.py"]
+
+    output = "\n".join(["[1/2] x", *failed, *said])
+    assert first_error(output).splitlines() == [*failed, *said[:10]]
+    assert first_error("\n".join(said)).splitlines() == said[-12:]
+    assert first_error("") == ""
+
+
+def test_colours_hide_no_error() -> None:
+    """An engine may force them: -fdiagnostics-color=always."""
+    coloured = COMPILER.replace("error:", "\x1b[01;31m\x1b[Kerror: \x1b[m\x1b[K").replace(
+        "/s/src/b.cpp:7:15:", "\x1b[01m\x1b[K/s/src/b.cpp:7:15:\x1b[m\x1b[K"
+    )
+
+    assert first_error(coloured).split() == first_error(COMPILER).split()
+
+
+def test_an_error_among_many_lines_is_shown_in_few() -> None:
+    """And a line of any length in part."""
+    noise = [f"/s/x.h:{number}:1: note: {'x' * 5000}" for number in range(50)]
+    lines = ["[1/2] x", "FAILED: a.o", "c++ a.cpp", *noise, "a.cpp:1:1: fatal error: no", *noise]
+
+    shown = first_error("\n".join(lines)).splitlines()
+
+    assert shown[:3] == ["a.cpp:1:1: fatal error: no", "FAILED: a.o", "c++ a.cpp"]
+    assert shown[6] == "a.cpp:1:1: fatal error: no"
+    assert len(shown) == 16
+    assert max(len(line) for line in shown) == 1000
+
+
+TOOL = """\
+#!/bin/sh
+echo "$0 $*" >> {calls}
+case "$0" in *cmake) cat <<'END'
+{says}
+END
+exit {configures};; esac
+echo '[1/2] first'
+echo 'no step'
+echo '[2/2] second'
+{script}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(
+        source=tmp_path / "src",
+        build=tmp_path / "build",
+        options=(("CMAKE_BUILD_TYPE", "Release"), ("X", "a b")),
+        targets=("one", "two"),
+        log=tmp_path / "build.log",
+        jobs=3,
+        env={"MARK": "1"},
+    )
+
+
+def fake_tools(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    script: str = "",
+    configures: int = 0,
+    says: str = "",
+) -> Path:
+    """Put programs called cmake and ninja where megtrim's own are looked for."""
+    calls = tmp_path / "calls"
+    for name in ("cmake", "ninja"):
+        tool = tmp_path / "tools" / name
+        tool.parent.mkdir(exist_ok=True)
+        text = TOOL.format(calls=calls, script=script, configures=configures, says=says)
+        tool.write_text(text, encoding="utf-8")
+        tool.chmod(0o755)
+    monkeypatch.setattr(
+        ProcessRunner, "build_tool", lambda _self, name: str(tmp_path / "tools" / name)
+    )
+    return calls
+
+
+def test_a_build_is_configured_and_then_built(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command lines, the progress, and the log with both."""
+    calls = fake_tools(tmp_path, monkeypatch, script='echo "mark $MARK" >&2')
+    steps: list[tuple[int, int, str]] = []
+
+    driver.run(job, processes, lambda *step: steps.append(step))
+
+    tools = tmp_path / "tools"
+    configure = (
+        f"{tools}/cmake -G Ninja -S {job.source} -B {job.build} "
+        f"-DCMAKE_MAKE_PROGRAM={tools}/ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "
+        "-DCMAKE_BUILD_TYPE=Release -DX=a b"
+    )
+    build = f"{tools}/ninja -C {job.build} -j 3 one two"
+    assert calls.read_text(encoding="utf-8").splitlines() == [configure, build]
+    assert steps == [
+        (0, 0, f"configuring {job.what}"),
+        (0, 0, f"compiling {job.what}"),
+        (1, 2, "first"),
+        (2, 2, "second"),
+    ]
+    log = job.log.read_text(encoding="utf-8")
+    assert log.splitlines()[0] == "$ " + configure.replace("-DX=a b", "'-DX=a b'")
+    assert log.endswith("[1/2] first\nno step\n[2/2] second\nmark 1\n")
+
+
+@pytest.mark.parametrize(
+    ("env", "path"),
+    [({}, "/usr/bin:/bin"), ({"PATH": ""}, "/usr/bin:/bin"), ({"PATH": "/a"}, "/a")],
+)
+def test_the_engines_own_script_finds_our_tools_first(
+    job: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    env: dict[str, str],
+    path: str,
+) -> None:
+    """Then the path as it is; without one the system's folders, never the current folder."""
+    ran: list[Command] = []
+
+    class Recorded(ProcessRunner):
+        def run(self, command: Command) -> CompletedCommand:
+            ran.append(command)
+            return CompletedCommand(
+                argv=command.argv, rc=0, stdout="", stderr="", wall_s=0.0, timed_out=False
+            )
+
+    fake_tools(tmp_path, monkeypatch)
+    script = BuildScript(path="build.sh", arguments=("-x",), build="b", why="it is its own")
+    driver.run_script(script, job, Recorded(env), lambda *_: None)
+
+    assert ran[0].argv == ("bash", f"{job.source}/build.sh", "-x", "-j", "3")
+    assert ran[0].env == {"PATH": f"{tmp_path}/tools:{path}", "MARK": "1"}
+
+
+def test_an_engine_that_does_not_configure_is_not_built(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A product failure, with the log's place."""
+    calls = fake_tools(tmp_path, monkeypatch, configures=1)
+
+    with pytest.raises(ProductFailure, match=r"^the engine does not configure:") as caught:
+        driver.run(job, processes, lambda *_: None)
+
+    assert caught.value.hint == f"the whole log is {job.log}"
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == 1
+
+
+UNUSED = """\
+CMake Warning (unused-cli):
+  Manually-specified variables were not used by the project:
+
+    {name}
+    OTHER
+
+
+-- Build files have been written to: /out/build
+"""
+PLACES = {"MGE_X": "megtrim.yaml:7: engine.cmake.MGE_X", "CMAKE_Y": "megtrim.yaml:8: CMAKE_Y"}
+
+
+@pytest.mark.parametrize(("name", "passes"), [("MGE_X", False), ("CMAKE_Y", True), ("Z", True)])
+def test_an_option_that_cmake_does_not_use(
+    processes: ProcessRunner,
+    job: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    passes: bool,
+) -> None:
+    """One that a person asks for is refused before anything compiles; CMake has it anew."""
+    calls = fake_tools(tmp_path, monkeypatch, says=UNUSED.format(name=name))
+    asked = replace(job, options=(("MGE_X", "1"), ("CMAKE_Y", "2")), places=PLACES)
+    with nullcontext() if passes else pytest.raises(InputError) as caught:
+        driver.run(asked, processes, lambda *_: None)
+
+    configured, *built = calls.read_text(encoding="utf-8").splitlines()
+    assert configured.endswith(" -UMGE_X -DMGE_X=1 -DCMAKE_Y=2")
+    assert len(built) == passes
+    if caught is not None:
+        problem = "the engine does not use this CMake option"
+        assert caught.value.message == f"{PLACES[name]}: {problem}"
+        assert caught.value.hint == f"`cmake -N -LA {job.build}` lists its options"
+
+
+def test_a_script_ends_at_an_option_that_cmake_does_not_use(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It configures and compiles in one process, which would take an hour."""
+    fake_tools(tmp_path, monkeypatch)
+    text = f"cat <<'END'\n{UNUSED.format(name='MGE_X')}\nEND\nsleep 60; touch {tmp_path}/built\n"
+    write(job.source, {"build.sh": text})
+    script = BuildScript(path="build.sh", arguments=(), build="b", why="it is its own")
+
+    with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the engine does not use"):
+        driver.run_script(script, replace(job, places=PLACES), processes, lambda *_: None)
+    assert not (tmp_path / "built").exists()
+
+
+def test_an_engine_that_does_not_compile_is_a_product_failure(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its first error."""
+    script = "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1"
+    fake_tools(tmp_path, monkeypatch, script=script)
+
+    with pytest.raises(ProductFailure) as caught:
+        driver.run(job, processes, lambda *_: None)
+
+    assert caught.value.message == (
+        "the engine does not compile:\na.cpp:1:1: error: no\n"
+        "FAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
+    )
+    assert caught.value.title == "the engine does not compile: a.cpp:1:1: error: no"
+
+
+def test_a_full_disk_is_not_the_engines_fault(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the compiler puts it."""
+    script = "echo 'a.cpp:1:1: fatal error: a.o: No space left on device'; exit 1"
+    fake_tools(tmp_path, monkeypatch, script=script)
+
+    with pytest.raises(
+        InfrastructureFailure, match=f"^the build in {job.build} stopped: the disk is full"
+    ):
+        driver.run(job, processes, lambda *_: None)
+
+
+def test_a_build_that_hangs_is_infrastructure(
+    processes: ProcessRunner, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the product."""
+    fake_tools(tmp_path, monkeypatch, script="sleep 20")
+    monkeypatch.setattr(driver, "BUILD_TIMEOUT_S", 0.3)
+
+    with pytest.raises(InfrastructureFailure, match="was stopped after 0 s"):
+        driver.run(job, processes, lambda *_: None)
+
+
+def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
+    """The same on every machine; what is not there is shown with how to get it."""
+    assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
+    assert os.access(processes.build_tool("cmake"), os.X_OK)
+    with pytest.raises(InputError) as caught:
+        processes.build_tool("bazel")
+    assert caught.value.hint == "pip install bazel"
+
+
+def test_a_work_tree_has_its_places(tmp_path: Path) -> None:
+    """All below one folder: equal relative paths make equal builds."""
+    tree = WorkTree(root=tmp_path)
+    places = (tree.source, tree.build, tree.include, tree.toolchain_file)
+
+    assert [str(path.relative_to(tmp_path)) for path in places] == [
+        *("src", "build", "include", "toolchain.cmake")
+    ]

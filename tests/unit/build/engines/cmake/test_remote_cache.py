@@ -1,0 +1,169 @@
+"""What ccache learns of a storage: bounded, read-only where it must be, and never broken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.build.engines.cmake.remote_cache import Storage, parse, render
+from megtrim.util.errors import InputError
+
+SECRET = "geheim"
+
+
+def reported(text: str) -> str:
+    """Return what ccache learns of a text."""
+    return render([each.add_timeouts() for each in parse(text, source="CCACHE_REMOTE_STORAGE")])
+
+
+def refusal(text: str) -> InputError:
+    """Return what is said of a text that is refused."""
+    with pytest.raises(InputError) as caught:
+        parse(text, source="CCACHE_REMOTE_STORAGE")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("given_text", "expected"),
+    [
+        ("", ""),
+        ("  ", ""),
+        (
+            "redis://cache.lan",
+            "redis://cache.lan|connect-timeout=250|operation-timeout=1000",
+        ),
+        (
+            " http://u:p@cache.lan:8080/x|layout=bazel|operation-timeout=50\n",
+            "http://u:p@cache.lan:8080/x|layout=bazel|operation-timeout=50|connect-timeout=250",
+        ),
+        ("file:/shared|umask=002", "file:/shared|umask=002"),
+        (
+            "redis+unix:/run/redis.sock|read-only",
+            "redis+unix:/run/redis.sock|read-only|connect-timeout=250|operation-timeout=1000",
+        ),
+        (
+            "file:///a redis://[::1]:7/2|connect-timeout=1|operation-timeout=2",
+            "file:///a redis://[::1]:7/2|connect-timeout=1|operation-timeout=2",
+        ),
+        (
+            "http://*.lan|shards=a(3),b",
+            "http://*.lan|shards=a(3),b|connect-timeout=250|operation-timeout=1000",
+        ),
+    ],
+)
+def test_ccache_gets(given_text: str, expected: str) -> None:
+    """The owner's words, and limits where there are none."""
+    assert reported(given_text) == expected
+
+
+@pytest.mark.parametrize("said", ["", "|read-only", "|read-only=true", "|read-only=false"])
+def test_read_only_wins(said: str) -> None:
+    """Whatever the URL says of it."""
+    (storage,) = parse(f"redis://cache.lan{said}", source="")
+
+    assert render([storage.read_only()]) == "redis://cache.lan|read-only=true"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("redis://cache.lan", False),
+        ("redis://p@cache.lan", True),
+        ("http://cache.lan/a@b", False),
+        ("http://cache.lan|bearer-token=x", True),
+        ("http://cache.lan|header=Authorization%3a%20x", True),
+    ],
+)
+def test_what_is_secret(text: str, secret: bool) -> None:
+    """A password before the host, a token, and a header, which may be one."""
+    (storage,) = parse(text, source="")
+
+    assert storage.secret is secret
+
+
+def test_a_url_is_shown_without_its_password() -> None:
+    """Where it is, and nothing that opens it."""
+    text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
+    (storage,) = parse(text, source="")
+
+    assert storage.redact_url() == "redis://cache.lan:6380/1"
+    (storage,) = parse(f"http://cache.lan/megtrim?token={SECRET}", source="")
+    assert storage.redact_url() == "http://cache.lan/megtrim"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cache.lan:6379", "found no URL of a storage that ccache knows"),
+        (f"gopher://{SECRET}@cache.lan", "found no URL of a storage that ccache knows"),
+        (f"https://x:{SECRET}@cache.lan", "found https://, which ccache does not support"),
+        ("rediss://cache.lan", "found rediss://, which ccache does not support"),
+        (f"redis://{SECRET}@", "found a URL that names no host"),
+        ("redis+unix:run", "found a URL that names no path"),
+        ("file:shared", "found a URL that names no path"),
+        ("redis://cache.lan:0", "found a URL that names no host"),
+        (f"redis://{SECRET}@cache.lan:port", "found a URL with a broken host or port"),
+        ("redis://[::1", "found a URL with a broken host or port"),
+        (
+            f"redis://cache.lan|{SECRET}",
+            "found an attribute that ccache does not know for redis://",
+        ),
+        (
+            "redis://cache.lan|readonly",
+            "found an attribute that ccache does not know for redis://",
+        ),
+        (
+            "redis://cache.lan|bearer-token=x",
+            "found an attribute that ccache does not know for redis://",
+        ),
+        (
+            "file:/a|operation-timeout=5",
+            "found an attribute that ccache does not know for file://",
+        ),
+        (
+            "redis://cache.lan|operation-timeout=1s",
+            "operation-timeout: found something other than milliseconds",
+        ),
+        (
+            "redis://cache.lan|connect-timeout",
+            "connect-timeout: found something other than milliseconds",
+        ),
+        (
+            "redis://cache.lan|read-only=yes",
+            "read-only: found something other than true or false",
+        ),
+        (
+            f"redis://{SECRET}\x00@cache.lan",
+            "found something other than URLs of a remote storage, one space between",
+        ),
+        (
+            "redis://a  redis://b",
+            "found something other than URLs of a remote storage, one space between",
+        ),
+        (
+            "redis://" + "a" * 2000,
+            "found something other than URLs of a remote storage, one space between",
+        ),
+    ],
+)
+def test_what_is_refused(text: str, message: str) -> None:
+    """It would fail every compilation, or do something else than was meant."""
+    error = refusal(text)
+
+    assert error.message == f"CCACHE_REMOTE_STORAGE: {message}"
+    assert SECRET not in str(error)
+
+
+@given(st.text(max_size=60) | st.from_regex(r"(redis|http|file):[/a-z@:\[\]|=-]{0,30}"))
+def test_anything_is_read_or_refused(text: str) -> None:
+    """What is read is shown as it was written, and read again as the same."""
+    try:
+        found = parse(text, source="x")
+    except InputError:
+        return
+    assert render(found) == text.strip()
+    assert parse(render([each.add_timeouts() for each in found]), source="x") == tuple(
+        each.add_timeouts() for each in found
+    )
+    assert all(isinstance(each, Storage) for each in found)

@@ -1,0 +1,103 @@
+"""The CMake toolchain file: everything a build learns about the compiler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from megtrim.build.engines.cmake.toolchain_file import render
+from unit.build.engines.support import TOOLCHAIN
+
+
+def test_the_whole_text() -> None:
+    """For a compiler of two words with flags, tools of its own and a quoted include folder."""
+    toolchain = replace(
+        TOOLCHAIN,
+        c_compiler=("/z/zig", "cc"),
+        cxx_compiler=("/z/zig", "c++"),
+        compile_flags=("-target", "aarch64-linux-musl"),
+        link_flags=("-static", "-s"),
+        archiver="/b/llvm-ar",
+        ranlib="/b/llvm-ranlib",
+    )
+
+    text = render(toolchain, quoted_include=True, link_flags=("-Wl,--icf=all",))
+
+    assert text == (
+        "# Written by megtrim: the toolchain that was found.\n"
+        "set(CMAKE_FIND_USE_PACKAGE_REGISTRY OFF)\n"
+        "set(CMAKE_SYSTEM_NAME Linux)\n"
+        "set(CMAKE_SYSTEM_PROCESSOR aarch64)\n"
+        "set(ARM_CROSS_BUILD_ARCH aarch64)\n"
+        'set(CMAKE_C_COMPILER "/z/zig")\n'
+        'set(CMAKE_C_COMPILER_ARG1 "cc")\n'
+        'set(CMAKE_CXX_COMPILER "/z/zig")\n'
+        'set(CMAKE_CXX_COMPILER_ARG1 "c++")\n'
+        'set(CMAKE_AR "/b/llvm-ar")\n'
+        'set(CMAKE_RANLIB "/b/llvm-ranlib")\n'
+        'set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -s -Wl,--icf=all")\n'
+        'set(CMAKE_SHARED_LINKER_FLAGS_INIT "-static -s -Wl,--icf=all")\n'
+        'set(CMAKE_C_FLAGS_INIT "-target aarch64-linux-musl")\n'
+        'set(CMAKE_CXX_FLAGS_INIT "-target aarch64-linux-musl")\n'
+        'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)\n'
+        'add_compile_options("-g0")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/src=.")\n'
+        'add_compile_options("-ffile-prefix-map=../src=.")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build/=")\n'
+        'add_compile_options("SHELL:-iquote ${MEGTRIM_TREE}/include")\n'
+    )
+
+
+def test_a_plain_build_has_no_include_folder_of_ours() -> None:
+    """The engine's own midout.h must win there; a compiler of one word needs no argument."""
+    text = render(TOOLCHAIN, quoted_include=False)
+
+    assert "iquote" not in text
+    assert "ARG1" not in text
+    assert "CMAKE_AR " not in text
+    assert 'set(CMAKE_CXX_COMPILER "/bin/c++")\n' in text
+
+
+def test_no_path_of_this_machine_is_in_it_but_the_compilers() -> None:
+    """Two trees in different folders are built from equal files."""
+    assert render(TOOLCHAIN, quoted_include=True).count("/bin/") == 2
+
+
+def test_an_ndk_is_left_to_its_own_file() -> None:
+    """It gets ABI and level first; flags of links come behind those that it sets itself."""
+    toolchain = replace(
+        TOOLCHAIN,
+        link_flags=("-Wl,--build-id=none",),
+        includes="/ndk/build/cmake/android.toolchain.cmake",
+        settings=(("ANDROID_ABI", "arm64-v8a"), ("ANDROID_PLATFORM", "android-23")),
+    )
+
+    text = render(toolchain, quoted_include=False, compile_flags=("-O0",), link_flags=("-Wl,-x",))
+
+    assert text == (
+        "# Written by megtrim: the toolchain that was found.\n"
+        "set(CMAKE_FIND_USE_PACKAGE_REGISTRY OFF)\n"
+        'set(ANDROID_ABI "arm64-v8a")\n'
+        'set(ANDROID_PLATFORM "android-23")\n'
+        'include("/ndk/build/cmake/android.toolchain.cmake")\n'
+        'add_link_options("-Wl,--build-id=none")\n'
+        'add_link_options("-Wl,-x")\n'
+        'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)\n'
+        'add_compile_options("-g0")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/src=.")\n'
+        'add_compile_options("-ffile-prefix-map=../src=.")\n'
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_TREE}/build/=")\n'
+        'add_compile_options("-O0")\n'
+    )
+
+
+def test_an_application_names_the_files_of_the_engine_without_its_place() -> None:
+    """It includes the engine's headers, from a folder that differs from machine to machine."""
+    text = render(TOOLCHAIN, quoted_include=False, engine_tree="../..")
+
+    assert 'get_filename_component(MEGTRIM_ENGINE_TREE "${MEGTRIM_TREE}/../.." ABSOLUTE)\n' in text
+    assert [line for line in text.splitlines() if "=engine" in line] == [
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_ENGINE_TREE}/src=engine")',
+        'add_compile_options("-ffile-prefix-map=../../../src=engine")',
+        'add_compile_options("-ffile-prefix-map=${MEGTRIM_ENGINE_TREE}/build=engine/build")',
+        'add_compile_options("-ffile-prefix-map=../../../build=engine/build")',
+    ]

@@ -1,0 +1,130 @@
+"""The call that repeats a link: what compilers print, and which linker is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines.link import invocation
+from megtrim.build.engines.link.command_line import LinkCommand
+from megtrim.build.engines.link.invocation import LinkCall, LinkEnvironment
+from megtrim.build.engines.link.linkers import Linker
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from unit.build.engines.support import TOOLCHAIN, bench
+
+LLD = "Debian LLD 14.0.6 (compatible with GNU linkers)\n"
+GNU = "GNU ld (GNU Binutils for Debian) 2.40\n"
+
+
+class Compiler(ProcessRunner):
+    """Prints the next answer at each call; nothing is started."""
+
+    def __init__(self, *answers: str, rc: int = 0) -> None:
+        super().__init__({})
+        self.calls: list[tuple[str, ...]] = []
+        self._answers = list(answers)
+        self._rc = rc
+
+    def run(self, command: Command) -> CompletedCommand:
+        self.calls.append(command.argv)
+        return CompletedCommand(
+            argv=command.argv, rc=self._rc, stdout=self._answers.pop(0), stderr="",
+            wall_s=0.0, timed_out=False,
+        )  # fmt: skip
+
+
+def link_environment(folder: Path, kind: str, cxx: str, compiler: Compiler) -> LinkEnvironment:
+    toolchain = replace(TOOLCHAIN, kind=kind, version=f"{cxx} 14", cxx_compiler=(cxx,))
+    return replace(bench(folder, folder / "scratch", toolchain), processes=compiler)
+
+
+def command(*driver: str, words: tuple[str, ...] = ("a.o", "-lm")) -> LinkCommand:
+    return LinkCommand(driver=driver, words=words, output="program")
+
+
+def test_clang_is_asked_and_its_linker_is_called(tmp_path: Path) -> None:
+    """With every input that it names, without its output; flags are given as the linker's own."""
+    shown = 'clang version 14\n "/usr/bin/ld.lld" "-z" "relro" "-o" "none" "crt1.o" "a.o" "-lm"\n'
+    compiler = Compiler(shown, LLD)
+    link_env = link_environment(tmp_path, "clang-linux-arm64", "clang++", compiler)
+
+    call = invocation.find(command("clang++"), "program", link_env)
+
+    argv = ("/usr/bin/ld.lld", "-z", "relro", "crt1.o", "a.o", "-lm")
+    assert call == LinkCall(argv=argv, linker=Linker.LLD, direct=True)
+    assert call.adapt_flags(("-Wl,--icf=none", "-Wl,-z,now")) == ("--icf=none", "-z", "now")
+    none = str(tmp_path / "scratch" / "none")
+    assert compiler.calls == [
+        ("clang++", "-###", "a.o", "-lm", "-o", none),
+        ("/usr/bin/ld.lld", "--version"),
+    ]
+    assert (tmp_path / "log").read_text(encoding="utf-8").count("$ ") == 2
+
+
+def test_gcc_is_called_itself(tmp_path: Path) -> None:
+    """It passes the question on to its linker, and takes flags as they are."""
+    compiler = Compiler(f"collect2 version 12\n{GNU}")
+    link_env = link_environment(tmp_path, "host", "g++", compiler)
+
+    call = invocation.find(command("g++"), "program", link_env)
+
+    assert call == LinkCall(argv=("g++", "a.o", "-lm"), linker=Linker.GNU, direct=False)
+    assert call.adapt_flags(("-Wl,-z,now",)) == ("-Wl,-z,now",)
+    assert compiler.calls[0][-1] == "-Wl,--version"
+
+
+def test_zig_links_as_its_target_does(tmp_path: Path) -> None:
+    """Without symbols: with them, it would first build other libraries."""
+    compiler = Compiler("ld.lld --build-id -o none crt1.o a.o\n")
+    link_env = link_environment(tmp_path, "zig", "zig", compiler)
+
+    call = invocation.find(command("zig", "c++"), "program", link_env)
+
+    argv = ("zig", "ld.lld", "--build-id", "crt1.o", "a.o")
+    assert call == LinkCall(argv=argv, linker=Linker.LLD, direct=True)
+    assert compiler.calls[0][:6] == ("zig", "c++", "-###", "a.o", "-lm", "-s")
+
+
+@pytest.mark.parametrize(
+    ("kind", "cxx", "shown", "message"),
+    [
+        ("clang-linux-arm64", "clang++", "nothing\n", "clang++ 14 does not show how it links"),
+        ("clang-linux-arm64", "clang++", ' "ld" "@file"\n', "clang++ 14 does not show how"),
+        ("zig", "zig", "", "does not show how it links program"),
+    ],
+)
+def test_a_link_that_is_not_shown_is_refused(
+    tmp_path: Path, kind: str, cxx: str, shown: str, message: str
+) -> None:
+    """With what else can be done."""
+    with pytest.raises(InputError) as caught:
+        invocation.find(
+            command(cxx), "program", link_environment(tmp_path, kind, cxx, Compiler(shown))
+        )
+
+    assert message in caught.value.message
+    assert "trim.level: region" in caught.value.hint
+
+
+def test_a_blank_is_lost_in_what_zig_prints(tmp_path: Path) -> None:
+    """It prints words without quotes, so it is not even asked."""
+    compiler = Compiler()
+    link_env = link_environment(tmp_path, "zig", "zig", compiler)
+
+    with pytest.raises(InputError, match=r"'my file\.o' has blanks"):
+        invocation.find(command("zig", "c++", words=("my file.o",)), "program", link_env)
+    assert compiler.calls == []
+
+
+def test_a_compiler_that_fails_is_a_product_failure(tmp_path: Path) -> None:
+    """With its own error."""
+    compiler = Compiler("clang: error: no such file: a.o\n", rc=1)
+    link_env = link_environment(tmp_path, "clang-linux-arm64", "clang++", compiler)
+
+    with pytest.raises(
+        ProductFailure, match=r"^program does not link again:\nclang: error: no such"
+    ):
+        invocation.find(command("clang++"), "program", link_env)

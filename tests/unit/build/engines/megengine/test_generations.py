@@ -1,0 +1,211 @@
+"""The generations: recognised by their trees, and what each build is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines.megengine.engine import MegEngine
+from megtrim.build.engines.megengine.generations import (
+    GENERATIONS,
+    LITE,
+    LITE_TRACED,
+    SDK,
+    Generation,
+)
+from megtrim.build_spec import BuildSpec, Variant
+from megtrim.regions.keepset import GENERATIONS as HEADERS
+from megtrim.util.errors import InputError
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.megengine_trees import BETWEEN, NEWEST, OLDEST
+from unit.build.engines.support import TOOLCHAIN, write
+
+TREES = [(OLDEST, SDK), (BETWEEN, LITE), (NEWEST, LITE_TRACED)]
+SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
+
+BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
+
+
+def make_spec(engine: MegEngine, variant: Variant, toolchain: str = "host") -> BuildSpec:
+    return engine.make_spec(
+        variant,
+        replace(TOOLCHAIN, kind=toolchain),
+        targets=("load_and_run",),
+        minimum_size=True,
+        header=SCOPED if variant is Variant.REDUCED else {},
+    )
+
+
+def refused(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> InputError:
+    with pytest.raises(InputError) as caught:
+        MegEngine(write(root, files), processes)
+    return caught.value
+
+
+def without(files: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: text for name, text in files.items() if not name.startswith(names)}
+
+
+def test_rows_hold_together() -> None:
+    """Each has a header that keep sets know, and a name of its own."""
+    assert len({each.name for each in GENERATIONS}) == len(GENERATIONS)
+    assert all(each.number in HEADERS for each in GENERATIONS)
+    assert all(each.program.endswith("/") for each in GENERATIONS)
+    assert all(folder.endswith("/") for each in GENERATIONS for folder in each.sources)
+
+
+@pytest.mark.parametrize(("files", "generation"), TREES)
+def test_distinguished_from_the_tree(
+    processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], generation: Generation
+) -> None:
+    """By its files; whatever a version file says is not looked at."""
+    engine = MegEngine(write(tmp_path, {**files, "version.txt": "9.9"}), processes)
+
+    assert engine.generation is generation
+    assert engine.identity().generation == generation.number
+
+
+def test_the_modes_tag_decides_between_the_newer_two(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """The file is there before; the tag in it is what makes a trace tell the modes."""
+    files = {**NEWEST, "dnn/src/common/elemwise/opr_impl.cpp": "MIDOUT_DECL(other)\n"}
+
+    assert MegEngine(write(tmp_path, files), processes).identity().generation == 20190219
+
+
+def test_a_tree_of_neither_generation(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Shown with what was looked for."""
+    error = refused(processes, tmp_path, without(NEWEST, "lite/", "src/"))
+
+    assert error.message == (
+        f"{tmp_path} is not a MegEngine of a generation that megtrim knows: "
+        "for 1.0 to 1.6 it has no sdk/load-and-run/CMakeLists.txt; "
+        "for 1.7 to 1.9 or 1.10 and newer it has no lite/load_and_run/CMakeLists.txt "
+        "and src/bin_reduce_cmake.h"
+    )
+    assert error.hint == "engine.source must name a checkout of MegEngine 1.0 or newer"
+
+
+@pytest.mark.parametrize("lost", ["src/bin_reduce_cmake.h", "lite/load_and_run/CMakeLists.txt"])
+def test_half_a_sign_is_none(processes: ProcessRunner, tmp_path: Path, lost: str) -> None:
+    """What is missing is named, and only that."""
+    error = refused(processes, tmp_path, without(NEWEST, lost))
+
+    assert error.message.endswith(f"for 1.7 to 1.9 or 1.10 and newer it has no {lost}")
+
+
+def test_a_tree_that_looks_like_both(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Nothing is guessed."""
+    error = refused(processes, tmp_path, {**OLDEST, **NEWEST})
+
+    assert error.message == (
+        f"{tmp_path} looks like two generations of MegEngine at once: it has "
+        "lite/load_and_run/CMakeLists.txt and sdk/load-and-run/CMakeLists.txt"
+    )
+    assert error.hint == "is it one release's checkout? `git status` there says more"
+
+
+@pytest.mark.parametrize(
+    ("files", "lost", "missing"),
+    [
+        (OLDEST, ("third_party/midout", "third_party/cpuinfo"), ("midout", "cpuinfo")),
+        (NEWEST, ("third_party/midout", "third_party/gflags"), ("midout", "gflags")),
+    ],
+)
+def test_missing_submodules_are_named_with_the_command(
+    processes: ProcessRunner,
+    tmp_path: Path,
+    files: Mapping[str, str],
+    lost: tuple[str, ...],
+    missing: tuple[str, str],
+) -> None:
+    """Ready to be pasted; each generation needs its own."""
+    error = refused(processes, tmp_path, without(files, *lost))
+
+    assert error.message == f"{tmp_path} has no files of its submodules {', '.join(missing)}"
+    paths = " ".join(f"third_party/{name}" for name in missing)
+    assert error.hint == f"git -C {tmp_path} submodule update --init {paths}"
+
+
+def test_a_submodule_that_the_release_does_not_have_is_not_asked_for(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """1.7.0 has no cpp_redis yet, 1.5 no Json."""
+    listed = ["midout", "flatbuffers", "Json", "gflags", "cpuinfo", "gtest"]
+    text = "".join(f'[submodule "{n}"]\n\tpath = third_party/{n}\n' for n in listed)
+    files = without(BETWEEN, "third_party/cpp_redis", "third_party/tacopie")
+
+    assert MegEngine(write(tmp_path, {**files, ".gitmodules": text}), processes).generation is LITE
+
+
+@pytest.mark.parametrize(
+    ("files", "header", "option"),
+    [
+        (OLDEST, "megtrim/bin_reduce.h", "MGE_BIN_REDUCE"),
+        (NEWEST, "src/bin_reduce_cmake.h", ""),
+    ],
+)
+def test_how_the_header_enters(
+    processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], header: str, option: str
+) -> None:
+    """Over a file that the newer tree knows, or in a place of its own, which the older is shown."""
+    engine = MegEngine(write(tmp_path, files), processes)
+    reduced = make_spec(engine, Variant.REDUCED)
+
+    assert reduced.overrides == ((header, "forced\n"),)
+    assert reduced.forced_header == header
+    assert reduced.include == (("midout.h", "regions\n"),)
+    reported = ((option, f"/tree/src/{header}"),) if option else ()
+    assert reduced.header_entry(Path("/tree/src")) == reported
+    assert make_spec(engine, Variant.PLAIN).header_entry(Path("/tree/src")) == ()
+    assert header not in files or not option
+
+
+def test_a_path_with_blanks_cannot_be_shown(processes: ProcessRunner, tmp_path: Path) -> None:
+    """The older engine pastes it into the compiler's flags."""
+    reduced = make_spec(MegEngine(write(tmp_path, OLDEST), processes), Variant.REDUCED)
+
+    with pytest.raises(InputError) as caught:
+        reduced.header_entry(Path("/my results/src"))
+    assert caught.value.message == (
+        "the header's path '/my results/src/megtrim/bin_reduce.h' has blanks, "
+        "and this engine splits it there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "profile"), [(OLDEST, "RelWithDebInfo"), (BETWEEN, "Release"), (NEWEST, "Release")]
+)
+def test_build_types(
+    processes: ProcessRunner, tmp_path: Path, files: Mapping[str, str], profile: str
+) -> None:
+    """A profile build needs type information, which the older one has in no Release for Arm."""
+    engine = MegEngine(write(tmp_path, files), processes)
+    types = [dict(make_spec(engine, variant).options)["CMAKE_BUILD_TYPE"] for variant in BUILT]
+
+    assert types == ["Release", profile, "Release"]
+
+
+@pytest.mark.parametrize("option", ["MGE_WITH_MIDOUT_PROFILE", "MGE_BIN_REDUCE"])
+def test_a_tree_that_cannot_be_trimmed(
+    processes: ProcessRunner, tmp_path: Path, option: str
+) -> None:
+    """0.6 has the older one's folder, and none of the switches: refused before a build."""
+    text = OLDEST["CMakeLists.txt"].replace(option, "MGE_OTHER")
+    error = refused(processes, tmp_path, {**OLDEST, "CMakeLists.txt": text})
+
+    assert error.message == (f"{tmp_path} has no CMake option {option}, which megtrim needs")
+
+
+def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Its program lies elsewhere, and its lite folder marks no regions."""
+    engine = MegEngine(write(tmp_path, OLDEST), processes)
+
+    assert dict(engine.texts()) == {
+        "sdk/load-and-run/src/mgblar.cpp": "MIDOUT_BEGIN\n",
+        "dnn/src/kernel.cpp": "K\n",
+    }

@@ -1,0 +1,107 @@
+"""Small trees to take snapshots of, and a toolchain that no one has to install."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.build.engines import Engine
+from megtrim.build.engines.link.invocation import LinkEnvironment
+from megtrim.build_spec import BuildSpec, Toolchain, Variant
+from megtrim.util.process import Command, ProcessRunner
+
+TOOLCHAIN = Toolchain(
+    kind="host",
+    target="aarch64-linux-gnu",
+    machine="aarch64",
+    version="1",
+    c_compiler=("/bin/cc",),
+    cxx_compiler=("/bin/c++",),
+)
+
+
+def bench(tree: Path, scratch: Path, toolchain: Toolchain = TOOLCHAIN) -> LinkEnvironment:
+    """Return where links of a tree's folder ``build`` are made."""
+    return LinkEnvironment(
+        toolchain=toolchain,
+        processes=ProcessRunner(os.environ),
+        tree=tree,
+        build=tree / "build",
+        scratch=scratch,
+        log=tree / "log",
+        env={},
+    )
+
+
+def write(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files below ``root`` and return it."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def git(processes: ProcessRunner, root: Path, *arguments: str) -> str:
+    """Run git as a person without any settings of their own would."""
+    settings = ("-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false")
+    who = {f"GIT_{role}_{what}": "x@example.org" for role in ("AUTHOR", "COMMITTER") for what in
+           ("NAME", "EMAIL")}  # fmt: skip
+    command = Command(
+        argv=("git", *settings, "-C", str(root), *arguments),
+        timeout_s=20,
+        env={**who, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"},
+    )
+    outcome = processes.run(command)
+    assert outcome.ok, outcome.stderr
+    return outcome.stdout
+
+
+def repository(processes: ProcessRunner, root: Path, files: Mapping[str, str]) -> Path:
+    """Write files into a new git repository and commit them."""
+    write(root, files)
+    git(processes, root, "init", "-q", "-b", "main")
+    git(processes, root, "add", "-A")
+    git(processes, root, "commit", "-q", "-m", "begin")
+    return root
+
+
+def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
+    """Return everything below ``root``: kinds, modes, times and bytes."""
+    found: dict[str, tuple[object, ...]] = {}
+    for folder, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(folder, name)
+            facts = path.lstat()
+            data: object = ""
+            if path.is_symlink():
+                data = path.readlink()
+            elif path.is_file():
+                data = path.read_bytes()
+            found[str(path.relative_to(root))] = (facts.st_mode, facts.st_mtime_ns, data)
+    return found
+
+
+SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
+
+BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
+
+
+def make_spec(
+    engine: Engine,
+    variant: Variant,
+    *,
+    header: Mapping[str, str] | None = None,
+    minimum_size: bool = True,
+    toolchain: str = "host",
+) -> BuildSpec:
+    """Return the spec of one program by one engine."""
+    return engine.make_spec(
+        variant,
+        replace(TOOLCHAIN, kind=toolchain),
+        targets=("load_and_run",),
+        minimum_size=minimum_size,
+        header=header or {},
+    )

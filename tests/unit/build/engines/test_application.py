@@ -1,0 +1,249 @@
+"""What an application's build learns of the engine, and what a toolchain cannot make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines import application
+from megtrim.build.engines.application import (
+    ApplicationSpec,
+    BuildEnvironment,
+    entries,
+    expect_possible,
+)
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.cmake import driver
+from megtrim.build.engines.cmake.driver import Job, WorkTree
+from megtrim.build.engines.megengine.libraries import library
+from megtrim.build_spec import EngineLibrary, Linkage, Toolchain
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.support import TOOLCHAIN
+
+NOTHING = Checkout(root=Path("/app"), files={}, commit="", dirty=())
+LIBRARY = EngineLibrary(
+    linkage=Linkage.STATIC,
+    file="libengine.a",
+    include=("include", "more/include"),
+    needs=("-ldl", "-pthread"),
+    link_options=("-Wl,--gc-sections",),
+)
+
+
+def make_spec(*, lto: bool = False, **changes: object) -> ApplicationSpec:
+    changed = replace(LIBRARY, **changes)  # type: ignore[arg-type]
+    return ApplicationSpec(name="classify", checkout=NOTHING, library=changed, lto=lto)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    """An engine's tree with a library that was built."""
+    made = WorkTree(root=tmp_path)
+    (made.build / "lite").mkdir(parents=True)
+    (made.build / "lite/libengine.a").write_bytes(b"!<arch>\n")
+    return made
+
+
+def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
+    """Lists with semicolons, as CMake has them; the archive before what it needs."""
+    assert entries(make_spec(), tree) == (
+        ("MEGTRIM_ENGINE_SOURCE", f"{tree.root}/src"),
+        ("MEGTRIM_ENGINE_BUILD", f"{tree.root}/build"),
+        ("MEGTRIM_ENGINE_INCLUDE", f"{tree.root}/src/include;{tree.root}/src/more/include"),
+        ("MEGTRIM_ENGINE_LIBRARIES", f"{tree.root}/build/lite/libengine.a;-ldl;-pthread"),
+        ("MEGTRIM_ENGINE_COMPILE_OPTIONS", "-ffunction-sections;-fdata-sections"),
+        ("MEGTRIM_ENGINE_LINK_OPTIONS", "-Wl,--gc-sections"),
+    )
+
+
+def test_an_archive_whose_parts_register_themselves_is_linked_whole(tree: WorkTree) -> None:
+    """And nothing behind it is."""
+    reported = dict(entries(make_spec(whole=True), tree))
+
+    assert reported["MEGTRIM_ENGINE_LIBRARIES"].split(";") == [
+        "-Wl,--whole-archive",
+        f"{tree.root}/build/lite/libengine.a",
+        "-Wl,--no-whole-archive",
+        "-ldl",
+        "-pthread",
+    ]
+
+
+def test_optimisation_at_link_time_is_asked_of_compiler_and_linker(tree: WorkTree) -> None:
+    """Once each, also where the engine links so anyway."""
+    reported = dict(entries(make_spec(lto=True, link_options=("-flto=full",)), tree))
+
+    assert reported["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
+    assert reported["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
+
+
+def test_a_library_that_was_not_built_is_shown(tree: WorkTree) -> None:
+    """With its name."""
+    with pytest.raises(ProductFailure) as caught:
+        entries(make_spec(file="libother.a"), tree)
+
+    assert caught.value.message == "the engine's build left no libother.a, which classify links"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "lto", "fits"),
+    [
+        ("g++ 12", "host", False, True),
+        ("g++ 12", "host", True, False),
+        ("Debian clang version 14", "host", True, True),
+        ("0.13", "zig", True, True),
+    ],
+)
+def test_optimisation_at_link_time_takes_clang(
+    version: str, kind: str, lto: bool, fits: bool
+) -> None:
+    """Another compiler has another flag and other archives."""
+    toolchain = replace(TOOLCHAIN, version=version, kind=kind)
+    try:
+        expect_possible(toolchain, "classify", Linkage.STATIC, lto=lto)
+        possible = True
+    except InputError as error:
+        possible = False
+        assert error.message == "application classify: lto: full needs clang, found g++ 12"
+
+    assert possible is fits
+
+
+def test_static_programs_take_no_shared_object() -> None:
+    """Said with what to do."""
+    toolchain = replace(TOOLCHAIN, kind="zig", link_flags=("-static",))
+    expect_possible(toolchain, "classify", Linkage.STATIC, lto=False)
+
+    with pytest.raises(InputError) as caught:
+        expect_possible(toolchain, "classify", Linkage.SHARED, lto=False)
+
+    assert caught.value.message == (
+        "application classify: zig makes static programs, without shared objects"
+    )
+
+
+TARGETS = """\
+add_library(lite_static STATIC a.cpp)
+add_library( lite_shared SHARED
+  b.cpp)
+add_library(
+  lite_static_all_in_one STATIC c.cpp)
+"""
+
+
+def test_megengines_libraries() -> None:
+    """One archive with all that it needs, or the shared object; on Android other libraries."""
+    clang = replace(TOOLCHAIN, kind="clang-linux-arm64")
+    static = library(TARGETS, Linkage.STATIC, clang, root="/engine")
+    shared = library(TARGETS, Linkage.SHARED, replace(TOOLCHAIN, ndk="/ndk"), root="/engine")
+
+    assert (static.file, static.whole) == ("liblite_static_all_in_one.a", False)
+    assert static.include == ("lite/include", "lite/lite-c/include")
+    assert static.needs == ("-ldl", "-lrt", "-latomic", "-pthread")
+    assert static.link_options == (
+        *("-Wl,-z,nocopyreloc", "-Wl,--icf=all", "-Wl,--gc-sections", "-flto=full"),
+    )
+    assert (shared.file, shared.is_shared) == ("liblite_shared.so", True)
+    assert shared.needs == ("-ldl", "-llog")
+    assert shared.link_options == ("-Wl,--gc-sections",)
+
+
+def test_a_tree_without_the_library_is_refused() -> None:
+    """One that only has it under another name, too."""
+    for targets in ("", TARGETS.replace("lite_static_all_in_one", "lite_static_all")):
+        with pytest.raises(InputError) as caught:
+            library(targets, Linkage.STATIC, TOOLCHAIN, root="/engine")
+        assert caught.value.message == (
+            "/engine has no library for applications: "
+            "lite/CMakeLists.txt makes no lite_static_all_in_one"
+        )
+
+
+def workshop(tmp_path: Path, toolchain: Toolchain) -> BuildEnvironment:
+    """Return what building takes, with nothing beyond the toolchain."""
+    return BuildEnvironment(
+        toolchain=toolchain,
+        processes=ProcessRunner({}),
+        jobs=1,
+        env={},
+        launcher=(),
+        link_flags=(),
+        log=tmp_path / "build.log",
+        progress=lambda *_: None,
+    )
+
+
+def test_another_library_starts_the_build_again(
+    tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link line may name it where Ninja sees no change, and the old program would stay."""
+    found: list[bool] = []
+
+    def run(job: Job, *_: object) -> None:
+        found.append((job.build / "classify").exists())
+        job.build.mkdir(exist_ok=True)
+        (job.build / "classify").write_bytes(b"program")
+
+    monkeypatch.setattr(driver, "run", run)
+    shop = workshop(tmp_path, TOOLCHAIN)
+    for content in (b"one", b"one", b"two"):
+        (tree.build / "lite/libengine.a").write_bytes(content)
+        application.build(make_spec(), tree, shop)
+
+    assert found == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("linkage", "includes", "said"),
+    [
+        (Linkage.SHARED, "/ndk/android.toolchain.cmake", True),
+        (Linkage.STATIC, "/ndk/android.toolchain.cmake", False),
+        (Linkage.SHARED, "", False),
+    ],
+)
+def test_on_android_the_way_to_the_shared_object_is_a_flag(
+    tree: WorkTree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    linkage: Linkage,
+    includes: str,
+    said: bool,
+) -> None:
+    """CMake writes none by itself there; elsewhere it does."""
+
+    def run(job: Job, *_: object) -> None:
+        job.build.mkdir()
+        (job.build / "classify").write_bytes(b"program")
+
+    monkeypatch.setattr(driver, "run", run)
+    toolchain = replace(TOOLCHAIN, includes=includes)
+    application.build(make_spec(linkage=linkage), tree, workshop(tmp_path, toolchain))
+
+    reported = (tmp_path / "applications/classify/toolchain.cmake").read_text(encoding="utf-8")
+    assert ('add_link_options("-Wl,-rpath,$ORIGIN")' in reported) is said
+
+
+def test_options_of_its_own_reach_its_build(
+    tree: WorkTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind megtrim's, and as a setting: another value starts the build again."""
+    found: list[tuple[tuple[str, str], bool]] = []
+
+    def run(job: Job, *_: object) -> None:
+        found.append((tuple(job.options)[-1], (job.build / "classify").exists()))
+        job.build.mkdir(exist_ok=True)
+        (job.build / "classify").write_bytes(b"program")
+
+    monkeypatch.setattr(driver, "run", run)
+    for value in ("ON", "ON", "OFF"):
+        spec = replace(make_spec(), options=(("WITH_CAMERA", value),))
+        application.build(spec, tree, workshop(tmp_path, TOOLCHAIN))
+
+    assert found == [
+        (("WITH_CAMERA", "ON"), False),
+        (("WITH_CAMERA", "ON"), True),
+        (("WITH_CAMERA", "OFF"), False),
+    ]

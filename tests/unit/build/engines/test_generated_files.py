@@ -1,0 +1,80 @@
+"""The files that a build has in place of, or next to, those of the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines import generated_files
+from megtrim.build.engines.checkout import Checkout, digest_of
+from megtrim.build.engines.cmake.driver import WorkTree
+from megtrim.build_spec import BuildSpec, Variant
+from megtrim.util.errors import ProductFailure
+
+ORDER = BuildSpec(
+    variant=Variant.REDUCED,
+    targets=(),
+    options=(),
+    overrides=(("a.cpp", "other\r\n"),),
+    include=(("midout.h", "regions\n"), ("megtrim/tags/kern.h", "kern\n")),
+)
+PLAIN = BuildSpec(variant=Variant.PLAIN, targets=(), options=())
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    root = tmp_path / "checkout"
+    root.mkdir()
+    for name in ("a.cpp", "b.cpp"):
+        (root / name).write_text(f"{name}\n", encoding="utf-8")
+    files = {name: digest_of(root / name) or "" for name in ("a.cpp", "b.cpp")}
+    return Checkout(root=root, files=files, commit="", dirty=())
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    return WorkTree(root=tmp_path / "work")
+
+
+def present(tree: WorkTree) -> dict[str, str]:
+    """Return every file of sources and includes."""
+    return {
+        str(path.relative_to(tree.root)): path.read_bytes().decode()
+        for folder in (tree.source, tree.include)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_tree_has_what_is_ordered(checkout: Checkout, tree: WorkTree) -> None:
+    """Sources of the checkout, others in their place, and generated files in folders."""
+    generated_files.write(ORDER, tree, checkout)
+
+    assert present(tree) == {
+        "src/a.cpp": "other\r\n",
+        "src/b.cpp": "b.cpp\n",
+        "include/midout.h": "regions\n",
+        "include/megtrim/tags/kern.h": "kern\n",
+    }
+    generated_files.expect(ORDER, tree)
+
+
+def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> None:
+    """A stale generated file would be opened in place of the engine's own."""
+    generated_files.write(ORDER, tree, checkout)
+    generated_files.write(PLAIN, tree, checkout)
+
+    assert present(tree) == {"src/a.cpp": "a.cpp\n", "src/b.cpp": "b.cpp\n"}
+
+
+@pytest.mark.parametrize("name", ["src/a.cpp", "include/megtrim/tags/kern.h"])
+def test_a_file_that_changed_meanwhile_is_shown(
+    checkout: Checkout, tree: WorkTree, name: str
+) -> None:
+    """Then something else was compiled than what was ordered."""
+    generated_files.write(ORDER, tree, checkout)
+    (tree.root / name).write_text("otherwise\n", encoding="utf-8")
+
+    with pytest.raises(ProductFailure, match="changed during the build"):
+        generated_files.expect(ORDER, tree)

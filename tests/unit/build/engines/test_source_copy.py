@@ -1,0 +1,245 @@
+"""The shadow tree: equal to the checkout but for what megtrim writes, and touched no more than
+needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines import source_copy
+from megtrim.build.engines.checkout import Checkout, take
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.support import snapshot, write
+
+FILES = {"a.cpp": "a\n", "dir/b.h": "b\n", "dir/deep/c.h": "c\n"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write(tmp_path / "engine", FILES)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return tmp_path / "work" / "src"
+
+
+def contents(tree: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(tree)): path.read_text(encoding="utf-8")
+        for path in sorted(tree.rglob("*"))
+        if path.is_file()
+    }
+
+
+def age(tree: Path) -> None:
+    """Make every file old, so that one that was written again can be recognised."""
+    for path in tree.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1, 1))
+
+
+def rewritten(tree: Path) -> list[str]:
+    return sorted(
+        str(path.relative_to(tree))
+        for path in tree.rglob("*")
+        if path.is_file() and path.stat().st_mtime != 1
+    )
+
+
+def test_the_tree_equals_the_checkout(processes: ProcessRunner, root: Path, tree: Path) -> None:
+    """With the files that megtrim writes in place; the checkout stays as it is, times included."""
+    before = snapshot(root)
+
+    source_copy.sync(take(root, processes), tree, {"a.cpp": "mine\n", "new/d.h": "d\n"})
+
+    assert contents(tree) == FILES | {"a.cpp": "mine\n", "new/d.h": "d\n"}
+    assert snapshot(root) == before
+
+
+def test_only_what_changed_is_written(processes: ProcessRunner, root: Path, tree: Path) -> None:
+    """The build tool compiles what is new by its time."""
+    source_copy.sync(take(root, processes), tree, {"a.cpp": "mine\n"})
+    age(tree)
+
+    source_copy.sync(take(root, processes), tree, {"a.cpp": "mine\n"})
+    assert rewritten(tree) == []
+
+    (root / "dir/b.h").write_text("changed\n", encoding="utf-8")
+    (root / "a.cpp").write_text("hidden by ours\n", encoding="utf-8")
+    source_copy.sync(take(root, processes), tree, {"a.cpp": "mine\n"})
+    assert rewritten(tree) == ["dir/b.h"]
+
+    age(tree)
+    source_copy.sync(take(root, processes), tree, {"a.cpp": "mine, too\n"})
+    assert rewritten(tree) == ["a.cpp"]
+    source_copy.sync(take(root, processes), tree, {})
+    assert contents(tree) == FILES | {"a.cpp": "hidden by ours\n", "dir/b.h": "changed\n"}
+
+
+def test_what_the_checkout_lost_goes(processes: ProcessRunner, root: Path, tree: Path) -> None:
+    """The engine's build collects sources by pattern. What a build made there stays."""
+    source_copy.sync(take(root, processes), tree, {})
+    write(tree, {"build_dir/flatc": "made by the build"})
+    (root / "dir/deep/c.h").unlink()
+
+    source_copy.sync(take(root, processes), tree, {})
+
+    assert contents(tree) == {"a.cpp": "a\n", "dir/b.h": "b\n", "build_dir/flatc": (
+        "made by the build"
+    )}  # fmt: skip
+    assert not (tree / "dir/deep").exists()
+
+
+def test_a_file_that_the_tree_lost_comes_back(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
+    """Someone cleaned up a little."""
+    source_copy.sync(take(root, processes), tree, {})
+    (tree / "a.cpp").unlink()
+
+    source_copy.sync(take(root, processes), tree, {})
+
+    assert contents(tree) == FILES
+
+
+def test_a_folder_can_become_a_file_and_back(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
+    """As between two branches."""
+    source_copy.sync(take(root, processes), tree, {})
+    other = write(root.parent / "other", {"dir": "now a file\n", "a.cpp/x.h": "x\n"})
+
+    source_copy.sync(take(other, processes), tree, {})
+    assert contents(tree) == {"dir": "now a file\n", "a.cpp/x.h": "x\n"}
+
+    source_copy.sync(take(root, processes), tree, {})
+    assert contents(tree) == FILES
+
+
+def test_links_and_programs_stay_what_they_are(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
+    """A link is made again, never followed; a script can still be run."""
+    (root / "link").symlink_to("a.cpp")
+    (root / "nowhere").symlink_to("gone")
+    script = root / "configure.sh"
+    script.write_text("#!/bin/sh\n", encoding="utf-8")
+    script.chmod(0o755)
+
+    source_copy.sync(take(root, processes), tree, {})
+
+    assert (tree / "link").readlink() == Path("a.cpp")
+    assert (tree / "nowhere").readlink() == Path("gone")
+    assert os.access(tree / "configure.sh", os.X_OK)
+    assert (tree / "a.cpp").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_link_that_a_build_left_is_not_written_through(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
+    """It may lead out of the tree, to the checkout itself."""
+    source_copy.sync(take(root, processes), tree, {"made.h": "one\n"})
+    outside = write(root.parent / "outside", {"a.cpp": "not ours\n", "made.h": "nor this\n"})
+    for name in ("a.cpp", "made.h"):
+        (tree / name).unlink()
+        (tree / name).symlink_to(outside / name)
+    (root / "a.cpp").write_text("changed\n", encoding="utf-8")
+
+    source_copy.sync(take(root, processes), tree, {"made.h": "two\n"})
+
+    assert contents(outside) == {"a.cpp": "not ours\n", "made.h": "nor this\n"}
+    assert contents(tree) == FILES | {"a.cpp": "changed\n", "made.h": "two\n"}
+    assert not any((tree / name).is_symlink() for name in ("a.cpp", "made.h"))
+
+
+def test_a_torn_record_means_that_everything_is_written(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
+    """What is not known to be right is made right."""
+    source_copy.sync(take(root, processes), tree, {})
+    (tree.parent / "shadow.json").write_text('{"a.cpp": "', encoding="utf-8")
+    age(tree)
+
+    source_copy.sync(take(root, processes), tree, {})
+
+    assert rewritten(tree) == sorted(FILES)
+
+
+def test_a_sync_that_was_cut_off_leaves_no_stranger(
+    processes: ProcessRunner, root: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a changed nor a new file of it survives when the checkout goes back."""
+    old = take(root, processes)
+    source_copy.sync(old, tree, {})
+    other = write(root.parent / "other", FILES | {"a.cpp": "other\n", "b.cpp": "new\n", "z": "z"})
+    place = source_copy._place
+
+    def cut_off(source: Path, target: Path, text: str | None) -> None:
+        if target.name == "z":
+            raise KeyboardInterrupt
+        place(source, target, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(source_copy, "_place", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            source_copy.sync(take(other, processes), tree, {})
+    assert (tree / "b.cpp").exists()
+
+    source_copy.sync(old, tree, {})
+
+    assert contents(tree) == FILES
+
+
+def test_a_checkout_that_changes_meanwhile_is_refused(
+    processes: ProcessRunner, root: Path, tree: Path
+) -> None:
+    """Its digest is the key of the result, so that other bytes must not enter."""
+    checkout = take(root, processes)
+    (root / "a.cpp").write_text("saved in an editor\n", encoding="utf-8")
+
+    with pytest.raises(InputError) as caught:
+        source_copy.sync(checkout, tree, {})
+    assert caught.value.message == f"{root}/a.cpp changed while megtrim was using it"
+
+    source_copy.sync(take(root, processes), tree, {})
+    assert contents(tree) == FILES | {"a.cpp": "saved in an editor\n"}
+
+
+def test_the_record_is_what_the_tree_holds(root: Path, tree: Path) -> None:
+    """Names and digests, ours for the files that we write."""
+    checkout = Checkout(root=root, files={}, commit="", dirty=())
+
+    source_copy.sync(checkout, tree, {"x": "abc"})
+
+    record = json.loads((tree.parent / "shadow.json").read_text(encoding="utf-8"))
+    sha_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert record == {"x": sha_abc}
+
+
+def test_a_place_that_cannot_be_written_is_shown(
+    processes: ProcessRunner, root: Path, tmp_path: Path
+) -> None:
+    """Infrastructure, not our bug."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(InfrastructureFailure, match="cannot be written"):
+        source_copy.sync(take(root, processes), tmp_path / "file" / "src", {})
+
+
+def test_equal_texts_are_not_written_again(tmp_path: Path) -> None:
+    """The build tool does not even look."""
+    path = tmp_path / "midout.h"
+    source_copy.write_if_changed(path, "one")
+    os.utime(path, (1, 1))
+
+    source_copy.write_if_changed(path, "one")
+    assert path.stat().st_mtime == 1
+
+    source_copy.write_if_changed(path, "two")
+    assert path.read_text(encoding="utf-8") == "two"

@@ -1,0 +1,84 @@
+"""Switches as CMake options, and what an engine's tree and machine make of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.engines import switches
+from megtrim.build.engines.checkout import take
+from megtrim.build_spec import BuildSpec, Switch, Variant
+from megtrim.util.process import ProcessRunner
+from unit.build.engines.support import TOOLCHAIN, write
+
+RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=(), options=(("CMAKE_BUILD_TYPE", "Release"),))
+
+
+@pytest.mark.parametrize(
+    ("off", "minimum", "options"),
+    [
+        ((), False, {}),
+        ((RTTI,), False, {"MGE_ENABLE_RTTI": False}),
+        (
+            (LOGGING, EXCEPTIONS),
+            False,
+            {"MGE_ENABLE_LOGGING": False, "MGE_ENABLE_EXCEPTIONS": False},
+        ),
+        ((RTTI, LOGGING, EXCEPTIONS), True, {}),
+        ((RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS), True, {"MGB_WITH_FLATBUFFERS": False}),
+        ((FLATBUFFERS,), False, {"MGB_WITH_FLATBUFFERS": False}),
+    ],
+)
+def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool]) -> None:
+    """What the engine's own option for the minimum size says is not said again."""
+    assert switches.is_minimum_size(off) is minimum
+    assert switches.options(off) == options
+
+
+DROPS_RTTI = """\
+if(${CMAKE_BUILD_TYPE} STREQUAL "Release"
+   AND NOT MGE_WITH_TEST
+   AND NOT ${MGE_ARCH} STREQUAL "x86_64")
+  set(MGE_ENABLE_RTTI OFF)
+  message(STATUS "x")
+endif()
+"""
+"""As MegEngine has it from 1.5 on, cut to what is looked at."""
+OF_MINIMUM_SIZE = "if(MGE_WITH_MINIMUM_SIZE)\n set(MGE_ENABLE_RTTI OFF)\nendif()\n"
+
+
+@pytest.mark.parametrize(
+    ("tree", "machine", "switch", "options", "forced"),
+    [
+        (DROPS_RTTI, "aarch64", RTTI, {}, True),
+        (DROPS_RTTI, "armv7l", RTTI, {}, True),
+        (DROPS_RTTI, "x86_64", RTTI, {}, False),
+        (DROPS_RTTI, "aarch64", LOGGING, {}, False),
+        (DROPS_RTTI, "aarch64", RTTI, {"CMAKE_BUILD_TYPE": "RelWithDebInfo"}, False),
+        (DROPS_RTTI, "aarch64", RTTI, {"MGE_WITH_TEST": True}, False),
+        (DROPS_RTTI, "aarch64", RTTI, {"MGE_WITH_TEST": False}, True),
+        ("", "aarch64", RTTI, {}, False),
+        (OF_MINIMUM_SIZE, "aarch64", RTTI, {}, False),
+        (DROPS_RTTI.replace("OFF", "ON"), "aarch64", RTTI, {}, False),
+    ],
+)
+def test_what_an_engine_switches_off_of_itself(
+    tmp_path: Path,
+    processes: ProcessRunner,
+    tree: str,
+    machine: str,
+    switch: Switch,
+    options: dict[str, str | bool],
+    forced: bool,
+) -> None:
+    """RTTI in a Release build for anything but x86-64, unless tests are built; the tree says so."""
+    checkout = take(write(tmp_path, {"CMakeLists.txt": tree}), processes)
+    toolchain = replace(TOOLCHAIN, machine=machine)
+
+    why = switches.forced_off(switch, checkout, toolchain, ORDER.with_options(options))
+
+    expected = f"always off in this engine's Release build for {machine}"
+    assert why == (expected if forced else "")

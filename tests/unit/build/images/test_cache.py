@@ -1,0 +1,22 @@
+"""The folder of the compiler's cache is the one that ccache itself would take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.build.images import cache
+
+
+def test_where_it_is(tmp_path: Path) -> None:
+    """Named; in the user's cache; where older ones had it; or next to the results."""
+    other = tmp_path / "results"
+    home = {"HOME": str(tmp_path)}
+
+    assert cache.folder({"CCACHE_DIR": "/c", **home}, otherwise=other) == Path("/c")
+    assert cache.folder({"CCACHE_DIR": "c"}, otherwise=other) == Path.cwd() / "c"
+    assert cache.folder(home, otherwise=other) == tmp_path / ".cache" / "ccache"
+    named = {"XDG_CACHE_HOME": "/x", **home}
+    assert cache.folder(named, otherwise=other) == Path("/x/ccache")
+    assert cache.folder({}, otherwise=other) == other
+    (tmp_path / ".ccache").mkdir()
+    assert cache.folder(named, otherwise=other) == tmp_path / ".ccache"

@@ -1,0 +1,264 @@
+"""The command line that a container is started with, and docker's failures distinguished."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from megtrim.build.images.container_runner import ContainerRunner, Mounts
+from megtrim.build.images.docker import DockerClient
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.process import Command
+from unit.build.images.stub import ID, Stub
+
+SECRET = "redis://user:password@cache.example"
+
+
+@pytest.fixture
+def stub(tmp_path: Path) -> Stub:
+    return Stub.make(tmp_path / "bin", GITHUB_TOKEN="token", HOME="/home/me")
+
+
+@pytest.fixture
+def inside(stub: Stub, tmp_path: Path) -> ContainerRunner:
+    return opened(stub, tmp_path)
+
+
+def opened(stub: Stub, folder: Path) -> ContainerRunner:
+    """Return what the stub runs in; two folders are seen."""
+    docker = DockerClient(stub.processes)
+    (folder / "given").mkdir(exist_ok=True)
+    seen = Mounts(
+        writable=(folder / "out",), readable=(folder / "given",), env={"CCACHE_DIR": "/cache"}
+    )
+    return ContainerRunner(docker, docker.image("team/android:r21"), seen)
+
+
+def ran(stub: Stub) -> list[str]:
+    return stub.calls("run")[-1]
+
+
+def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
+    """All of it: a container of its own, of the caller, without rights and network."""
+    out = tmp_path / "out"
+    command = Command(argv=("cmake", "-G", "Ninja"), cwd=out, env={"A": "b c"}, timeout_s=60)
+    inside.run(command)
+
+    argv = ran(stub)
+    name, label = argv[argv.index("--name") + 1], argv[argv.index("--label") + 1]
+    assert name.startswith(f"megtrim-{os.getpid()}-")
+    assert label.startswith("megtrim.holder=")
+    assert argv == [
+        *("run", "--rm", "--init", "--pull", "never", "--log-driver", "none"),
+        *("--name", name, "--label", label),
+        *("--network", "none", "--user", f"{os.getuid()}:{os.getgid()}", "--cap-drop", "ALL"),
+        *("--security-opt", "no-new-privileges", "--entrypoint", "", "--workdir", str(out)),
+        *("--mount", f"type=bind,source={out},target={out}"),
+        *("--mount", f"type=bind,source={tmp_path}/given,target={tmp_path}/given,readonly"),
+        *("--env", "A", "--env", "CCACHE_DIR", "--env", "HOME=/tmp"),
+        *(ID, "cmake", "-G", "Ninja"),
+    ]
+    env = stub.env("run")
+    assert (env["A"], env["CCACHE_DIR"], env["HOME"]) == ("b c", "/cache", "/home/me")
+
+
+def test_two_containers_have_two_names(stub: Stub, inside: ContainerRunner) -> None:
+    """They may run at the same time, and so may a megtrim of another namespace with our number."""
+    for _ in range(2):
+        inside.run(Command(argv=("true",), timeout_s=60))
+    names = [argv[argv.index("--name") + 1] for argv in stub.calls("run")]
+    assert len({*names}) == 2
+    chance = [re.fullmatch(r"megtrim-\d+-\d+-([0-9a-f]{8})", name) for name in names]
+    assert len({each[1] for each in chance if each}) == 2
+
+
+def test_a_password_is_in_no_list_of_processes(stub: Stub, inside: ContainerRunner) -> None:
+    """Its value is docker's own variable; with a storage on the network there is a network."""
+    inside.run(Command(argv=("ninja",), env={"CCACHE_REMOTE_STORAGE": SECRET}, timeout_s=60))
+
+    argv = ran(stub)
+    assert SECRET not in " ".join(argv)
+    assert stub.env("run")["CCACHE_REMOTE_STORAGE"] == SECRET
+    assert argv[argv.index("--network") + 1] == "host"
+
+    inside.run(Command(argv=("ninja",), env={"CCACHE_REMOTE_STORAGE": ""}, timeout_s=60))
+    assert ran(stub)[ran(stub).index("--network") + 1] == "none"
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "DOCKER_HOST", "LD_LIBRARY_PATH", "HTTPS_PROXY", "no_proxy"]
+)
+def test_what_docker_itself_obeys(stub: Stub, inside: ContainerRunner, name: str) -> None:
+    """A program's variable must not lead docker elsewhere."""
+    before = stub.processes.env.get(name)
+    inside.run(Command(argv=("true",), env={name: "/inside"}, timeout_s=60))
+
+    assert f"{name}=/inside" in ran(stub)
+    assert stub.env("run").get(name) == before
+
+
+def test_standard_input_is_passed_on(stub: Stub, inside: ContainerRunner, tmp_path: Path) -> None:
+    """Only where there is one."""
+    (tmp_path / "in").touch()
+    inside.run(Command(argv=("cat",), stdin=tmp_path / "in", timeout_s=60))
+    assert "--interactive" in ran(stub)
+    inside.run(Command(argv=("cat",), timeout_s=60))
+    assert "--interactive" not in ran(stub)
+
+
+def test_a_folder_with_a_comma(stub: Stub, tmp_path: Path) -> None:
+    """The option's form is CSV."""
+    folder = tmp_path / 'a,"b'
+    folder.mkdir()
+    opened(stub, folder).run(Command(argv=("true",), timeout_s=60))
+
+    out = str(folder / "out").replace('"', '""')
+    assert f'type=bind,"source={out}","target={out}"' in ran(stub)
+
+
+def test_a_folder_that_it_does_not_see(inside: ContainerRunner, stub: Stub, tmp_path: Path) -> None:
+    """Docker would make it, of root's."""
+    for cwd in (tmp_path, tmp_path / "out" / "none"):
+        with pytest.raises(InfrastructureFailure, match=f"there is no folder {cwd} in image"):
+            inside.run(Command(argv=("true",), cwd=cwd, timeout_s=60))
+    assert stub.calls("run") == []
+
+
+def test_a_rootless_daemon(stub: Stub, tmp_path: Path) -> None:
+    """Its root writes files of the user's."""
+    stub.answer((["info"], 0, '["name=rootless"]\n', ""))
+    opened(stub, tmp_path).run(Command(argv=("true",), timeout_s=60))
+    assert ran(stub)[ran(stub).index("--user") + 1] == "0:0"
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_docker_that_failed_is_not_the_program(
+    stub: Stub, inside: ContainerRunner, merged: bool
+) -> None:
+    """Docker ends with 125, a missing program with 127; a program may end with them too."""
+    command = Command(argv=("ninja",), merge_stderr=merged, timeout_s=60)
+    said = "docker: Error response from daemon: no space left on device.\n\nRun 'docker run"
+    stub.answer((["run"], 125, "", f"{said} --help'\n"))
+    with pytest.raises(InfrastructureFailure, match=r"could not run ninja in image .* no space"):
+        inside.run(command)
+
+    stub.answer((["run"], 125, "", "the program says so\n"))
+    assert inside.run(command).rc == 125
+
+    tini = "[FATAL tini (7)] exec ninja failed:"
+    stub.answer((["run"], 127, "", f"{tini} No such file or directory\n"))
+    with pytest.raises(InputError, match=r"^image team/android:r21 has no program 'ninja'"):
+        inside.run(command)
+    stub.answer((["run"], 1, "", f"{tini} Exec format error\n"))
+    with pytest.raises(InfrastructureFailure, match=r"ninja cannot be started .* Exec format"):
+        inside.run(command)
+    assert stub.calls("rm") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (2, "[FATAL tini (7)] exec ninja failed: No such file or directory\n"),
+        (0, "[FATAL tini (7)] exec ninja failed: No such file or directory\n"),
+        (127, "[FATAL tini (7)] exec ninja failed: No such file or directory\nand so on\n"),
+        (127, "log: [FATAL tini (7)] exec ninja failed: No such file or directory\n"),
+    ],
+)
+def test_a_program_that_only_prints_such_words(
+    stub: Stub, inside: ContainerRunner, status: int, said: str
+) -> None:
+    """It was started: tini ends with 1, 126 or 127, and nothing comes after its words."""
+    stub.answer((["run"], status, "", said))
+    assert inside.run(Command(argv=("ninja",), timeout_s=60)).rc == status
+
+
+def test_what_is_ended_is_removed(stub: Stub, inside: ContainerRunner) -> None:
+    """By name, once the client is gone; what the run itself says is not lost with it."""
+    (stub.folder / "docker").write_text(
+        '#!/bin/sh\necho "$1 $4" >> "$(dirname "$0")/order"\n'
+        'if [ "$1" = run ]; then trap "" INT TERM; exec sleep 60; fi\nexit 1\n',
+        encoding="utf-8",
+    )
+    outcome = inside.run(Command(argv=("ninja",), timeout_s=0.5))
+
+    assert outcome.timed_out
+    assert outcome.argv == ("ninja",)
+    spec = (stub.folder / "order").read_text(encoding="utf-8").splitlines()
+    assert [line.split()[0] for line in spec] == ["run", "rm"]
+    assert spec[1].split()[1].startswith(f"megtrim-{os.getpid()}-")
+
+
+def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: ContainerRunner) -> None:
+    """One look for all of them; the first folder wins."""
+    stub.answer((["run"], 1, "/usr/bin/cmake\n/opt/bin/cmake\n/usr/bin/ninja\n", "no /opt/x\n"))
+
+    assert inside.which("cmake") == "/opt/bin/cmake"
+    assert inside.which("ninja") == inside.build_tool("ninja") == "/usr/bin/ninja"
+    assert inside.which("zig") is None
+    looked = stub.calls("run")
+    assert len(looked) == 1
+    assert looked[0][looked[0].index(ID) + 1 :] == [
+        *("find", "-L", "/opt/bin", "/usr/bin", "-maxdepth", "1", "-type", "f", "-perm", "/111"),
+    ]
+    with pytest.raises(InputError, match=r"^image team/android:r21 has no zig\n  build an image"):
+        inside.build_tool("zig")
+
+
+def test_a_path_of_odd_folders(stub: Stub, tmp_path: Path) -> None:
+    """A folder is the same by any spelling; half of a name with a line's end is no program."""
+    config = {"Env": ["PATH=/opt/bin/:/usr//bin:bin::/usr/bin"]}
+    found = "/usr/bin/cmake\n/usr/bin/odd\nninja\n/opt/bin/cmake\n"
+    inspected = (["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), "")
+    stub.answer((["run"], 0, found, ""), inspected)
+    inside = opened(stub, tmp_path)
+
+    assert inside.which("cmake") == "/opt/bin/cmake"
+    assert inside.which("ninja") is None
+    assert ran(stub)[ran(stub).index("find") + 2 :][:3] == ["/opt/bin", "/usr/bin", "-maxdepth"]
+
+
+def test_a_program_that_is_named_by_its_path(stub: Stub, inside: ContainerRunner) -> None:
+    """It is there, or it is not."""
+    stub.answer((["run"], 1, "", "find: '/opt/x': No such file or directory\n"))
+    assert inside.which("/opt/x") is None
+    stub.answer((["run"], 0, "/opt/x\n", ""))
+    assert inside.which("/opt/x") == "/opt/x"
+
+
+def test_no_folder_to_look_in(stub: Stub, tmp_path: Path) -> None:
+    """Without folders `find` would look where it stands."""
+    config = {"Env": ["PATH=bin"]}
+    stub.answer((["image", "inspect"], 0, json.dumps([{"Id": ID, "Config": config}]), ""))
+    assert opened(stub, tmp_path).which("cmake") is None
+    assert stub.calls("run") == []
+
+
+def test_a_look_that_failed(stub: Stub, inside: ContainerRunner) -> None:
+    """Nothing is known then of what the image has; 1 only means that a folder is not there."""
+    stub.answer((["run"], 137, "/usr/bin/cmake\n", "Killed\n"))
+    expected = r"^image team/android:r21 cannot be searched .*: find exited with 137: Killed$"
+    for name in ("cmake", "/usr/bin/cmake"):
+        with pytest.raises(InfrastructureFailure, match=expected):
+            inside.which(name)
+
+
+def test_a_look_that_does_not_end(
+    stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A daemon that hangs is not an image without a compiler."""
+    monkeypatch.setattr("megtrim.build.images.container_runner._LOOK_TIMEOUT_S", 0.3)
+    (stub.folder / "docker").write_text(
+        '#!/bin/sh\nif [ "$1" = run ]; then exec sleep 60; fi\n', encoding="utf-8"
+    )
+    with pytest.raises(InfrastructureFailure, match="find timed out"):
+        inside.which("cmake")
+
+
+def test_the_images_variables_are_its_environment(inside: ContainerRunner) -> None:
+    """A toolchain learns there where its NDK is."""
+    assert inside.env == {"PATH": "/opt/bin:/usr/bin", "ANDROID_NDK_ROOT": "/opt/ndk"}
+    assert inside.where == "image team/android:r21"

@@ -1,0 +1,887 @@
+"""Stage folders: made once for equal inputs, redone where they are torn, one producer at a time."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from filelock import FileLock, Timeout
+
+from megtrim.chain import manifest as manifests
+from megtrim.chain import store as stores
+from megtrim.chain.manifest import dump_manifest, parse_manifest
+from megtrim.chain.stage_result import StageResult
+from megtrim.chain.store import (
+    MANIFEST,
+    StageFolder,
+    Store,
+    code_digest,
+    key_of,
+    sha256_file,
+    write_atomically,
+)
+from megtrim.util import integrity
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from support.waiting import until
+
+INPUTS = {"model": "aa", "arguments": "--cpu"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(StageResult):
+    """What the stages of these tests find."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Other(StageResult):
+    """What none of them finds."""
+
+
+FOUND = Count(count=3)
+
+
+class Producer:
+    """Writes one file and counts how often it was asked."""
+
+    def __init__(self, text: str = "result\n") -> None:
+        self.text = text
+        self.calls = 0
+
+    def __call__(self, folder: Path) -> Count:
+        assert list(folder.iterdir()) == []
+        self.calls += 1
+        (folder / "sub").mkdir()
+        (folder / "sub" / "file.txt").write_text(self.text, encoding="utf-8")
+        return FOUND
+
+
+def test_the_key_is_a_function_of_the_inputs() -> None:
+    """Whatever their order; the same on every machine, so that a folder can be moved."""
+    key = key_of("build", "plain", {"a": "1", "b": "2"})
+
+    assert key == key_of("build", "plain", {"b": "2", "a": "1"})
+    text = json.dumps([3, code_digest(), "build", "plain", [["a", "1"], ["b", "2"]]])
+    assert key == hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "inputs"),
+    [
+        ("reduce", "plain", {"a": "1"}),
+        ("build", "profile", {"a": "1"}),
+        ("build", "plain", {"a": "2"}),
+        ("build", "plain", {"b": "1"}),
+        ("build", "plain", {"a": "1", "b": ""}),
+    ],
+)
+def test_anything_that_differs_is_another_key(
+    stage: str, name: str, inputs: dict[str, str]
+) -> None:
+    """Stage, name, labels and values."""
+    assert key_of(stage, name, inputs) != key_of("build", "plain", {"a": "1"})
+
+
+def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
+    """The second time nothing is done, also by another process' store."""
+    produce = Producer()
+
+    first = Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
+    second = Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
+
+    key = key_of("build", "plain", INPUTS)
+    sha = hashlib.sha256(b"result\n").hexdigest()
+    expected = StageFolder(
+        path=tmp_path / "build" / key,
+        stage="build",
+        name="plain",
+        key=key,
+        inputs=INPUTS,
+        result=FOUND,
+        files={"sub/file.txt": sha},
+    )
+    assert (first, second) == ((expected, True), (expected, False))
+    assert produce.calls == 1
+    assert expected.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
+
+
+def test_results_stay_out_of_git(tmp_path: Path) -> None:
+    """They may lie in a team's repository, or in the engine's; what a team wrote there stays."""
+    Store(tmp_path / "out").ensure("build", "plain", INPUTS, Producer(), Count)
+    assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+    (tmp_path / "out" / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    Store(tmp_path / "out").ensure("build", "profile", INPUTS, Producer(), Count)
+    assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
+
+
+def test_other_inputs_are_another_folder(tmp_path: Path) -> None:
+    """And the former result stays."""
+    store = Store(tmp_path)
+    one, _ = store.ensure("build", "plain", INPUTS, Producer("1"), Count)
+    two, fresh = store.ensure("build", "plain", INPUTS | {"model": "bb"}, Producer("2"), Count)
+
+    assert fresh
+    assert store.find("build", one.key, Count) == one
+    assert store.find("build", two.key, Count) == two
+
+
+def test_a_file_that_is_not_in_the_manifest_is_not_handed_out(tmp_path: Path) -> None:
+    """Asking for it is our own bug, even where such a file lies there."""
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
+    (folder.path / "later.txt").write_text("x", encoding="utf-8")
+
+    with pytest.raises(KeyError, match=r"later\.txt"):
+        folder.file("later.txt")
+
+
+def test_the_manifest_reports_everything(tmp_path: Path) -> None:
+    """It is the provenance: sorted JSON, for people too."""
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
+
+    text = (folder.path / MANIFEST).read_text(encoding="utf-8")
+    sha = hashlib.sha256(b"result\n").hexdigest()
+    data = json.loads(text)
+    seal = data.pop("sha256")
+    assert data == {
+        "layout": 3,
+        "stage": "build",
+        "name": "plain",
+        "key": folder.key,
+        "inputs": INPUTS,
+        "result": {"count": 3},
+        "files": {"sub/file.txt": {"sha256": sha, "bytes": 7}},
+    }
+    assert text.index('"arguments"') < text.index('"model"')
+    assert text.endswith("}\n")
+    whole = json.dumps(data, indent=1, sort_keys=True) + "\n"
+    assert seal == hashlib.sha256(whole.encode()).hexdigest()
+
+
+def test_the_manifest_is_written_last(tmp_path: Path) -> None:
+    """While a stage works, its folder is torn for everybody else."""
+    store = Store(tmp_path)
+    key = key_of("build", "plain", INPUTS)
+    seen: list[StageFolder | None] = []
+
+    def produce(folder: Path) -> Count:
+        (folder / "file").write_text("x", encoding="utf-8")
+        seen.append(Store(tmp_path).find("build", key, Count))
+        return FOUND
+
+    store.ensure("build", "plain", INPUTS, produce, Count)
+
+    assert seen == [None]
+    assert store.find("build", key, Count) is not None
+
+
+def test_a_failed_stage_keeps_its_logs_and_is_redone(tmp_path: Path) -> None:
+    """The next run begins with an empty folder."""
+    store = Store(tmp_path)
+    path = tmp_path / "build" / key_of("build", "plain", INPUTS)
+
+    def fail(folder: Path) -> Count:
+        (folder / "build.log").write_text("error", encoding="utf-8")
+        msg = "no"
+        raise InputError(msg)
+
+    with pytest.raises(InputError):
+        store.ensure("build", "plain", INPUTS, fail, Count)
+    assert [file.name for file in path.iterdir()] == ["build.log"]
+
+    folder, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert fresh
+    assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / MANIFEST).unlink(),
+        lambda folder: (folder / MANIFEST).write_text("{", encoding="utf-8"),
+        lambda folder: (folder / MANIFEST).write_text("[]", encoding="utf-8"),
+        lambda folder: (folder / MANIFEST).write_bytes(b"\xff\xfe"),
+        lambda folder: (folder / "sub" / "file.txt").unlink(),
+        lambda folder: (folder / "sub" / "file.txt").write_text("longer than", encoding="utf-8"),
+        lambda folder: (folder / "sub" / "file.txt").write_text("", encoding="utf-8"),
+    ],
+    ids=["no manifest", "half a manifest", "a list", "no text", "lost", "longer", "emptied"],
+)
+def test_a_damaged_folder_is_redone(tmp_path: Path, damage: object) -> None:
+    """Whatever is wrong with it, doing the stage again mends it."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert callable(damage)
+    damage(folder.path)
+
+    assert store.find("build", folder.key, Count) is None
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert fresh
+    assert again == folder
+
+
+def test_another_megtrim_does_not_take_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may find something else, or mean something else by the same words; nothing is damaged."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    monkeypatch.setattr(stores, "code_digest", lambda: "another")
+
+    assert store.find("build", folder.key, Count) is None
+    assert store.previous("build", Count, "plain") is None
+    assert store.holds_foreign("build")
+    assert store.holds_foreign("build", "plain")
+    assert not store.holds_foreign("build", "profile")
+    assert not store.holds_foreign("reduce")
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert fresh
+    assert again.key != folder.key
+    assert said == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 2}', '{"layout": 3, "key": "KEY"}'])
+def test_a_damaged_result_is_not_of_another_megtrim(tmp_path: Path, text: str) -> None:
+    """Nor is one of this megtrim."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert not store.holds_foreign("build")
+    (folder.path / MANIFEST).write_text(text.replace("KEY", folder.key), encoding="utf-8")
+
+    assert not store.holds_foreign("build")
+
+
+def test_a_result_of_an_older_layout_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never read as one of this layout, not even as the previous one; nothing is damaged."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    with monkeypatch.context() as older:
+        older.setattr(stores, "LAYOUT", 2)
+        older.setattr(manifests, "LAYOUT", 2)
+        old, _ = store.ensure("build", "plain", INPUTS, Producer("old\n"), Count)
+        assert store.previous("build", Count, "plain") == old
+    assert store.holds_foreign("build", "plain")
+
+    assert store.previous("build", Count, "plain") is None
+    made, fresh = store.ensure("build", "plain", INPUTS, Producer("new\n"), Count)
+    assert fresh
+    assert made.file("sub/file.txt").read_text(encoding="utf-8") == "new\n"
+    assert store.find("build", old.key, Count) is None
+    assert said == [
+        f"{old.path} was damaged: its manifest is not as it was written; it is made again"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "wrong"),
+    [
+        ({}, "count: found nothing, expected this key"),
+        ({"count": "3"}, "count: found '3', expected a whole number"),
+        ({"count": 3.0}, "count: found 3.0, expected a whole number"),
+        ({"count": True}, "count: found True, expected a whole number"),
+        ({"count": 3, "more": 1}, "more: found 1, expected no such key"),
+    ],
+)
+def test_an_odd_result_is_made_again(tmp_path: Path, result: dict[str, object], wrong: str) -> None:
+    """Even where its manifest is whole and states the right digest: it is never misread."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    manifest = parse_manifest((folder.path / MANIFEST).read_text(encoding="utf-8"))
+    odd = dump_manifest(replace(manifest, result=result))
+    (folder.path / MANIFEST).write_text(odd, encoding="utf-8")
+
+    assert store.previous("build", Count, "plain") is None
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count) == (folder, True)
+    why = f"its result is odd: {wrong}"
+    assert said == [f"{folder.path} was damaged: {why}; it is made again"]
+
+
+def test_a_result_is_read_as_what_it_is(tmp_path: Path) -> None:
+    """To take it for another kind is our own bug."""
+    folder, _ = Store(tmp_path).ensure("build", "plain", INPUTS, Producer(), Count)
+
+    assert folder.result_as(Count).count == 3
+    with pytest.raises(TypeError, match="holds a Count, not a Other"):
+        folder.result_as(Other)
+
+
+def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every file of both packages; what Python compiles next to them is none."""
+    package = tmp_path / "megtrim"
+    (package / "size").mkdir(parents=True)
+    (tmp_path / "virtual_phone").mkdir()
+    (package / "store.py").write_text("", encoding="utf-8")
+    (package / "size/page.j2").write_text("a", encoding="utf-8")
+    monkeypatch.setattr(stores, "__file__", str(package / "store.py"))
+
+    def digest() -> str:
+        code_digest.cache_clear()
+        return code_digest()
+
+    try:
+        first = digest()
+        (package / "__pycache__").mkdir()
+        (package / "__pycache__/store.pyc").write_bytes(b"x")
+        assert digest() == first
+        (package / "size/page.j2").write_text("b", encoding="utf-8")
+        second = digest()
+        (package / "size/page.j2").rename(package / "size/other.j2")
+        third = digest()
+        (tmp_path / "virtual_phone/shim").write_text("", encoding="utf-8")
+        (tmp_path / "unrelated.py").write_text("", encoding="utf-8")
+        assert len({first, second, third, digest()}) == 4
+        shutil.rmtree(tmp_path / "virtual_phone")
+        with pytest.raises(FileNotFoundError):
+            digest()
+    finally:
+        code_digest.cache_clear()
+
+
+def settle(folder: StageFolder, by_s: int = 100) -> None:
+    """Let everything about a folder have happened a while ago, as the store sees it."""
+    real = time.time_ns
+    integrity.time.time_ns = lambda: real() + by_s * 1_000_000_000  # type: ignore[attr-defined]
+    try:
+        assert Store(folder.path.parents[1]).find(folder.stage, folder.key, Count) is not None
+    finally:
+        integrity.time.time_ns = real  # type: ignore[attr-defined]
+
+
+def flip(path: Path) -> None:
+    """Change one bit, and restore the time of the last write."""
+    before, data = path.stat(), bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert path.stat().st_size == before.st_size
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_flipped_bit_is_found_named_and_mended(tmp_path: Path, remembered: bool) -> None:
+    """Of the same size, with the time of the last write restored, remembered or not."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    if remembered:
+        settle(folder)
+    assert (folder.path / integrity.MEMORY).exists() is remembered
+    flip(folder.path / "sub/file.txt")
+
+    again, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
+
+    assert (again, fresh) == (folder, True)
+    why = "sub/file.txt: it does not have the sha256 that its manifest states"
+    assert said == [f"{folder.path} was damaged: {why}; it is made again"]
+
+
+def test_what_is_handed_out_was_not_changed_since(tmp_path: Path) -> None:
+    """Between finding a result and using it as well; nothing is known of the product then."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    settle(folder)
+    for found in (folder, store.find("build", folder.key, Count)):
+        assert found is not None
+        before = (folder.path / "sub/file.txt").read_bytes()
+        flip(folder.path / "sub/file.txt")
+        with pytest.raises(InfrastructureFailure, match=r"sub/file\.txt was damaged: it does not"):
+            found.file("sub/file.txt")
+        (folder.path / "sub/file.txt").write_bytes(before)
+        assert found.file("sub/file.txt").read_bytes() == before
+
+
+def test_what_is_remembered_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An up-to-date run asks the disk about its files and reads none."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    settle(folder)
+    read: list[Path] = []
+    monkeypatch.setattr(integrity, "_digest", read.append)
+
+    found = store.find("build", folder.key, Count)
+
+    assert found is not None
+    assert found.file("sub/file.txt") == folder.path / "sub/file.txt"
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        "",
+        "{",
+        "[]",
+        '{"sub/file.txt": 3}',
+        '{"sub/file.txt": ["x", 1, 2, 3, 4]}',
+        '{"sub/file.txt": [1]}',
+        "[" * 100_000,
+        '{"../x": []}',
+    ],
+    ids=range(8),
+)
+def test_a_damaged_memory_is_of_no_account(tmp_path: Path, memory: str) -> None:
+    """All is read again."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    (folder.path / integrity.MEMORY).write_text(memory, encoding="utf-8")
+
+    assert store.find("build", folder.key, Count) == folder
+    flip(folder.path / "sub/file.txt")
+    assert store.find("build", folder.key, Count) is None
+
+
+def test_a_memory_of_other_files_is_of_no_account(tmp_path: Path) -> None:
+    """It may have come with a folder that was copied."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    settle(folder)
+    copy = tmp_path / "copy"
+    shutil.copytree(tmp_path / "build", copy / "build")
+    flip(copy / "build" / folder.key / "sub/file.txt")
+
+    assert Store(copy).find("build", folder.key, Count) is None
+
+
+def test_a_link_in_a_files_place_is_damage(tmp_path: Path) -> None:
+    """Even to the same bytes: what it leads to may change without anybody's notice."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    file = folder.path / "sub/file.txt"
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+
+    assert store.find("build", folder.key, Count) is None
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "sub/file.txt", integrity.MEMORY])
+def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path, name: str) -> None:
+    """No one may ever write to it."""
+    store = Store(tmp_path)
+    folder, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    (folder.path / name).unlink(missing_ok=True)
+    os.mkfifo(folder.path / name)
+
+    assert (store.find("build", folder.key, Count) is None) is (name != integrity.MEMORY)
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count)[0] == folder
+
+
+def test_what_is_used_again_is_the_newest(tmp_path: Path) -> None:
+    """What a stage found last need not be what it made last."""
+    store = Store(tmp_path)
+    first, _ = store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
+    second, _ = store.ensure("verdict", "verdict", {"verify": "fail"}, Producer(), Count)
+    for age, folder in enumerate((first, second)):
+        os.utime(folder.path / MANIFEST, (1000 + age, 1000 + age))
+    assert store.previous("verdict", Count) == second
+
+    store.ensure("verdict", "verdict", {"verify": "pass"}, Producer(), Count)
+
+    assert store.previous("verdict", Count) == first
+
+
+def test_previous_is_the_newest_of_that_name(tmp_path: Path) -> None:
+    """Whatever its inputs were; other names and torn folders do not count."""
+    store = Store(tmp_path)
+    made = {}
+    for age, (name, model) in enumerate([("plain", "1"), ("plain", "2"), ("other", "3")]):
+        made[model], _ = store.ensure("build", name, {"model": model}, Producer(), Count)
+        os.utime(made[model].path / MANIFEST, (1000 + age, 1000 + age))
+
+    assert store.previous("build", Count, "plain") == made["2"]
+    assert store.previous("build", Count, "other") == made["3"]
+    assert store.previous("build", Count, "no_one") is None
+    assert store.previous("reduce", Count, "plain") is None
+
+    os.utime(made["1"].path / MANIFEST, (2000, 2000))
+    assert store.previous("build", Count, "plain") == made["1"]
+    (made["1"].path / "sub" / "file.txt").unlink()
+    assert store.previous("build", Count, "plain") == made["2"]
+
+
+def test_discard_drops_one_stage(tmp_path: Path) -> None:
+    """Its results are made again, the others stay."""
+    store = Store(tmp_path)
+    built, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    measured, _ = store.ensure("size", "artifacts", INPUTS, Producer(), Count)
+
+    store.discard("build")
+
+    assert store.find("build", built.key, Count) is None
+    assert store.find("size", measured.key, Count) == measured
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count) == (built, True)
+
+
+def test_discard_drops_one_name_where_it_is_shown(tmp_path: Path) -> None:
+    """What another scenario proved still stands."""
+    store = Store(tmp_path)
+    one, _ = store.ensure("verify", "m/s@any", {"program": "1"}, Producer(), Count)
+    other, _ = store.ensure("verify", "m/s@big", {"program": "2"}, Producer(), Count)
+
+    store.discard("verify", "m/s@any")
+
+    assert store.find("verify", one.key, Count) is None
+    assert store.find("verify", other.key, Count) == other
+
+
+def test_what_is_discarded_is_the_previous_until_it_is_made_again(tmp_path: Path) -> None:
+    """A proof outlives an attempt that comes to nothing, however often that happens."""
+    store = Store(tmp_path)
+    built, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+
+    def fail(folder: Path) -> Count:
+        msg = "no phone"
+        raise InfrastructureFailure(msg)
+
+    for _ in range(2):
+        store.discard("build")
+        with pytest.raises(InfrastructureFailure):
+            store.ensure("build", "plain", INPUTS, fail, Count)
+        previous = store.previous("build", Count, "plain")
+        assert previous is not None
+        assert (previous.key, previous.files) == (built.key, built.files)
+        assert store.find("build", built.key, Count) is None
+
+    store.ensure("build", "plain", INPUTS, Producer(), Count)
+
+    assert store.previous("build", Count, "plain") == built
+    assert [path.name for path in (tmp_path / "build").iterdir()] == [built.key]
+
+
+def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
+    """Once, with what is waited for; no one else holds it meanwhile."""
+    said: list[str] = []
+    held, events = threading.Event(), []
+
+    def hold() -> None:
+        with Store(tmp_path).lock("work-plain"):
+            held.set()
+            time.sleep(0.5)
+            events.append("released")
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait()
+    with Store(tmp_path, say=said.append).lock("work-plain"):
+        events.append("acquired")
+    other.join()
+
+    assert events == ["released", "acquired"]
+    assert said == ["waiting for another megtrim that works on work-plain"]
+
+
+def test_a_lock_is_one_file_for_all_processes(tmp_path: Path) -> None:
+    """Whoever knows the name of what is worked on knows the lock."""
+    with Store(tmp_path).lock("work-plain"), pytest.raises(Timeout):
+        FileLock(tmp_path / "locks" / "work-plain.lock").acquire(timeout=0)
+
+
+def test_a_free_lock_is_not_talked_about(tmp_path: Path) -> None:
+    """And it is free again after an error."""
+    said: list[str] = []
+    store = Store(tmp_path, say=said.append)
+
+    with pytest.raises(ZeroDivisionError), store.lock("x"):
+        raise ZeroDivisionError
+    with store.lock("x"), store.lock("y"):
+        pass
+
+    assert said == []
+
+
+SCRIPT = """\
+import sys, time
+from dataclasses import dataclass
+sys.path.insert(0, {package!r})
+from pathlib import Path
+from megtrim.chain.stage_result import StageResult
+from megtrim.chain.store import Store
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(StageResult):
+    count: int
+
+def produce(folder):
+    with Path({count!r}).open("a") as stream:
+        stream.write("x")
+    for number in range(20):
+        (folder / f"file{{number}}").write_text("line\\n" * 100)
+        time.sleep(0.01)
+    return Count(count=3)
+
+Path({ready!r}).touch()
+Store(Path({root!r})).ensure("build", "plain", {inputs!r}, produce, Count)
+"""
+
+
+def start(tmp_path: Path) -> int:
+    """Start a process that produces 20 files in about 0.2 s; return its id once it begins."""
+    ready = tmp_path / "ready"
+    ready.unlink(missing_ok=True)
+    script = SCRIPT.format(
+        package=str(Path(stores.__file__).parents[1]),
+        root=str(tmp_path / "out"),
+        count=str(tmp_path / "count"),
+        ready=str(ready),
+        inputs=INPUTS,
+    )
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-c", script], dict(os.environ))
+    until(ready.exists, "the producer")
+    return pid
+
+
+def test_two_processes_produce_one_result(tmp_path: Path) -> None:
+    """The second waits for the first and finds its result."""
+    pids = [start(tmp_path), start(tmp_path)]
+
+    statuses = [os.waitpid(pid, 0)[1] for pid in pids]
+
+    assert statuses == [0, 0]
+    assert (tmp_path / "count").read_text(encoding="utf-8") == "x"
+    folder = Store(tmp_path / "out").find("build", key_of("build", "plain", INPUTS), Count)
+    assert folder is not None
+    assert len(folder.files) == 20
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_killed_producer_leaves_a_store_that_goes_on(tmp_path: Path, seed: int) -> None:
+    """At whatever moment: no lock is held, and there is a whole result or none."""
+    pid = start(tmp_path)
+    time.sleep(random.Random(seed).uniform(0, 0.3))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+    said: list[str] = []
+    store = Store(tmp_path / "out", say=said.append)
+    found = store.find("build", key_of("build", "plain", INPUTS), Count)
+    assert found is None or len(found.files) == 20
+
+    folder, fresh = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    assert said == []
+    assert fresh == (found is None)
+    assert len(folder.files) == (1 if fresh else 20)
+
+
+def test_a_text_is_replaced_whole(tmp_path: Path) -> None:
+    """Folders are made, nothing else is left next to the file."""
+    path = tmp_path / "new" / "file.json"
+
+    write_atomically(path, "one ä\n")
+    write_atomically(path, "two\n")
+
+    assert path.read_bytes() == b"two\n"
+    assert [file.name for file in path.parent.iterdir()] == ["file.json"]
+
+
+def test_who_reads_the_old_text_reads_it_to_its_end(tmp_path: Path) -> None:
+    """The new text takes the name, not the bytes."""
+    path = tmp_path / "file.json"
+    write_atomically(path, "old text\n")
+
+    with path.open(encoding="utf-8") as reader:
+        write_atomically(path, "new\n")
+        assert reader.read() == "old text\n"
+    assert path.read_text(encoding="utf-8") == "new\n"
+
+
+def test_a_write_that_is_cut_off_leaves_the_old_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the new text is safe on the disk, a reader sees the old one."""
+    path = tmp_path / "file.json"
+    write_atomically(path, "old\n")
+    seen = []
+
+    def interrupted(_descriptor: int) -> None:
+        seen.append(path.read_text(encoding="utf-8"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, "new and longer\n")
+
+    assert seen == ["old\n"]
+    assert path.read_text(encoding="utf-8") == "old\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
+
+
+def no_space(*_arguments: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_no_space_is_shown_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit status 3: nothing is known of the product; the old text is still there."""
+    path = tmp_path / "file.json"
+    write_atomically(path, "old\n")
+    monkeypatch.setattr(os, "fsync", no_space)
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        write_atomically(path, "new\n")
+
+    assert caught.value.exit_code == 3
+    assert caught.value.message == f"{path} cannot be written: No space left on device"
+    assert caught.value.hint == "free some space, or choose another folder with --out"
+    assert path.read_text(encoding="utf-8") == "old\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_a_stage_that_runs_out_of_space_is_shown_as_that(tmp_path: Path) -> None:
+    """Its folder is torn, and the next run redoes it."""
+    store = Store(tmp_path)
+
+    def produce(folder: Path) -> Count:
+        no_space()
+        return FOUND
+
+    with pytest.raises(InfrastructureFailure, match="No space left on device"):
+        store.ensure("build", "plain", INPUTS, produce, Count)
+    assert store.ensure("build", "plain", INPUTS, Producer(), Count)[1]
+
+
+def test_other_errors_of_a_stage_stay_what_they_are(tmp_path: Path) -> None:
+    """A file that a stage forgot to write is our own bug, not a full disk."""
+
+    def produce(folder: Path) -> Count:
+        (folder / "never-written").read_bytes()
+        return FOUND
+
+    with pytest.raises(FileNotFoundError):
+        Store(tmp_path).ensure("build", "plain", INPUTS, produce, Count)
+
+
+@pytest.mark.parametrize("root", ["a-file/out", "a-file"])
+def test_a_folder_that_cannot_be_made_is_shown(tmp_path: Path, root: str) -> None:
+    """``--out`` below a file, say."""
+    (tmp_path / "a-file").write_text("x", encoding="utf-8")
+
+    with pytest.raises(InfrastructureFailure, match="cannot be written: ") as caught:
+        Store(tmp_path / root).ensure("build", "plain", INPUTS, Producer(), Count)
+    assert caught.value.hint == "choose another folder with --out"  # more room would not help
+    with pytest.raises(InfrastructureFailure, match="cannot be written: "):
+        write_atomically(tmp_path / root / "x" / "file", "text")
+
+
+def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
+    """And one that cannot be read is an input error that names it."""
+    file = tmp_path / "model.mge"
+    file.write_bytes(b"abc")
+
+    assert sha256_file(file) == hashlib.sha256(b"abc").hexdigest()
+    with pytest.raises(InputError) as caught:
+        sha256_file(tmp_path / "gone")
+    assert caught.value.message == f"{tmp_path}/gone: cannot be read: No such file or directory"
+    with pytest.raises(InputError, match="found a folder"):
+        sha256_file(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        ProductFailure("the engine does not compile"),
+        InputError("no such file"),
+        FileNotFoundError(errno.ENOENT, "gone"),
+    ],
+    ids=str,
+)
+def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
+    tmp_path: Path, error: Exception | None
+) -> None:
+    """Whatever the work made of that: it says nothing of the product, and is no result."""
+    store = Store(tmp_path / "out")
+
+    def produce(folder: Path) -> Count:
+        shutil.rmtree(store.root)
+        if error is not None:
+            raise error
+        return FOUND
+
+    with pytest.raises(InfrastructureFailure, match="was removed or unmounted meanwhile"):
+        store.ensure("build", "plain", {}, produce, Count)
+    assert store.previous("build", Count) is None
+
+
+def test_what_fails_in_a_folder_that_stays_is_shown_as_it_is(tmp_path: Path) -> None:
+    """A product's failure is one."""
+
+    def produce(folder: Path) -> Count:
+        msg = "the engine does not compile"
+        raise ProductFailure(msg)
+
+    with pytest.raises(ProductFailure, match="the engine does not compile"):
+        Store(tmp_path).ensure("build", "plain", {}, produce, Count)
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_another_result_in_its_place_is_damage(tmp_path: Path, link: bool) -> None:
+    """As a link or as a copy: it is whole, and of other inputs."""
+    said: list[str] = []
+    store = Store(tmp_path, warn=said.append)
+    good, _ = store.ensure("verify", "m", {"reduced": "good"}, Producer("pass"), Count)
+    bad, _ = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"), Count)
+    shutil.rmtree(bad.path)
+    if link:
+        bad.path.symlink_to(good.path)
+    else:
+        shutil.copytree(good.path, bad.path)
+
+    again, fresh = store.ensure("verify", "m", {"reduced": "bad"}, Producer("trap"), Count)
+
+    assert fresh
+    assert again == bad
+    assert said == [f"{bad.path} was damaged: another result lies in its place; it is made again"]
+    assert good.file("sub/file.txt").read_text(encoding="utf-8") == "pass"
+
+
+def test_a_result_is_a_folder_of_its_own(tmp_path: Path) -> None:
+    """A link may lead to where someone else writes, even if it is the right one now."""
+    store = Store(tmp_path / "out")
+    made, _ = store.ensure("build", "plain", INPUTS, Producer(), Count)
+    made.path.rename(tmp_path / made.key)
+    made.path.symlink_to(tmp_path / made.key)
+
+    assert store.find("build", made.key, Count) is None
+
+
+def test_a_result_of_an_earlier_run_is_taken(tmp_path: Path) -> None:
+    """Where its inputs are equal: nothing is produced, and it is known where it came from."""
+    produce = Producer()
+    made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
+    store = Store(tmp_path / "now", earlier=tmp_path / "earlier")
+    taken, fresh = store.ensure("build", "plain", INPUTS, produce, Count)
+    other, produced = store.ensure("build", "plain", INPUTS | {"model": "bb"}, produce, Count)
+
+    assert (fresh, produced, produce.calls) == (False, True, 2)
+    assert store.taken == {taken.key} != {other.key}
+    assert (taken.key, taken.files, taken.result) == (made.key, made.files, FOUND)
+    assert taken.path == tmp_path / "now" / "build" / made.key
+    assert taken.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
+
+
+def test_a_damaged_result_of_an_earlier_run_is_none(tmp_path: Path) -> None:
+    """It is made again here, and the earlier one stays as it is."""
+    produce = Producer()
+    made, _ = Store(tmp_path / "earlier").ensure("build", "plain", INPUTS, produce, Count)
+    (made.path / "sub" / "file.txt").write_bytes(b"damaged")
+    store = Store(tmp_path / "now", earlier=tmp_path / "earlier")
+    _, fresh = store.ensure("build", "plain", INPUTS, produce, Count)
+
+    assert (fresh, store.taken) == (True, set())
+    assert (made.path / "sub" / "file.txt").read_bytes() == b"damaged"

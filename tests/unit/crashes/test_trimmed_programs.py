@@ -1,0 +1,88 @@
+"""The newest trim of a folder of results, as crashes are looked up in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from megtrim.chain import store as stores
+from megtrim.chain.store import Store
+from megtrim.crashes.trimmed_programs import read_newest
+from megtrim.util.errors import InputError
+from unit.chain.made_trims import forget, leave_header, trim_by_functions, trim_by_regions
+from unit.crashes.made_programs import ID
+
+
+@pytest.mark.parametrize("crash_ids", [False, True])
+def test_a_trim_by_functions(tmp_path: Path, crash_ids: bool) -> None:
+    """What ships, its twin, what was left out, and the link in which all functions are."""
+    made = read_newest(trim_by_functions(tmp_path, crash_ids=crash_ids))
+
+    (program,) = made.programs
+    assert (program.name, program.build_id) == ("app", ID)
+    assert program.left_out.names == ("_Z5firstv", "_Z6secondi")
+    assert program.crash_ids is crash_ids
+    assert program.left_out.reachable == program.left_out.names
+    assert [record.id for record in made.keep.scenarios] == ["m/s@any"]
+
+
+def test_a_trim_by_regions(tmp_path: Path) -> None:
+    """No function was left out, and the keep set is the header's."""
+    made = read_newest(trim_by_regions(tmp_path))
+
+    (program,) = made.programs
+    assert (program.left_out.names, program.trims_regions) == ((), True)
+
+
+def test_a_header_that_the_program_was_not_made_of(tmp_path: Path) -> None:
+    """It is newer, for a trim that has not ended."""
+    store = trim_by_regions(tmp_path)
+    before = read_newest(store).keep
+    leave_header(store)
+
+    assert read_newest(store).keep == before
+
+
+def test_without_the_unfolded_link(tmp_path: Path) -> None:
+    """It only narrows down: any of them may be reached."""
+    store = trim_by_functions(tmp_path)
+    for manifest in tmp_path.glob("functions/*/manifest.json"):
+        if "linked" in manifest.read_text(encoding="utf-8"):
+            manifest.unlink()
+
+    (program,) = read_newest(store).programs
+    assert program.left_out.reachable == program.left_out.names
+
+
+def test_no_trim(tmp_path: Path) -> None:
+    """A folder without one, or without the keep set that it was made of."""
+    with pytest.raises(InputError, match="there is no trimmed program in"):
+        read_newest(Store(tmp_path))
+    store = trim_by_functions(tmp_path)
+    forget(store, "functions")
+    with pytest.raises(InputError, match="there is no trimmed program in"):
+        read_newest(store)
+
+
+def test_a_trim_of_another_megtrim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not said to be none: people see its files."""
+    store = trim_by_functions(tmp_path)
+    monkeypatch.setattr(stores, "code_digest", lambda: "another")
+
+    with pytest.raises(InputError, match="another version of megtrim made the results in"):
+        read_newest(store)
+
+
+def test_a_program_without_symbols_among_others(tmp_path: Path) -> None:
+    """It is named, so that it is not taken for one that was not trimmed."""
+    made = read_newest(trim_by_functions(tmp_path, more={"bin/libbare.so": b"stripped"}))
+
+    assert [each.name for each in made.programs] == ["app"]
+    assert made.nameless == ("libbare.so",)
+
+
+def test_no_twin(tmp_path: Path) -> None:
+    """Without names, an address means nothing."""
+    with pytest.raises(InputError, match="no program has a twin with symbols"):
+        read_newest(trim_by_functions(tmp_path, twin=False))

@@ -1,0 +1,106 @@
+"""The table has every experiment of the engine's page, once, with what the page says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.experiments.experiment import Backend, CacheUse, Experiment
+from megtrim.experiments.table import BASELINE, EXPERIMENTS, find_experiments
+from megtrim.util.errors import InputError
+
+NAMES = (
+    *("baseline", "fast-run", "fast-run-cache", "full-run", "full-run-cache"),
+    *("nchw44", "nchw44-dot", "nchw88", "nchw4", "chwn4", "nchw32", "nchw64"),
+    *("layout-online", "layout-dumped", "weight-preprocess", "weight-preprocess-cache"),
+    *("fake-first", "fake-first-cache", "fake-first-weight-preprocess"),
+    *("fake-first-weight-preprocess-cache", "fuse-preprocess", "fuse-conv-bias-nonlinearity"),
+    *("fuse-conv-bias-with-z", "record-1", "record-2"),
+    *("recipe-x86", "recipe-arm", "recipe-nvidia"),
+)
+
+
+def flags_of(name: str) -> list[set[str]]:
+    (found,) = find_experiments([name])
+    return [{flag.name for flag in step.flags} for step in found.steps]
+
+
+def test_every_experiment_has_its_name() -> None:
+    """Names are stable: histories refer to them."""
+    assert tuple(each.name for each in EXPERIMENTS) == NAMES
+
+
+def test_rows_are_distinguished() -> None:
+    """No two have the same label; only what the page has no row for has none."""
+    rows = [each.row for each in EXPERIMENTS if each.row]
+    assert len(set(rows)) == len(rows)
+    assert {each.name for each in EXPERIMENTS if not each.row} == {
+        "full-run-cache",
+        "fuse-preprocess",
+    }
+
+
+def test_recording_of_level_2_needs_no_sanity_check() -> None:
+    """The engine ends with an assertion otherwise, and with fake-first."""
+    for each in EXPERIMENTS:
+        for flags in flags_of(each.name):
+            if "record_comp_seq2" in flags:
+                assert "no_sanity_check" in flags
+                assert "fake_first" not in flags
+            assert len(flags & {"fast_run", "full_run"}) < 2
+            assert "record_com_seq2" not in flags
+
+
+def test_fake_first_has_two_warm_ups() -> None:
+    """The first one computes nothing, so one alone would leave the work to the first iteration."""
+    for each in EXPERIMENTS:
+        for step in each.steps:
+            fake = "fake_first" in {flag.name for flag in step.flags}
+            assert step.warmups == (2 if fake else 1)
+
+
+def test_the_search_is_not_measured_with_its_cache() -> None:
+    """The step that searches leaves the cache, the measured one reads it."""
+    for each in EXPERIMENTS:
+        if each.name.endswith("-cache") or each.name.startswith("recipe-"):
+            assert each.steps[-2].cache is CacheUse.WRITES
+            assert each.measured.cache is CacheUse.READS
+            searches = {"fast_run", "full_run"}
+            assert not searches & {flag.name for flag in each.measured.flags}
+
+
+def test_recipes_have_three_steps() -> None:
+    """Dump the layouts, search, run."""
+    for name in ("recipe-x86", "recipe-arm", "recipe-nvidia"):
+        (found,) = find_experiments([name])
+        assert len(found.steps) == 3
+        assert found.steps[0].dumps
+    assert flags_of("recipe-arm")[1:] == [
+        {"fast_run", "weight_preprocess", "enable_fuse_conv_bias_nonlinearity"},
+        {"weight_preprocess", "enable_fuse_conv_bias_nonlinearity", "record_comp_seq"},
+    ]
+
+
+def test_what_must_be_equal_to_the_last_bit() -> None:
+    """Only what computes the same in the same order."""
+    exact = {each.name for each in EXPERIMENTS if each.tolerance.is_exact}
+    assert exact == {BASELINE, "fake-first", "record-1", "record-2"}
+
+
+def test_what_needs_a_gpu() -> None:
+    """The layouts for tensor cores, and NVIDIA's recipe."""
+
+    def only_cuda(each: Experiment) -> bool:
+        return each.needs.backends == (Backend.CUDA,)
+
+    found = {each.name for each in EXPERIMENTS if only_cuda(each)}
+    assert found == {"nchw4", "chwn4", "nchw32", "nchw64", "recipe-nvidia"}
+
+
+def test_names_are_looked_up_in_the_order_of_the_page() -> None:
+    """Whatever order they are asked for in; an unknown one is an error with all names."""
+    found = find_experiments(["record-1", "baseline", "record-1"])
+    assert [each.name for each in found] == ["baseline", "record-1"]
+    assert find_experiments([]) == EXPERIMENTS
+    with pytest.raises(InputError, match="there is no experiment 'nchw45'") as caught:
+        find_experiments(["nchw45"])
+    assert "nchw44" in caught.value.hint

@@ -1,0 +1,596 @@
+"""What devices are asked for, and the bundle that reports them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from megtrim.build_spec import Link
+from megtrim.chain.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    NAMED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    search_task,
+)
+from megtrim.chain.results import UnfoldedLinksResult
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder
+from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
+from megtrim.config.scenarios import all_scenarios
+from megtrim.evidence.bundle import (
+    Bundle,
+    BundleInput,
+    JobPurpose,
+    binding,
+    dump_bundle,
+    read_bundle,
+)
+from megtrim.evidence.device import (
+    BundleDevice,
+)
+from megtrim.evidence.evidence import EvidenceSet
+from megtrim.jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
+from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.proof import stage as verify
+from megtrim.trim.stages import functions, profile
+from megtrim.util.errors import InputError
+from megtrim.verdict.model import DeviceIdentity, OutputResult
+from unit.evidence.support import evidence, result
+from unit.trim.stages.built import (
+    CONFIG,
+    KEEP,
+    LINKS,
+    OBSERVABLES,
+    OBSERVED,
+    PROGRAMS,
+    built,
+    finish,
+    linked,
+)
+from unit.trim.stages.support import changed
+
+NONE = EvidenceSet(entries=())
+ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
+BOARD = DeviceIdentity(name="board", kind="local", facts={})
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def ids(selected: Sequence[Any]) -> list[str]:
+    return [each.id for each, _ in selected]
+
+
+def proof(
+    session: Session,
+    id_: str = ANY,
+    *,
+    day: str = "2027-01-31",
+    device: DeviceIdentity = BOARD,
+    **changes: Any,
+) -> Any:
+    """Return the proof of a scenario as it is now."""
+    bound = {each.id: text for each, text in select(session, JobPurpose.VERIFY, NONE).asked}
+    given = {"scenario": id_, "binding": bound[id_]} | changes
+    entry = evidence(result(**given), day=day, device=device)
+    return EvidenceSet(entries=(entry,))
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_no_bundle_takes_is_refused_before_anything_is_built(
+    tmp_path: Path, committed: bool
+) -> None:
+    """Only for devices on runners: without a bundle the verdict would do without them."""
+    for name in ("good", "long", "elsewhere"):
+        (tmp_path / name).mkdir()
+    expect_packable(built(tmp_path / "good", committed=committed))
+    long = CONFIG.replace("timeout: 90 s", "timeout: 2 days")
+    session = built(tmp_path / "long", config=long, committed=committed)
+    with pytest.raises(InputError) as caught:
+        expect_packable(session)
+
+    assert caught.value.message == (
+        f"{tmp_path}/long/megtrim.yaml:12: m/s@any: timeout_s: "
+        "found 172800.0, expected up to a day of seconds"
+    )
+    assert caught.value.hint == (
+        "change it in the configuration: devices on runners take nothing else"
+    )
+    elsewhere = long.replace(", runner: true", "")
+    expect_packable(built(tmp_path / "elsewhere", config=elsewhere, committed=committed))
+
+
+def test_a_quick_trim_may_search(tmp_path: Path) -> None:
+    """The cache that it found goes along; before that there is none to look at."""
+    session = built(tmp_path, config=SEARCHES, quick=True)
+    expect_packable(session)
+    found = all_scenarios(session.request.config)
+    finish(session, search_task(next(found)), {"algo.cache": "found"})
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+
+    assert [(each.cache, each.search) for each in packed.scenarios] == [
+        *((sha("found"), False), (None, False)),
+    ]
+
+
+def test_to_verify_classes_with_a_runner_are_asked(tmp_path: Path) -> None:
+    """Each with what it is bound to; others are verified by the build."""
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.VERIFY, NONE)
+
+    assert runner_classes(session.request) == {"any"}
+    assert ids(selected.asked) == [ANY, OTHER]
+    assert selected.proven == ()
+    scenario, bound = selected.asked[0]
+    assert bound == binding(verify.named_inputs(scenario, session))
+    assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
+    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {}
+
+
+def test_to_trace_all_are_asked(tmp_path: Path) -> None:
+    """Those of other classes run emulated."""
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.TRACE, NONE)
+
+    assert ids(selected.asked) == [ANY, BIG, OTHER]
+    scenario, bound = selected.asked[1]
+    assert bound == binding(profile.named_inputs(scenario, session))
+    assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 2}
+    assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {"big": 1}
+
+
+def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
+    """So a proof of a phone fits a build whose own runs are emulated."""
+    session = built(tmp_path)
+    other = changed(
+        session, devices={**session.services.devices, "any": session.services.devices["big"]}
+    )
+    cast("Any", session.services.devices["any"]).kind = "another"
+
+    for purpose in (JobPurpose.VERIFY, JobPurpose.TRACE, JobPurpose.RECORD):
+        assert [b for _, b in select(session, purpose, NONE).asked] == [
+            b for _, b in select(other, purpose, NONE).asked
+        ]
+
+
+@pytest.mark.parametrize("lacking", [PLAIN, REDUCED, HEADER])
+def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None:
+    """The build failed, or was not made yet."""
+    session = built(tmp_path)
+    del session.results.done[lacking]
+
+    assert select(session, JobPurpose.VERIFY, NONE).asked == ()
+    assert bool(select(session, JobPurpose.TRACE, NONE).asked) is (lacking != PLAIN)
+
+
+def test_a_young_proof_needs_no_device(tmp_path: Path) -> None:
+    """Of exactly this program; the rest is asked for."""
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.VERIFY, proof(session))
+
+    assert (ids(selected.asked), ids(selected.proven)) == ([OTHER], [ANY])
+
+
+@pytest.mark.parametrize(
+    ("changes", "fresh"),
+    [
+        ({"day": "2027-01-17"}, True),
+        ({"day": "2027-01-16"}, False),
+        ({"binding": "0" * 64}, False),
+        ({"device": DeviceIdentity(name="former", kind="local", facts={})}, False),
+        ({"device": DeviceIdentity(name="board", kind="qemu", facts={})}, False),
+        (
+            {
+                "outputs": (
+                    OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.5),
+                )
+            },
+            False,
+        ),
+    ],
+)
+def test_an_old_or_another_proof_is_none(
+    tmp_path: Path, changes: dict[str, Any], fresh: bool
+) -> None:
+    """Fourteen days are allowed, to the day, by a device that is configured, and exactly."""
+    session = built(tmp_path)
+    selected = select(session, JobPurpose.VERIFY, proof(session, **changes))
+
+    assert (ANY in ids(selected.proven)) is fresh
+    assert (ANY in ids(selected.asked)) is not fresh
+
+
+@pytest.mark.parametrize("change", ["reduced", "plain", "model", "keep set", "tolerance"])
+def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> None:
+    """Another program, model, keep set or tolerance is another question."""
+    (tmp_path / "a").mkdir()
+    known = proof(built(tmp_path / "a"))
+    (tmp_path / "b").mkdir()
+    programs = dict(PROGRAMS)
+    if change in ("reduced", "plain"):
+        programs[{"reduced": REDUCED, "plain": PLAIN}[change]] += "stderr other\n"
+    config = CONFIG + "verify: {tolerance: 0.5}\n" if change == "tolerance" else CONFIG
+    session = built(tmp_path / "b", programs=programs, config=config)
+    if change == "model":
+        (tmp_path / "b" / "m.mge").write_bytes(b"other")
+    if change == "keep set":
+        files = {**session.results.done[HEADER].files, "keepset.json": "0" * 64}
+        session.results.done[HEADER] = replace(session.results.done[HEADER], files=files)
+
+    assert ids(select(session, JobPurpose.VERIFY, known).proven) == []
+
+
+def test_the_profile_build_binds_no_verification(tmp_path: Path) -> None:
+    """It explains an ending; it does not change one."""
+    (tmp_path / "a").mkdir()
+    known = proof(built(tmp_path / "a"))
+    (tmp_path / "b").mkdir()
+    other = built(tmp_path / "b", programs={PLAIN: PROGRAMS[PLAIN], REDUCED: PROGRAMS[REDUCED]})
+
+    assert ids(select(other, JobPurpose.VERIFY, known).proven) == [ANY]
+
+
+def test_a_bundle_reports_each_scenarios_tolerance(tmp_path: Path) -> None:
+    """Its own, else that of verify."""
+    own = CONFIG.replace("{name: t,", "{name: t, relative_tolerance: 0.25,")
+    session = built(tmp_path, config=f"{own}verify: {{tolerance: 0.5}}\n")
+    packed = pack(session, JobPurpose.VERIFY, EvidenceSet(entries=()), tmp_path / "bundle")
+
+    assert {each.id: each.tolerance for each in packed.scenarios} == {
+        ANY: Tolerance(absolute=0.5),
+        "m/t@any": Tolerance(absolute=0.5, relative=0.25),
+    }
+
+
+def test_a_bundle_to_verify(tmp_path: Path) -> None:
+    """Programs, keep set, what to run, and every file under its digest."""
+    session = built(tmp_path)
+    to = tmp_path / "bundle"
+    packed = pack(session, JobPurpose.VERIFY, proof(session, OTHER), to)
+
+    assert read_bundle(to) == packed
+    assert packed.programs == (
+        ("plain", sha(PROGRAMS[PLAIN])),
+        ("profile", sha(PROGRAMS[PROFILE])),
+        ("reduced", sha(PROGRAMS[REDUCED])),
+    )
+    assert packed.keep_set == sha(KEEP)
+    assert (packed.target, packed.machine, packed.sysroot) == ("load_and_run", "aarch64", "")
+    assert (packed.generation, packed.max_age_s) == (20220507, 1_209_600.0)
+    assert {each.tolerance for each in packed.scenarios} == {EXACT}
+    assert packed.devices == (
+        BundleDevice(name="board", kind="local", cpu_class="any", qemu_cpu="max", runner=True),
+    )
+    (scenario,) = packed.scenarios
+    assert (scenario.id, scenario.cpu_class, scenario.model) == (ANY, "any", sha("model"))
+    assert (scenario.arguments, scenario.threads, scenario.timeout_s) == (("--cpu",), 2, 90.0)
+    assert scenario.inputs == (BundleInput(name="data", file=sha("numbers"), suffix=".npy"),)
+    assert (scenario.cache, scenario.search) == (None, False)
+    assert [each.id for each in packed.proven] == [OTHER]
+    texts = ["model", "numbers", KEEP, *PROGRAMS.values()]
+    found = {path.name: path.read_text("utf-8") for path in (to / "files").iterdir()}
+    assert found == {sha(text): text for text in texts}
+
+
+def test_a_bundle_to_trace(tmp_path: Path) -> None:
+    """No reduced program and no keep set; each class without a runner has an automatic device."""
+    packed = pack(built(tmp_path), JobPurpose.TRACE, NONE, tmp_path / "bundle")
+
+    assert [variant for variant, _ in packed.programs] == ["plain", "profile"]
+    assert packed.keep_set is None
+    assert [each.id for each in packed.scenarios] == [ANY, BIG, OTHER]
+    assert packed.devices[1] == BundleDevice(
+        name="auto-big", kind="auto", cpu_class="big", qemu_cpu="cortex-a76", runner=False
+    )
+
+
+SEARCHES = CONFIG.replace("threads: 2", "fast_run: true").replace(
+    "[{name: any}, ", "[{name: any}, "
+)
+
+
+def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
+    """Its result is timing of that device; a recorded cache goes along."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    searching = pack(built(tmp_path / "a", config=SEARCHES), JobPurpose.TRACE, NONE, tmp_path / "1")
+    recorded = SEARCHES.replace("fast_run: true", "fast_run: true, algo_cache: c.cache")
+    (tmp_path / "b" / "c.cache").write_bytes(b"algorithms")
+    cached = pack(built(tmp_path / "b", config=recorded), JobPurpose.TRACE, NONE, tmp_path / "2")
+
+    assert (searching.scenarios[0].search, searching.scenarios[0].cache) == (True, None)
+    assert (cached.scenarios[0].search, cached.scenarios[0].cache) == (False, sha("algorithms"))
+    assert searching.scenarios[2].search is False
+
+
+def test_a_bundle_to_record(tmp_path: Path) -> None:
+    """The links that tell, with their identity; no build and no keep set. All are asked."""
+    session = linked(tmp_path)
+    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+    first = next(all_scenarios(session.request.config))
+
+    assert read_bundle(tmp_path / "bundle") == packed
+    assert packed.programs == (
+        *(("unfolded", sha("unfolded")), ("probed", sha("probed"))),
+        ("observables", sha(OBSERVABLES)),
+    )
+    assert (packed.keep_set, packed.speaks) == (None, False)
+    assert [(each.id, each.link) for each in packed.scenarios] == [
+        *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64)),
+    ]
+    assert packed.scenarios[0].binding == binding(functions.named_inputs(first, session))
+    assert [(each.name, each.kind) for each in packed.devices] == [
+        *(("board", "local"), ("auto-big", "auto")),
+    ]
+
+
+@pytest.mark.parametrize("trim", ["base: plain", "minimum_size: false"])
+def test_programs_with_words_are_shown_to_complain(tmp_path: Path, trim: str) -> None:
+    """In a minimum-size build there is nothing to be kept by it."""
+    session = linked(tmp_path, trim=f"level: function, {trim}")
+
+    assert pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").speaks
+
+
+def test_where_an_emulator_reports_all_there_is_no_twin(tmp_path: Path) -> None:
+    """The bundle holds what was linked."""
+    session = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
+    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+
+    assert [name for name, _ in packed.programs] == ["unfolded", "observables"]
+
+
+def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
+    """Not the files of the twin, and not the device."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one = linked(tmp_path / "a")
+    twin = linked(tmp_path / "b", links={**LINKS, "links/probed/load_and_run": "another"})
+    bound = select(one, JobPurpose.RECORD, NONE).asked[0][1]
+    same = select(twin, JobPurpose.RECORD, NONE).asked[0][1]
+    twin.results.done[LINKED] = replace(
+        twin.results.done[LINKED], result=UnfoldedLinksResult(links={"load_and_run": "8" * 64})
+    )
+
+    assert bound == same
+    assert select(twin, JobPurpose.RECORD, NONE).asked[0][1] != bound
+
+
+def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> None:
+    """Its cache comes with the trace; without a trace, someone has to record it."""
+    session = linked(tmp_path, config=SEARCHES)
+    with pytest.raises(InputError) as caught:
+        pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+    assert caught.value.message == (
+        f"{tmp_path / 'megtrim.yaml'}:12: m/s@any searches for algorithms, "
+        "which is done where it is traced"
+    )
+
+    for each in all_scenarios(session.request.config):
+        if each.searches:
+            finish(session, search_task(each), {"algo.cache": f"found for {each.id}"})
+    first, *_ = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").scenarios
+    assert (first.search, first.cache) == (False, sha(f"found for {ANY}"))
+
+
+def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
+    """The step says what failed."""
+    session = linked(tmp_path)
+    del session.results.done[LINKED]
+    packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
+
+    assert (packed.scenarios, packed.programs) == ((), ())
+
+
+def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
+    """Devices are named all the same: their scenarios stay unverified."""
+    session = built(tmp_path)
+    del session.results.done[REDUCED]
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+
+    assert (packed.scenarios, packed.proven) == ((), ())
+    assert packed.runner_classes() == {"any"}
+
+
+def test_equal_builds_make_equal_bundles(tmp_path: Path) -> None:
+    """Byte for byte, in whatever folder."""
+    made: list[Bundle] = []
+    for name in ("a", "b/c"):
+        (tmp_path / name).mkdir(parents=True)
+        made.append(
+            pack(built(tmp_path / name), JobPurpose.VERIFY, NONE, tmp_path / name / "bundle")
+        )
+
+    assert dump_bundle(made[0]) == dump_bundle(made[1])
+
+
+def trims_functions(folder: Path, asked: list[str]) -> Session:
+    """Return a session that trims functions; what is made on demand is noted in ``asked``."""
+    folder.mkdir()
+    session = built(folder, config=CONFIG + "trim: {level: function}\n")
+    finish(session, FUNCTIONS, {"keepset.json": "with functions"})
+
+    def make(task: str) -> StageFolder:
+        asked.append(task)
+        listed = {"dropped-load_and_run.txt": "one\ntwo\n"}
+        return finish(session, task, {"links/named/load_and_run": "says its number", **listed})
+
+    return changed(session, make=make)
+
+
+def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
+    """It is linked for devices that are to run something, and for no others."""
+    asked: list[str] = []
+    packed = pack(trims_functions(tmp_path / "a", asked), JobPurpose.VERIFY, NONE, tmp_path / "1")
+
+    assert asked == [NAMED]
+    assert packed.program(Link.NAMED) == sha("says its number")
+    assert packed.find_dropped_list() == sha("one\ntwo\n")
+    assert [name for name, _ in packed.programs] == [
+        *("plain", "profile", "reduced", "named", "dropped"),
+    ]
+    names = {path.name for path in (tmp_path / "1" / "files").iterdir()}
+    assert {sha("says its number"), sha("one\ntwo\n")} <= names
+    assert packed.keep_set == sha("with functions")
+
+    pack(trims_functions(tmp_path / "b", asked), JobPurpose.TRACE, NONE, tmp_path / "2")
+    proven = trims_functions(tmp_path / "c", asked)
+    both = EvidenceSet(entries=(*proof(proven).entries, *proof(proven, OTHER).entries))
+    idle = pack(proven, JobPurpose.VERIFY, both, tmp_path / "3")
+    assert (asked, idle.scenarios, idle.find_dropped_list()) == ([NAMED], (), None)
+
+
+def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
+    """Devices run all the same; a trap there is then not named."""
+    session = changed(trims_functions(tmp_path / "a", []), make=lambda _task: None)
+    packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
+
+    assert [name for name, _ in packed.programs] == ["plain", "profile", "reduced"]
+    assert ids([(each, "") for each in packed.scenarios]) == [ANY, OTHER]
+
+
+def test_by_regions_nothing_is_linked_for_devices(tmp_path: Path) -> None:
+    """Their bundle is what it would be if there were no functions to name."""
+    asked: list[str] = []
+    session = built(tmp_path)
+    pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
+
+    def make(task: str) -> None:
+        asked.append(task)
+
+    pack(changed(session, make=make), JobPurpose.VERIFY, NONE, tmp_path / "2")
+
+    texts = [(tmp_path / name / "bundle.json").read_bytes() for name in "12"]
+    assert (asked, texts[0]) == ([], texts[1])
+
+
+def test_a_sysroot_is_shown(tmp_path: Path) -> None:
+    """Programs that are not static find their loader there."""
+    toolchain = SimpleNamespace(machine="aarch64", sysroot=Path("/usr/aarch64-linux-gnu"))
+    session = changed(built(tmp_path), toolchain=cast("Any", toolchain))
+
+    assert pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle").sysroot == (
+        "/usr/aarch64-linux-gnu"
+    )
+
+
+def test_a_runner_is_shown_how_to_reach_its_device(tmp_path: Path) -> None:
+    """It has no configuration: everything that a device's entry says goes along."""
+    room = """\
+- name: board
+  kind: ssh
+  class: any
+  runner: true
+  host: board.lab
+  port: 2222
+  user: pi
+  key: ~/.ssh/board
+  known_hosts: /etc/hosts.pub
+  power: {hub: 1-1, port: 3}
+  cool_down: {below: 38, within: 1 minute}
+  governor: performance
+  cpus: 4-7
+  sysroot: /roots
+- {name: phone, kind: adb, class: any, runner: true, match: {ro.z: 1, ro.a: b}}
+- {name: other, kind: adb, class: any, runner: true, serial: 1A}
+"""
+    config = CONFIG.replace("- {name: board, kind: local, class: any, runner: true}\n", room)
+
+    packed = pack(built(tmp_path, config=config), JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+
+    settings = {each.name: each.settings for each in packed.devices}
+    assert settings == {
+        "board": DeviceSettings(
+            host="board.lab",
+            port=2222,
+            user="pi",
+            key=Path("~/.ssh/board"),
+            known_hosts=Path("/etc/hosts.pub"),
+            power=PowerPort(hub="1-1", port=3),
+            cool_down=CoolDown.model_construct(below_c=38.0, within_s=60.0),
+            governor="performance",
+            cpus="4-7",
+            sysroot=Path("/roots"),
+        ),
+        "phone": DeviceSettings(match={"ro.a": "b", "ro.z": "1"}),
+        "other": DeviceSettings(serial="1A"),
+    }
+    assert read_bundle(tmp_path / "bundle") == packed
+
+
+def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
+    """Nothing of the old one is left."""
+    to = tmp_path / "bundle"
+    session = built(tmp_path)
+    pack(session, JobPurpose.VERIFY, NONE, to)
+    (to / "files" / "stray").touch()
+    packed = pack(session, JobPurpose.VERIFY, NONE, to)
+
+    assert read_bundle(to) == packed
+    assert not (to / "files" / "stray").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "other files", "link"])
+def test_nothing_else_is_overwritten(tmp_path: Path, kind: str) -> None:
+    """A folder with someone's files is not a bundle."""
+    to = tmp_path / "bundle"
+    if kind == "file":
+        to.touch()
+    elif kind == "link":
+        (tmp_path / "x").mkdir()
+        to.symlink_to(tmp_path / "x")
+    else:
+        to.mkdir()
+        (to / "mine").touch()
+
+    with pytest.raises(InputError, match="expected a new or an empty one"):
+        pack(built(tmp_path), JobPurpose.VERIFY, NONE, to)
+    assert to.is_symlink() or to.is_file() or (to / "mine").exists()
+
+
+def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
+    """With the place that it comes from."""
+    config = CONFIG.replace("{name: t, ", '{name: t, args: ["--cpu\\te"], ')
+    with pytest.raises(InputError) as caught:
+        pack(built(tmp_path, config=config), JobPurpose.VERIFY, NONE, tmp_path / "bundle")
+
+    assert caught.value.message.startswith(f"{tmp_path / 'megtrim.yaml'}: m/t@any: arguments: ")
+    assert not (tmp_path / "bundle" / "bundle.json").exists()
+
+
+@pytest.mark.parametrize("proves", [True, False])
+@pytest.mark.parametrize("functions", [True, False])
+@pytest.mark.parametrize(
+    ("trim", "first", "second"),
+    [
+        ("level: region", JobPurpose.TRACE, JobPurpose.TRACE),
+        ("level: function", JobPurpose.TRACE, JobPurpose.RECORD),
+        ("level: function, base: plain", JobPurpose.RECORD, JobPurpose.RECORD),
+    ],
+)
+def test_what_devices_are_for(
+    tmp_path: Path,
+    trim: str,
+    first: JobPurpose,
+    second: JobPurpose,
+    *,
+    proves: bool,
+    functions: bool,
+) -> None:
+    """One answer for the jobs and for their bundle."""
+    config = built(tmp_path, config=f"{CONFIG}trim: {{{trim}}}\n").request.config
+    reported = second if functions else first
+
+    found = purpose_of(config, proves=proves, functions=functions)
+    assert found is (JobPurpose.VERIFY if proves else reported)

@@ -1,0 +1,592 @@
+"""A device job: everything from the bundle, every file by its digest, every ending evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.devices import Device
+from megtrim.devices.device import make_too_large_error
+from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
+from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
+from megtrim.functions import probes, qemu_log
+from megtrim.jobs.worker import DeviceJob, JobResult, run
+from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.regions.keepset import dump_keep_set
+from megtrim.trim.runs import function_coverage
+from megtrim.util.console import Console
+from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
+from unit.evidence.support import BUNDLE, bundle, device, scenario
+from unit.trim.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice, FakeDirectory, Fickle
+from unit.trim.stages.support import keep_set, trace
+
+KEEP = dump_keep_set(keep_set(1))
+
+
+class Place:
+    """A bundle's folder that is being filled, and the job on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "bundle"
+        (self.folder / "files").mkdir(parents=True)
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.device = FakeDevice()
+        self.said = io.StringIO()
+
+    def put(self, text: str) -> str:
+        data = text.encode()
+        digest = hashlib.sha256(data).hexdigest()
+        (self.folder / "files" / digest).write_bytes(data)
+        return digest
+
+    def scenario(self, **changes: Any) -> BundleScenario:
+        inputs = (BundleInput(name="data", file=self.put("numbers"), suffix=".npy"),)
+        return scenario(**{"model": self.put("model"), "inputs": inputs, **changes})
+
+    def bundle(self, *scenarios: BundleScenario, **programs: str) -> Bundle:
+        """Return a bundle to verify with, or to trace where there is no reduced program."""
+        verify = "reduced" in programs
+        return bundle(
+            purpose=JobPurpose.VERIFY if verify else JobPurpose.TRACE,
+            programs=tuple((name, self.put(text)) for name, text in programs.items()),
+            keep_set=self.put(KEEP) if verify else None,
+            scenarios=scenarios or (self.scenario(),),
+        )
+
+    def job(self, what: Bundle) -> DeviceJob:
+        return DeviceJob(
+            bundle=what,
+            folder=self.folder,
+            sha256=BUNDLE,
+            work=self.work,
+            scenarios=what.scenarios,
+            asked=device(),
+            today=date(2027, 1, 31),
+        )
+
+    def run(self, what: Bundle, open_device: Callable[[], Device] | None = None) -> JobResult:
+        found = run(self.job(what), open_device or (lambda: self.device), Console(self.said))
+        # What a job writes can always be read again.
+        assert parse_set(dump_set(found.evidence), source="x") == found.evidence
+        return found
+
+
+def only(found: JobResult) -> Evidence:
+    """Return the evidence of the one machine that was used."""
+    (entry,) = found.evidence.entries
+    return entry
+
+
+def results(found: JobResult) -> list[EvidenceResult]:
+    """Return all results, in the order of the scenarios."""
+    every = [result for entry in found.evidence.entries for result in entry.results]
+    return sorted(every, key=lambda result: result.scenario)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "status"),
+    [
+        (EXACT, ScenarioStatus.PARITY),
+        (Tolerance(absolute=0.25), ScenarioStatus.PASS),
+        (Tolerance(relative=0.125), ScenarioStatus.PASS),
+        (Tolerance(absolute=1.5), ScenarioStatus.PARITY),
+    ],
+)
+def test_a_scenario_is_held_to_its_own_tolerance(
+    place: Place, tolerance: Tolerance, status: ScenarioStatus
+) -> None:
+    """As the bundle says it; one that is wider than the output proves nothing."""
+    asked = place.scenario(tolerance=tolerance)
+    found = place.run(place.bundle(asked, plain=GOOD, reduced="output o 1 2.25 3\n"))
+
+    assert [each.status for each in only(found).results] == [status]
+
+
+@pytest.mark.parametrize("rc", [137, 143])
+def test_a_program_that_was_killed_is_lost_and_no_failure(place: Place, rc: int) -> None:
+    """After an attempt more: nothing is known of the product where plain is killed as well."""
+    found = place.run(place.bundle(plain=f"exit {rc}\n", reduced=GOOD))
+    (result,) = only(found).results
+
+    assert (result.status, found.lost) == (ScenarioStatus.INFRASTRUCTURE, 1)
+    assert "which megtrim did not send (attempt 2 of 2)" in result.text
+    assert len(result.attempts) == 2
+
+
+def test_a_proof(place: Place) -> None:
+    """Bound to what the bundle said, with the device and the day."""
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
+    (result,) = only(found).results
+
+    assert (found.files, found.lost) == ({}, 0)
+    assert (only(found).purpose, only(found).day) == (JobPurpose.VERIFY, "2027-01-31")
+    assert only(found).cpu_class == "any"
+    assert only(found).device == DeviceIdentity(
+        name="pixel-6", kind="fake", facts={"model": "Pixel 6"}
+    )
+    assert (result.scenario, result.binding) == ("resnet18-s/default@any", "b" * 64)
+    assert result.status is ScenarioStatus.PASS
+    assert result.text == "outputs equal to the last bit (1 tensor, 12 bytes)"
+    output = OutputResult(name="o", size_bytes=12, equal=True, largest_difference=0.0)
+    assert (result.outputs, result.time_s) == ((output,), 0.5)
+
+
+def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
+    """So a command line is the same in the stage and in a job."""
+    cached = place.scenario(cache=place.put("algorithms"), threads=2)
+    place.run(place.bundle(cached, plain=GOOD, reduced=GOOD))
+
+    assert place.device.runs[1] == (
+        *("load_and_run", "model.mge", "--cpu", "--multithread", "2"),
+        *("--fast-run-algo-policy", "algo.cache"),
+        *("--input", "data:input0.npy", "--bin-out-dump", "dump"),
+    )
+    assert {name: data for name, data in place.device.put[1].items() if name != "load_and_run"} == {
+        "model.mge": b"model",
+        "input0.npy": b"numbers",
+        "algo.cache": b"algorithms",
+    }
+
+
+def test_a_trap_is_evidence(place: Place) -> None:
+    """With the regions that are missing, where the bundle has the profile program."""
+    found = place.run(place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE))
+    (result,) = only(found).results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
+    assert result.text == "it trapped: 1 region it needs are not in the keep set"
+    assert found.lost == 0
+
+
+def test_a_trap_without_a_profile_program_is_evidence_too(place: Place) -> None:
+    """It says that nothing is named."""
+    (result,) = only(place.run(place.bundle(plain=GOOD, reduced=TRAPS))).results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
+    assert result.text.startswith("it trapped; no profile build is at hand")
+
+
+NAMES = "exit 133\nstderr megtrim: function #1 is not kept\n"
+LISTED = "_ZN2ns3oneEv\n_ZN2ns3twoEv\n"
+
+
+def test_a_trap_names_its_function(place: Place) -> None:
+    """By the link that the build left for it: the first thing that is asked, and the last."""
+    programs = {"plain": GOOD, "reduced": TRAPS, "named": NAMES, "dropped": LISTED}
+    (result,) = only(place.run(place.bundle(**programs, profile=PROFILE))).results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ())
+    assert result.text == (
+        "it trapped: the function ns::two() is not kept, for the keep set does not list it"
+    )
+    ran = [put["load_and_run"].decode() for put in place.device.put]
+    assert ran == [GOOD, TRAPS, NAMES]
+
+
+def test_a_trap_that_is_no_function_s_is_a_region_s(place: Place) -> None:
+    """The named link traps as well, and says nothing."""
+    programs = {"plain": GOOD, "reduced": TRAPS, "named": TRAPS, "dropped": LISTED}
+    (result,) = only(place.run(place.bundle(**programs, profile=PROFILE))).results
+
+    assert (result.status, result.missing_regions) == (ScenarioStatus.TRAP, ("kern<7>",))
+
+
+@pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
+def test_a_trap_stays_seen_where_the_device_fails_while_its_function_is_asked(
+    place: Place, then: list[str]
+) -> None:
+    """As where the profile build explains it."""
+    device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
+    bundle = place.bundle(plain=GOOD, reduced=TRAPS, named=NAMES, dropped=LISTED)
+    found = place.run(bundle, lambda: device)
+    (result,) = only(found).results
+
+    assert (result.status, found.lost, device.plays) == (ScenarioStatus.TRAP, 0, [])
+    assert result.text == "it trapped; what it needs is not known: adb: the phone is gone"
+
+
+@pytest.mark.parametrize("then", [[GOOD, GOOD], ["lose the phone\n"]])
+def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
+    place: Place, then: list[str]
+) -> None:
+    """Tried again it passes, or nothing more is to be known: it trapped all the same."""
+    device = Fickle(retries=1, plays=[GOOD, TRAPS, "lose the phone\n", *then])
+    bundle = place.bundle(plain=GOOD, reduced=TRAPS, profile=PROFILE)
+    found = place.run(bundle, lambda: device)
+    (result,) = only(found).results
+
+    assert (result.status, found.lost, device.plays) == (ScenarioStatus.TRAP, 0, [])
+    assert result.text == "it trapped; what it needs is not known: adb: the phone is gone"
+
+
+@pytest.mark.parametrize("trimmed", ["reduced", "profile"])
+def test_a_device_that_cannot_load_programs_is_evidence(place: Place, trimmed: str) -> None:
+    """Of a proof and of a trace alike; no trace is to blame."""
+    refused = "exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"
+    found = place.run(place.bundle(**{"plain": refused, trimmed: refused}))
+    (result,) = results(found)
+
+    assert result.status is ScenarioStatus.ENGINE_ERROR
+    assert result.text == (
+        "device pixel-6: its C library is older than glibc 2.36, and cannot load packed "
+        "relocations (trim.relocations: relr)"
+    )
+
+
+def test_conditions_and_crash_are_evidence(place: Place) -> None:
+    """Of the run that learns of; what a machine says of a crash is cleaned."""
+    hot = place.run(place.bundle(plain=GOOD, reduced=GOOD + "status 2\n"))
+    crashed = place.run(place.bundle(plain=GOOD, reduced=TRAPS + "crash signal 5|\x1b[1mpc\n"))
+    traced = place.run(place.bundle(plain=GOOD, profile="exit 139\ncrash signal 11\n"))
+
+    conditions = Conditions(before=Reading(cpu_c=-3.5), after=Reading(thermal_status=2))
+    assert only(hot).results[0].conditions == conditions
+    assert only(hot).results[0].crash == ""
+    assert only(crashed).results[0].crash == "signal 5\n\ufffd[1mpc"
+    assert only(crashed).results[0].conditions is None
+    assert only(traced).results[0].crash == "signal 11"
+
+
+def test_a_trace_is_brought_back(place: Place) -> None:
+    """The file under its digest."""
+    found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
+    (result,) = only(found).results
+    data = trace(1, 7)
+
+    assert result.status is ScenarioStatus.PASS
+    assert result.text == "traced: 2 regions"
+    assert (result.trace, result.cache) == (hashlib.sha256(data).hexdigest(), None)
+    assert found.files == {result.trace: data}
+
+
+RECORDS = "record two one _Exit\n"
+OBSERVABLES = f"megtrim observables v1\nlink {'7' * 64}\nlogged\none\ntwo\n"
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a twin leaves is a list of names here."""
+    monkeypatch.setattr(function_coverage, "read_table", lambda _path: None)
+    for read in ((probes, "parse_record"), (qemu_log, "ran_in_log")):
+        monkeypatch.setattr(*read, lambda data, _table, source: data.decode().split())
+
+
+def recording_bundle(place: Place, **programs: str) -> Bundle:
+    whole = place.bundle(place.scenario(link="7" * 64), plain=GOOD, profile=PROFILE)
+    listed = {"observables": OBSERVABLES, **programs}
+    digests = tuple((name, place.put(text)) for name, text in listed.items())
+    return replace(whole, purpose=JobPurpose.RECORD, programs=digests, speaks=True)
+
+
+@pytest.mark.usefixtures("listed")
+def test_functions_are_brought_back_as_a_list_of_their_link(place: Place) -> None:
+    """By the twin on a device; whatever else runs for it, the time is the scenario's."""
+    found = place.run(recording_bundle(place, unfolded="exit 1\n", probed=RECORDS))
+    (result,) = only(found).results
+    text = f"megtrim functions v1\nlink {'7' * 64}\none\ntwo\n".encode()
+
+    assert (result.status, result.text) == (ScenarioStatus.PASS, "recorded: 2 functions")
+    assert (result.binding, result.time_s, result.trace) == ("b" * 64, 0.5, None)
+    assert found.files == {str(result.functions): text}
+    assert only(found).purpose is JobPurpose.RECORD
+    assert len(place.device.runs) == 4
+
+
+@pytest.mark.usefixtures("listed")
+def test_an_emulator_needs_no_twin(place: Place) -> None:
+    """It logs what it translates of the unfolded link."""
+    place.device.kind = "qemu"
+    (result,) = only(place.run(recording_bundle(place, unfolded=RECORDS))).results
+
+    assert result.text == "recorded: 3 functions"
+
+
+@pytest.mark.usefixtures("listed")
+def test_functions_that_cannot_be_used_are_evidence(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin that ends badly, one that leaves nothing, a list that is too large."""
+    failed = place.run(recording_bundle(place, unfolded=GOOD, probed="exit 1\nstderr what()\n"))
+    silent = place.run(recording_bundle(place, unfolded=GOOD, probed=GOOD))
+    monkeypatch.setattr("megtrim.jobs.worker.LARGEST_LIST", 10)
+    large = place.run(recording_bundle(place, unfolded=GOOD, probed=RECORDS))
+    reported = [only(found).results[0] for found in (failed, silent, large)]
+
+    assert [each.status for each in reported] == [
+        *(ScenarioStatus.ENGINE_ERROR, ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.TRACE),
+    ]
+    assert reported[0].log_tail == "what()"
+    assert "left no functions.bin" in reported[1].text
+    assert "the list of functions holds 99 bytes, expected at most 10" in reported[2].text
+    assert [found.files for found in (failed, silent, large)] == [{}, {}, {}]
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_device_for_which_no_twin_was_made_is_shown(place: Place) -> None:
+    """The bundle is not the one that it needs."""
+    with pytest.raises(InputError) as caught:
+        place.run(recording_bundle(place, unfolded=RECORDS))
+
+    assert caught.value.message == "pixel-6 (fake): the bundle holds no probed program"
+
+
+def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> None:
+    """By the plain program; the profile program then runs with what was found."""
+    searching = place.scenario(search=True)
+    found = place.run(place.bundle(searching, plain="cache found\n", profile=PROFILE))
+    (result,) = only(found).results
+
+    assert result.cache == hashlib.sha256(b"found").hexdigest()
+    assert sorted(found.files) == sorted([str(result.trace), result.cache])
+    assert ["--fast-run" in argv for argv in place.device.runs] == [True, False]
+    assert place.device.put[1]["algo.cache"] == b"found"
+    assert result.time_s == 1.0
+
+
+def test_a_full_disk_under_a_found_cache_is_evidence(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of the product then, and what other scenarios brought is kept."""
+    write = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if path.suffix == ".cache":
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    searching = place.scenario(search=True)
+    asked = place.bundle(searching, plain="cache found\n", profile=PROFILE)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    (result,) = only(place.run(asked)).results
+
+    assert result.status is ScenarioStatus.INFRASTRUCTURE
+    assert "No space left on device" in result.text
+
+
+def test_a_device_with_very_many_facts_reports_the_first_hundred(place: Place) -> None:
+    """Evidence takes no more."""
+    facts = {f"fact {n:03}": "yes" for n in range(150)}
+    place.device.reported = facts
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
+
+    assert only(found).device.facts == dict(list(facts.items())[:100])
+
+
+@pytest.mark.parametrize(
+    ("profile", "status", "said"),
+    [
+        ("exit 1\nstderr what()\n", ScenarioStatus.ENGINE_ERROR, "the profile build ended with 1"),
+        ("trace 1\npromise 2\n", ScenarioStatus.TRACE, "contains 1 items, but the run wrote 2"),
+        ("output o 1\n", ScenarioStatus.TRACE, "the run left no trace"),
+        (
+            'raw-trace midout_trace v1|#include "/etc/passwd"|\npromise 1\n',
+            ScenarioStatus.TRACE,
+            ":2: ",
+        ),
+        ("raw-trace int main() {}|\npromise 1\n", ScenarioStatus.TRACE, "found 'int main() {}'"),
+    ],
+)
+def test_a_trace_that_cannot_be_used_is_evidence(
+    place: Place, profile: str, status: ScenarioStatus, said: str
+) -> None:
+    """C++ in a trace is no region; nothing of it is brought back."""
+    found = place.run(place.bundle(plain=GOOD, profile=profile))
+    (result,) = only(found).results
+
+    assert result.status is status
+    assert said in result.text
+    assert (result.trace, found.files, found.lost) == (None, {}, 0)
+
+
+def test_a_trace_that_is_too_large_is_not_brought_back(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could not be read again."""
+    monkeypatch.setattr("megtrim.jobs.worker.LARGEST_TRACE", 10)
+    found = place.run(place.bundle(plain=GOOD, profile=PROFILE))
+
+    assert only(found).results[0].status is ScenarioStatus.TRACE
+    assert found.files == {}
+
+
+def test_a_file_that_is_too_large_to_be_fetched_is_evidence(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program's fault, and no end of the job."""
+
+    def endless(_directory: FakeDirectory, name: str) -> bytes | None:
+        raise make_too_large_error(name, 10**10)
+
+    monkeypatch.setattr(FakeDirectory, "get", endless)
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD))
+    (result,) = only(found).results
+
+    assert (result.status, found.lost) == (ScenarioStatus.ENGINE_ERROR, 0)
+    assert result.text.startswith("the program left dump/o with 10,000,000,000 bytes")
+
+
+def test_what_programs_say_is_cleaned(place: Place) -> None:
+    """Escape sequences reach neither the evidence nor the job's log."""
+    place.device.reported = {"a\x1bb": "c\nd"}
+    hostile = "exit 1\nstderr \x1b[31m::error::x\r\x00\n"
+    found = place.run(place.bundle(plain=GOOD, reduced=hostile))
+    traced = place.run(place.bundle(plain=GOOD, profile=hostile))
+
+    assert only(found).device.facts == {"a\ufffdb": "c d"}
+    assert only(found).results[0].log_tail.startswith("\ufffd[31m::error::x")
+    assert only(traced).results[0].log_tail.startswith("\ufffd[31m::error::x")
+    said = place.said.getvalue()
+    assert not {"\x1b", "\r", "\x00"} & set(said)
+    assert not any(line.lstrip().startswith("::") for line in said.splitlines())
+
+
+def test_a_device_that_fails_is_evidence(place: Place) -> None:
+    """The others are tried; after two failures in a row, the rest is not."""
+    names = [f"m{number}/s@any" for number in range(4)]
+    what = place.bundle(
+        *(place.scenario(id=name) for name in names), plain="lose it\n", reduced=GOOD
+    )
+    found = place.run(what)
+
+    assert [result.scenario for result in only(found).results] == names
+    assert [result.status for result in only(found).results] == [ScenarioStatus.INFRASTRUCTURE] * 4
+    assert [result.text for result in only(found).results] == [
+        *(["adb: it is gone"] * 2),
+        *(["not tried: the device failed 2 times in a row"] * 2),
+    ]
+    assert (found.lost, len(place.device.runs)) == (4, 2)
+
+
+def test_a_device_that_comes_back_is_used(place: Place) -> None:
+    """Only failures in a row give a device up."""
+    what = place.bundle(
+        *(place.scenario(id=f"m{number}/s@any") for number in range(5)), plain=GOOD, reduced=GOOD
+    )
+    job = place.job(what)
+    lost = iter([True, False, False, True])
+
+    class Flaky(FakeDevice):
+        def open(self) -> Any:
+            if next(lost, False):
+                msg = "adb: it is gone"
+                raise InfrastructureFailure(msg)
+            return super().open()
+
+    found = run(job, Flaky, Console(place.said))
+
+    ended = [str(result.status) for result in only(found).results]
+    assert ended == ["infrastructure", "pass", "infrastructure", "pass", "pass"]
+    assert found.lost == 2
+
+
+def test_a_device_that_cannot_be_opened_is_evidence(place: Place) -> None:
+    """Under the name that the bundle has for it."""
+
+    def gone() -> Device:
+        msg = "adb: no device\x1b[31m"
+        raise InfrastructureFailure(msg)
+
+    found = place.run(place.bundle(plain=GOOD, reduced=GOOD), gone)
+
+    assert only(found).device == DeviceIdentity(name="pixel-6", kind="local", facts={})
+    assert [result.text for result in only(found).results] == ["adb: no device\ufffd[31m"]
+    assert found.lost == 1
+    assert place.said.getvalue() == "warning: pixel-6: adb: no device\ufffd[31m\n"
+
+
+@pytest.mark.parametrize(
+    "which", ["plain", "reduced", "named", "dropped", "model", "input", "keep set"]
+)
+@pytest.mark.parametrize("damage", ["changed", "gone", "link", "folder"])
+def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage: str) -> None:
+    """It ends the job as bad input: someone changed the bundle."""
+    programs = {"named": NAMES, "dropped": LISTED}
+    what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n", **programs)
+    digest = {
+        **dict(what.programs),
+        "model": what.scenarios[0].model,
+        "input": what.scenarios[0].inputs[0].file,
+        "keep set": what.keep_set or "",
+    }[which]
+    path = place.folder / "files" / digest
+    whole = path.read_bytes()
+    path.unlink()
+    if damage == "changed":
+        path.write_bytes(whole + b"x")
+    elif damage == "folder":
+        path.mkdir()
+    elif damage == "link":
+        (place.folder / "copy").write_bytes(whole)
+        path.symlink_to(place.folder / "copy")
+
+    with pytest.raises(InputError) as caught:
+        place.run(what)
+
+    assert caught.value.message.startswith(f"{path}: ")
+    assert caught.value.hint == (
+        "the bundle was changed or cut off on its way: run the build job again"
+    )
+    assert not any("reduced" in str(put) for put in place.device.put)
+
+
+def test_ctrl_c_is_passed_on(place: Place) -> None:
+    """It is no evidence."""
+    place.device.interrupt = True
+    with pytest.raises(KeyboardInterrupt):
+        place.run(place.bundle(plain=GOOD, reduced=GOOD))
+
+
+def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
+    """In a pool that may be another one for each scenario; a dead one is tried and reported."""
+    what = place.bundle(
+        *(place.scenario(id=f"m{number}/s@any") for number in range(3)), plain=GOOD, reduced=GOOD
+    )
+    job = place.job(what)
+    turns = iter(["phone-1", "dead", "phone-2", "phone-1"])
+
+    class Dead(FakeDevice):
+        def facts(self) -> dict[str, str]:
+            msg = "adb: it is gone"
+            raise InfrastructureFailure(msg)
+
+    class Pool(FakeDevice):
+        @contextmanager
+        def reserve(self) -> Iterator[FakeDevice]:
+            name = next(turns)
+            yield (Dead if name == "dead" else FakeDevice)(name=name)
+
+    found = run(job, lambda: Pool(name="pool", retries=2), Console(place.said))
+
+    reported = {
+        entry.device.name: [result.scenario for result in entry.results]
+        for entry in found.evidence.entries
+    }
+    assert reported == {"phone-1": ["m0/s@any", "m2/s@any"], "phone-2": ["m1/s@any"]}
+    assert found.lost == 0
+    assert "again dead failed (adb: it is gone); attempt 2" in place.said.getvalue()
+
+
+def test_attempts_are_evidence_where_nothing_is_known(place: Place) -> None:
+    """Each with its machine."""
+    place.device.retries = 1
+    found = place.run(place.bundle(plain="lose it\n", reduced=GOOD))
+    (result,) = only(found).results
+
+    assert result.text == "adb: it is gone (attempt 2 of 2)"
+    assert result.attempts == ("pixel-6: adb: it is gone",) * 2

@@ -1,0 +1,28 @@
+"""A session whose times devices are to take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from megtrim.chain.session import Session
+from megtrim.load_and_run.dialects import LITE
+from unit.trim.stages.built import CONFIG, built
+from unit.trim.stages.support import changed
+
+DIGEST = "e" * 64
+"""Of the engine."""
+PERF = (
+    CONFIG
+    + "perf: {experiments: [fast-run-cache], budget: {rounds: 12}, threshold: 2%, "
+    + "other_load: any}\n"
+)
+
+
+def timed(folder: Path, config: str = PERF, **changes: Any) -> Session:
+    """Return a session whose programs are built, of an engine whose flags are known."""
+    folder.mkdir(exist_ok=True)
+    identity = SimpleNamespace(generation=20220507, digest=DIGEST)
+    engine = SimpleNamespace(identity=lambda: identity, dialect=lambda: LITE, kept=())
+    return changed(built(folder, config=config, **changes), engine=cast("Any", engine))

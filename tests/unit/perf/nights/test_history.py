@@ -1,0 +1,215 @@
+"""Runs of the history as files: their names, their content, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import date
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.experiments.time_stage import TimeStage
+from megtrim.perf.nights.history import (
+    LARGEST_RUN_BYTES,
+    RUN_FILES,
+    HistoryRow,
+    HistoryRun,
+    LeftOut,
+    RowStatus,
+    Times,
+    dump_run,
+    parse_run,
+)
+from megtrim.util.errors import InputError
+from support.perf_runs import make_lost_row, make_row, make_run
+
+RUN = make_run(3, [make_row(), make_lost_row(RowStatus.SKIPPED, "needs dot product", scenario="b")])
+
+
+def write(run: HistoryRun) -> tuple[str, bytes]:
+    """Return the path and the bytes of a run's file."""
+    return run.path, dump_run(run).encode()
+
+
+def test_what_is_written_is_read_back() -> None:
+    """With every status, and samples that were left out."""
+    left_out = replace(make_row(scenario="c"), left_out=(LeftOut(reason="throttled", samples=4),))
+    lost = make_lost_row(RowStatus.FAILED, "signal 11", scenario="d")
+    run = replace(RUN, rows=(*RUN.rows, left_out, lost))
+
+    assert RUN_FILES.parse_file(*write(run)) == run
+
+
+def test_the_name_says_when_what_and_which_content() -> None:
+    """So a reader need not open it, and no two runs share a file."""
+    folder, _, name = RUN.path.rpartition("/")
+
+    assert folder == "runs/2026/01"
+    assert name.startswith("20260104T020000Z-000000000000-")
+    assert RUN.path == f"runs/2026/01/{RUN.id}.json"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        make_run(3, RUN.rows, device="pixel-7"),
+        make_run(3, RUN.rows, job="1/2"),
+        make_run(3, [make_row(40.000001)]),
+    ],
+)
+def test_runs_of_one_second_and_commit_have_names_of_their_own(other: HistoryRun) -> None:
+    """Whatever it is that differs."""
+    assert other.path != RUN.path
+
+
+def test_a_file_that_was_changed_is_refused() -> None:
+    """Its name holds the digest of what was written."""
+    path, data = write(RUN)
+
+    with pytest.raises(InputError, match="expected it under its own name"):
+        RUN_FILES.parse_file(path, data.replace(b'"processes": 12', b'"processes": 13'))
+
+
+def test_a_newer_version_asks_for_a_newer_megtrim() -> None:
+    """It is no damage, and the message does not call it so."""
+    text = dump_run(RUN).replace('"version": 1', '"version": 2')
+
+    with pytest.raises(InputError, match=r"x\.json:1: version: found 2, expected 1") as caught:
+        parse_run(text, source="x.json")
+    assert "update megtrim" in caught.value.hint
+
+
+def test_a_broken_file_costs_itself_alone() -> None:
+    """It is named with its line, and all others are read, oldest first."""
+    early, late = make_run(0), make_run(40)
+    path, data = write(RUN)
+    line = data[: data.index(b'"device"')].count(b"\n") + 1
+    broken = data.replace(b'"device": {', b'"device": {{')
+
+    found = RUN_FILES.collect([write(late), (path, broken), write(early)])
+
+    assert found.entries == (early, late)
+    assert [each.path for each in found.unreadable] == [path]
+    assert found.unreadable[0].message.startswith(f"{path}:{line}: found no JSON here")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"sha": "0', '"sha": "../', "commit"),
+        ('"measured_at": "2026-01-04', '"measured_at": "2026-02-30', "measured_at"),
+        ('"low_ms": 39.6', '"low_ms": 40.5', "interval"),
+        ('"low_ms": 39.6', '"low_ms": 0', "interval"),
+        ('"status": "measured"', '"status": "failed"', "reason"),
+        ('"name": "pixel-6"', '"name": "pixel\\u001b[2J"', "one line"),
+        ('"method": 1', '"method": 0', "method"),
+        ('"processes": 12', '"processes": -1', "processes"),
+        ('"spread": 0.012', '"spread": NaN', "finite"),
+        ('"engine": "e', '"engine": "E', "sha256"),
+        ('"job": ""', '"job": "", "extra": 1', "extra"),
+    ],
+)
+def test_what_does_not_fit_is_refused(old: str, new: str, expected: str) -> None:
+    """Each is one error that names the file and the key."""
+    text = dump_run(RUN)
+    assert old in text
+
+    with pytest.raises(InputError, match=expected) as caught:
+        parse_run(text.replace(old, new), source="x.json")
+    assert caught.value.message.startswith("x.json:1: ")
+
+
+def test_a_row_comes_once() -> None:
+    """Two figures for one row would be two truths."""
+    with pytest.raises(ValueError, match="twice"):
+        make_run(0, [make_row(1.0), make_row(2.0)])
+
+
+def test_a_huge_file_is_refused() -> None:
+    """Before it is parsed."""
+    with pytest.raises(InputError, match="at most 1,048,576"):
+        RUN_FILES.parse_file(RUN.path, b" " * (LARGEST_RUN_BYTES + 1))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs/2026/01/../../../etc/passwd",
+        "/runs/2026/01/x.json",
+        RUN.path + "\n",
+        RUN.path.replace("/01/", "/02/"),
+        RUN.path.replace("runs/", "runs//"),
+        RUN.path.upper(),
+        "",
+    ],
+)
+def test_other_paths_are_no_runs(path: str) -> None:
+    """None of them is opened."""
+    assert not RUN_FILES.is_path(path)
+    assert RUN_FILES.select([path]) == ()
+
+
+@given(st.text(), st.text(max_size=8))
+def test_no_path_of_a_run_leads_out(start: str, end: str) -> None:
+    """Whatever surrounds a good one."""
+    for text in (start, start + RUN.path, RUN.path + end, RUN.path.replace("2026", start)):
+        assert not RUN_FILES.is_path(text) or ".." not in PurePosixPath(text).parts
+
+
+def test_since_is_decided_by_names() -> None:
+    """The day itself counts."""
+    paths = [make_run(night).path for night in (0, 31, 62)]
+
+    assert RUN_FILES.select(reversed(paths), date(2026, 2, 1)) == tuple(paths[1:])
+    assert RUN_FILES.select(paths) == tuple(paths)
+
+
+@given(st.binary(max_size=300) | st.from_regex(r"\{.*\}", fullmatch=True).map(str.encode))
+def test_any_bytes_are_a_run_or_one_error(data: bytes) -> None:
+    """A file of the history is hostile until it is parsed."""
+    try:
+        RUN_FILES.parse_file(RUN.path, data)
+    except InputError as error:
+        assert error.message.startswith(RUN.path)
+
+
+@given(
+    median_ms=st.floats(1e-6, 1e9),
+    shares=st.tuples(st.floats(0, 0.9), st.floats(0, 10)),
+    contestant=st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=30),
+    stage=st.sampled_from(TimeStage),
+)
+def test_any_times_survive_a_file(
+    median_ms: float, shares: tuple[float, float], contestant: str, stage: TimeStage
+) -> None:
+    """To the last bit."""
+    times = Times(
+        processes=3,
+        median_ms=median_ms,
+        low_ms=median_ms * (1 - shares[0]),
+        high_ms=median_ms * (1 + shares[1]),
+        spread=0.1,
+    )
+    row = replace(make_row(contestant=contestant, stage=stage), times=times)
+    run = make_run(1, [row])
+
+    assert RUN_FILES.parse_file(*write(run)) == run
+
+
+def test_the_text_is_ordered_json() -> None:
+    """Equal runs are equal bytes, whatever the order of the programs."""
+    again = replace(RUN, programs=dict(list(RUN.programs.items())[::-1]))
+
+    assert dump_run(again) == dump_run(RUN)
+    assert list(json.loads(dump_run(RUN)))[:3] == ["version", "job", "commit"]
+
+
+def test_a_row_without_times_says_why() -> None:
+    """A row that is skipped without a reason would look like a mistake."""
+    row = make_lost_row(RowStatus.SKIPPED, "needs dot product")
+
+    with pytest.raises(ValueError, match="reason"):
+        HistoryRow(**{name: getattr(row, name) for name in row.__slots__} | {"reason": ""})

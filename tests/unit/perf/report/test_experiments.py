@@ -1,0 +1,114 @@
+"""The picture of experiments by time, and the page that holds it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from megtrim.perf.report.experiments import MOST_BARS, time_pictures
+from megtrim.perf.rows.model import Performance, PerformanceStatus
+from megtrim.report import html
+from megtrim.verdict.join import join
+from unit.report.test_html import Page
+from unit.verdict.examples import facts
+from unit.verdict.performance_examples import (
+    hostile_performance,
+    many,
+    performance,
+    ratio,
+    row,
+    skipped,
+    time_of,
+    times,
+)
+
+NOTHING = performance(rows=(), trimming=(), history=())
+
+
+def test_bars_share_a_scale_from_zero() -> None:
+    """Widths are in the ratio of the times; the dashed line is the baseline's median."""
+    (picture,) = time_pictures(
+        performance(rows=(row(times=times(4.0)), row("b", times=times(2.0), ratios=(ratio(0.5),))))
+    )
+    first, second = picture.bars
+
+    assert picture.baseline == first.width
+    assert float(first.width[:-1]) == pytest.approx(2 * float(second.width[:-1]), abs=0.01)
+    assert (first.tone, second.tone, second.word) == ("neither", "faster", "faster")
+    assert second.ratio == "0.500 (0.480 to 0.520)"
+    assert float(first.lower[:-1]) < float(first.width[:-1]) < float(first.upper[:-1]) < 100
+    assert picture.ticks[0].text == "0 ms" and picture.ticks[0].anchor == "start"
+
+
+def test_a_bar_that_is_too_long_is_cut_and_says_so() -> None:
+    """Otherwise one slow experiment makes all others unreadable."""
+    (picture,) = time_pictures(performance(rows=(row(), row("slow", times=times(520.0)))))
+
+    assert [(bar.cut, bar.open_ended) for bar in picture.bars] == [(False, False), (True, True)]
+    assert picture.bars[1].width == "100.000%"
+    assert float(picture.baseline[:-1]) > 30
+
+
+def test_an_interval_without_an_end_reaches_the_edge() -> None:
+    """So does what is drawn of it."""
+    time = replace(times(5.0)[-1], upper_ms=None)
+    (picture,) = time_pictures(performance(rows=(row(times=(time,)),)))
+
+    assert picture.bars[0].open_ended
+    assert picture.bars[0].upper == "100.000%"
+    assert picture.bars[0].time == "5.000 (4.900 or more) ms"
+
+
+def test_only_times_that_count_are_drawn() -> None:
+    """A fast run with wrong outputs has no bar, and the picture says that one is missing."""
+    wrong = row("wrong", status=PerformanceStatus.WRONG_OUTPUTS, reason="differs")
+    (picture,) = time_pictures(performance(rows=(row(), wrong)))
+
+    assert [bar.name for bar in picture.bars] == ["baseline"]
+    assert picture.note == "1 without a time that counts are in the table"
+    lost = skipped("a", PerformanceStatus.SKIPPED, "no CUDA here")
+    assert time_pictures(performance(rows=(lost,))) == ()
+
+
+def test_many_bars_are_bounded() -> None:
+    """The rest is counted."""
+    rows = tuple(row(f"e{number}") for number in range(500))
+    (picture,) = time_pictures(performance(rows=rows))
+
+    assert len(picture.bars) == MOST_BARS
+    assert picture.note == "440 more are in the table"
+
+
+@pytest.mark.parametrize(
+    "what", [performance(), NOTHING, many(1), many(), hostile_performance()], ids=str.__class__
+)
+def test_the_page_is_well_formed(what: Performance) -> None:
+    """Closed elements, ids once, every picture named, nothing outside, equal bytes."""
+    verdict = join(facts(performance=what))
+    text = html.render(verdict)
+    page = Page(text)
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+
+    assert page.open == []
+    assert len(set(ids)) == len(ids)
+    assert text == html.render(verdict)
+    for tag, attributes in page.elements:
+        assert set(attributes.get("aria-labelledby", "").split()) <= set(ids)
+        assert "style" not in attributes
+        if tag == "svg" and attributes.get("role") == "img":
+            assert attributes["aria-labelledby"]
+        for name in ("x", "x1", "x2", "cx", "width"):
+            if attributes.get(name, "").endswith("%"):
+                assert 0 <= float(attributes[name][:-1]) <= 100
+    assert text.count('id="performance"') == text.count('href="#performance"') == 1
+    assert not re.search(r">nan|\bNone\b|inf%", text)
+
+
+def test_the_times_of_a_stage_are_those_shown() -> None:
+    """A picture is of inference alone, even where a warm-up takes longer."""
+    (picture,) = time_pictures(performance(rows=(row(times=times(4.0, warm_up_ms=9_000)),)))
+
+    assert picture.bars[0].time.startswith("4.000")
+    assert time_of(times(4.0)[0].stage, 1.6) == times(4.0)[0]

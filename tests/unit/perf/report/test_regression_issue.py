@@ -1,0 +1,173 @@
+"""The text of an issue: what it says, that it is read again, and that nothing in it acts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord, Row
+from megtrim.perf.report.regression_issue import (
+    NightPlace,
+    read_record,
+    render_issue,
+)
+from megtrim.perf.rows.model import PerformanceStatus, SamplesLeftOut
+from unit.report.test_comment_rendered import inert
+from unit.verdict.examples import HOSTILE, RESNET
+from unit.verdict.performance_examples import (
+    NO_CHANGE,
+    REGRESSED,
+    TRIMMING,
+    hostile_performance,
+    row,
+)
+
+GOOD, BAD = "a" * 40, "b" * 40
+WHERE = NightPlace(
+    repository_url="https://github.example/acme/phone",
+    run_url="https://github.example/acme/phone/actions/runs/77",
+    artifact="megtrim-performance",
+    head=BAD,
+)
+LINKS = [f"{WHERE.repository_url}/compare/{GOOD}...{BAD}", WHERE.run_url]
+RECORD = RegressionRecord(
+    config="megtrim.yaml",
+    scenario=RESNET,
+    subjects=(REGRESSED.subject,),
+    base=GOOD,
+    last_good=GOOD,
+    first_bad=BAD,
+    run=77,
+    state=IssueState.REGRESSED,
+)
+
+
+def action(*rows: Row, **changes: object) -> IssueAction:
+    """Return what is to be said of these rows."""
+    return IssueAction(number=0, record=replace(RECORD, **changes), rows=rows)  # type: ignore[arg-type]
+
+
+def body(*rows: Row, **changes: object) -> str:
+    """Return the issue's text."""
+    return render_issue(action(*rows, **changes), WHERE).body
+
+
+def test_a_regression_with_all_that_a_person_needs() -> None:
+    """Scenario, interval, suspected commits, how to see it again, and where the page is."""
+    text = render_issue(action(REGRESSED), WHERE)
+
+    assert text.title == "resnet18-s/default on any got slower"
+    assert f"`{RESNET}` got slower by more than the threshold." in text.body
+    assert (
+        "| `nchw44` | `board-1` | `main at 2981d114c5d7` | **1.051 (1.031 to 1.071)** "
+        "| 4.900 (4.802 to 4.998) |"
+    ) in text.body
+    assert "after `aaaaaaaaaaaa`, up to `bbbbbbbbbbbb` " in text.body
+    assert f"([compare](https://github.example/acme/phone/compare/{GOOD}...{BAD}))" in text.body
+    assert (
+        f"git worktree add ../megtrim-base {GOOD}\n"
+        "megtrim stage build --committed --config ../megtrim-base/megtrim.yaml"
+        " --out ../megtrim-base-out\n"
+        "megtrim perf run --experiment nchw44 --base ../megtrim-base-out\n"
+    ) in text.body
+    assert "- `left out: 3 samples, throttled`" in text.body
+    assert f"[The night]({WHERE.run_url}) keeps its page" in text.body
+
+
+def test_the_title_names_a_configuration_that_is_not_the_default_one() -> None:
+    """Scenarios of several may have one name; each has an issue of its own."""
+    assert render_issue(action(config="android/megtrim.yaml"), WHERE).title == (
+        "android: resnet18-s/default on any got slower"
+    )
+
+
+def test_a_repair_says_so_first() -> None:
+    """With the comparison that proves it."""
+    text = body(row(ratios=(NO_CHANGE,)), state=IssueState.REPAIRED)
+
+    assert text.startswith("**Repaired**: as fast as before at `bbbbbbbbbbbb`")
+    assert "| 1.001 (0.981 to 1.021) |" in text
+
+
+def test_trimming_has_a_line_for_each_variant() -> None:
+    """Against plain; no commit is suspected."""
+    text = body(TRIMMING, base="", last_good="", first_bad="")
+
+    assert "| `load_and_run reduced` | `board-1` | plain | 0.996 " in text
+    assert "Suspected commits" not in text
+
+
+def test_it_stays_small() -> None:
+    """However many rows got slower, and whatever their devices said."""
+    rows = [
+        replace(REGRESSED, experiment=f"e{number}", conditions=("x" * 9000,), reproduce="y" * 9000)
+        for number in range(3000)
+    ]
+    text = body(*rows)
+
+    assert len(text) < 65_536
+    assert "*2,980 more rows in the report.*" in text
+    assert "cannot be shown here" in text
+
+
+def test_a_record_is_read_again() -> None:
+    """Also after GitHub changed the line ends, and whatever the names hold."""
+    for scenario in (RESNET, f"m/{HOSTILE[:60]} --> <!-- @any".replace("\ud800", "")):
+        text = body(REGRESSED, scenario=scenario)
+        found = read_record(text.replace("\n", "\r\n") + "\r\n")
+        assert found == replace(RECORD, scenario=scenario)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<!-- megtrim:regression:v1 -->",
+        "<!-- megtrim:regression:v1 {} -->",
+        "<!-- megtrim:regression:v1 [[[ -->",
+        body(REGRESSED) + "\nmore",
+        body(REGRESSED).replace(GOOD, "--upload-pack=x"),
+        body(REGRESSED).replace('"version": 1', '"version": 2'),
+        body(REGRESSED).replace('"run": 77', '"run": -1'),
+    ],
+)
+def test_what_megtrim_did_not_write_is_no_record(text: str) -> None:
+    """A person's issue, or one that was changed: it is left alone."""
+    assert read_record(text) is None
+
+
+def test_hostile_names_do_nothing() -> None:
+    """No mention, link, HTML, reference or word that closes."""
+    found = hostile_performance()
+    text = render_issue(action(*found.all_rows, scenario=HOSTILE.replace("\ud800", "")), WHERE)
+
+    assert re.fullmatch(r"[A-Za-z0-9._/ -]{1,120}", text.title)
+    assert inert(text.body).links == LINKS
+
+
+@given(
+    st.text(max_size=80),
+    st.sampled_from(
+        ["fixes #1", "@team/all", "closes a/x#2", "GH-7", "https://x.example", "1a2b3c4d"]
+    ),
+)
+def test_no_text_of_a_device_acts(noise: str, bait: str) -> None:
+    """Wherever it stands in a row."""
+    said = f"{bait} {noise} {bait}"
+    hostile = row(
+        said,
+        status=PerformanceStatus.REGRESSED,
+        device=said,
+        ratios=tuple(replace(each, name=said) for each in REGRESSED.ratios),
+        conditions=(said,),
+        left_out=(SamplesLeftOut(reason=said, count=1),),
+        reproduce=said,
+    )
+
+    shown = inert(body(hostile))
+    assert shown.links == LINKS
+    assert not any(bait in text for text in shown.prose)

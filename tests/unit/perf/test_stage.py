@@ -1,0 +1,117 @@
+"""The stage `perf`: what it depends on, and what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from megtrim.chain.graph import REDUCED, Stage
+from megtrim.chain.results import PerfResult
+from megtrim.chain.stage_result import dump_result, parse_result
+from megtrim.experiments.contest import Contest, ContestResult, ContestStatus, Side
+from megtrim.perf import stage as perf
+from megtrim.perf.measuring.contest_plan import find_files, plan_contest
+from megtrim.perf.plan import BASE, perf_tasks
+from megtrim.util.console import show_time
+from unit.perf.measuring.test_contest_plan import CONFIG, find_task, open_session
+from unit.trim.stages.built import finish
+from unit.trim.stages.fake_device import FakeDevice
+from unit.trim.stages.support import changed
+
+
+def test_a_contest_depends_on_program_files_and_settings(tmp_path: Path) -> None:
+    """A trimmed program's on that program, too."""
+    session = open_session(tmp_path)
+    tuned = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
+    trimmed = perf.inputs(find_task(session, "m/s@any#trimming-reduced"), session)
+
+    assert {"plain", "model", "input data", "contest", "method", "device kind"} <= tuned.keys()
+    assert trimmed.keys() - tuned.keys() == {"reduced"}
+    assert '"threshold": 0.03' in tuned["contest"]
+
+
+def test_a_comparison_with_a_base_rests_on_both_programs(tmp_path: Path) -> None:
+    """Each with the flags of one experiment."""
+    session = open_session(tmp_path)
+    session.results.done[BASE] = session.results.done[REDUCED]
+    task = find_task(session, "m/s@any#since-fast-run", since_base=True)
+    own = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
+    since = perf.inputs(task, session)
+
+    assert since.keys() - own.keys() == {"base"}
+    contest = plan_contest(task, session)
+    assert isinstance(contest, Contest)
+    reference, rival = (each for _, each in contest.sides)
+    assert (reference.name, rival.name) == ("base", "fast-run")
+    assert [each.step for each in reference.commands] == [each.step for each in rival.commands]
+    programs = find_files(task, session).programs
+    assert programs[Side.REFERENCE] != programs[Side.RIVAL]
+
+
+def test_another_threshold_is_measured_again(tmp_path: Path) -> None:
+    """It decides when the runs end; it does not for the baseline alone."""
+    (tmp_path / "other").mkdir()
+    sessions = (
+        open_session(tmp_path),
+        open_session(tmp_path / "other", CONFIG.replace("3%", "4%")),
+    )
+    for name, same in (("m/s@any#fast-run", False), ("m/s@any#baseline", True)):
+        first, second = (perf.inputs(find_task(each, name), each) for each in sessions)
+        assert (first == second) is same
+
+
+def test_what_cannot_be_held_is_a_result_with_a_reason(tmp_path: Path) -> None:
+    """No device is asked."""
+    device = FakeDevice("here")
+    session = changed(open_session(tmp_path), devices={"any": device})
+    found = perf.work(find_task(session, "m/s@any#nchw88"), session, tmp_path)
+
+    assert found.skipped == "needs x86_64, and this is aarch64"
+    assert (found.contest, found.measured, found.exit_code) == (None, None, 0)
+    assert device.runs == []
+
+
+def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(tmp_path: Path) -> None:
+    """What its CPU has is not known before."""
+    old = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd"})
+    session = changed(open_session(tmp_path), devices={"any": old})
+    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
+
+    assert found.skipped == "phone: needs a CPU with dotprod, which this one does not have"
+    assert old.runs == []
+
+    new = FakeDevice("phone", kind="adb", reported={"CPU features": "fp asimd asimddp"})
+    session = changed(open_session(tmp_path), devices={"any": new})
+    found = perf.work(find_task(session, "m/s@any#nchw44-dot"), session, tmp_path)
+    assert found.measured is not None
+    assert new.runs
+
+
+def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
+    """By the times of those before it, of which a skipped one took none."""
+    session = open_session(tmp_path)
+    tasks = [each for each in perf_tasks(session.request.config) if each.stage is Stage.PERF]
+    took = ContestResult(status=ContestStatus.MEASURED, time_s=20.0)
+    finish(session, tasks[0].id, {}, {"number": "0"}, measured=took)
+    finish(session, tasks[1].id, {}, {"number": "1"}, measured=None)
+
+    assert perf._describe_place(tasks[0], session) == f"comparison 1 of {len(tasks)}"
+    left = show_time(10.0 * (len(tasks) - 2))
+    assert perf._describe_place(tasks[2], session) == (
+        f"comparison 3 of {len(tasks)}, about {left} left"
+    )
+
+
+def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
+    """The contest is over, and the result says where and why."""
+    session = changed(
+        open_session(tmp_path),
+        devices={"any": FakeDevice("here", reported={"model": "P"})},
+    )
+    found = perf.work(find_task(session, "m/s@any#record-1"), session, tmp_path)
+
+    assert found.measured is not None
+    assert found.measured.status is ContestStatus.FAILED
+    assert found.measured.reason == "baseline: it dumped no output"
+    assert found.device is not None
+    assert (found.device.name, found.subject, found.exit_code) == ("here", "record-1", 1)
+    assert parse_result(PerfResult, dump_result(found)) == found

@@ -1,0 +1,162 @@
+"""The winner as an entry: flags, cache, model, and what the scenario had."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+import pytest
+import yaml
+
+from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.experiments.situation import Situation
+from megtrim.experiments.table import find_experiments
+from megtrim.load_and_run.arguments import Flag
+from megtrim.load_and_run.dialects import LITE
+from megtrim.perf.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
+from megtrim.util.errors import InputError
+
+OWN = (Flag("cpu", None), Flag("iter", "3"), Flag("const_shape", None))
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+models:
+  - name: net
+    file: net.mge
+    scenarios:
+      # as we ship it
+      - {name: default, args: [--cpu, --iter, 3], inputs: {data: in.npy}}
+"""
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> LoadedConfig:
+    """Return the configuration with that scenario."""
+    return write_config(tmp_path)
+
+
+def write_config(folder: Path) -> LoadedConfig:
+    """Write a configuration of one scenario, with its files."""
+    for name in ("net.mge", "in.npy"):
+        (folder / name).write_bytes(b"")
+    (folder / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    return load_config(folder / "megtrim.yaml")
+
+
+def get_scenario(loaded: LoadedConfig) -> Scenario:
+    (scenario,) = all_scenarios(loaded.config)
+    return scenario
+
+
+def make(loaded: LoadedConfig, winner: str, toolchain: str = "") -> TunedScenario:
+    (found,) = find_experiments([winner])
+    situation = Situation(dialect=LITE, architecture="x86_64")
+    return make_tuned(
+        found, get_scenario(loaded), situation, OWN, loaded, "fast", toolchain=toolchain
+    )
+
+
+def read(edited: tuple[Path, bytes]) -> list[dict[str, object]]:
+    file, raw = edited
+    assert file.name == "megtrim.yaml"
+    models: list[dict[str, object]] = yaml.safe_load(raw)["models"]
+    return models
+
+
+def test_flags_become_a_scenario(loaded: LoadedConfig) -> None:
+    """With the flags that the model needs, its counts and inputs."""
+    tuned = make(loaded, "nchw88")
+    assert (tuned.dumped_model, tuned.algo_cache) == (None, None)
+    (model,) = read(add(loaded, tuned))
+    scenarios = model["scenarios"]
+    assert isinstance(scenarios, list)
+    assert scenarios[1] == {
+        "name": "fast",
+        "args": [
+            *("--cpu", "--enable-nchw88", "--const-shape", "--iter", "3"),
+        ],
+        "inputs": {"data": "in.npy"},
+    }
+
+
+def test_a_cache_is_recorded(loaded: LoadedConfig) -> None:
+    """The search is not repeated: what it found is kept next to the configuration."""
+    tuned = make(loaded, "fast-run-cache")
+    assert tuned.algo_cache == PurePosixPath("megtrim/tuned/net-fast.algo.cache")
+    assert tuned.item["fast_run"] is True
+    assert tuned.item["algo_cache"] == str(tuned.algo_cache)
+
+
+def test_a_dumped_model_is_a_model_of_its_own(loaded: LoadedConfig) -> None:
+    """Its section has the scenario, and no operator JSON of another file."""
+    tuned = make(loaded, "layout-dumped")
+    assert tuned.sibling == ("models", 0)
+    first, second = read(add(loaded, tuned))
+    assert first["name"] == "net"
+    assert (second["name"], second["file"]) == ("net-fast", "megtrim/tuned/net-fast.mge")
+    assert set(second) == {"name", "file", "scenarios"}
+
+
+def test_a_winner_is_for_the_toolchain_that_was_measured(loaded: LoadedConfig) -> None:
+    """What another one compiles has other flags, and files of its own."""
+    scenario = make(loaded, "fast-run-cache", "phone").item
+    assert scenario["toolchains"] == ["phone"]
+    assert scenario["algo_cache"] == "megtrim/tuned/phone/net-fast.algo.cache"
+
+    model = make(loaded, "layout-dumped", "desk").item
+    assert model["file"] == "megtrim/tuned/desk/net-fast.mge"
+    (inner,) = cast("list[dict[str, object]]", model["scenarios"])
+    assert inner["toolchains"] == ["desk"]
+
+
+def test_a_recipe_is_kept_without_fake_first(loaded: LoadedConfig) -> None:
+    """It changes the first warm-up alone, and a scenario's outputs are dumped."""
+    tuned = make(loaded, "recipe-x86")
+    (scenario,) = cast("list[dict[str, object]]", tuned.item["scenarios"])
+    assert scenario["args"] == ["--cpu", "--weight-preprocess", "--const-shape", "--iter", "3"]
+
+
+def test_a_name_that_is_taken_is_refused_first(loaded: LoadedConfig) -> None:
+    """And a file that cannot be edited, before an hour of measuring."""
+    expect_free(loaded, get_scenario(loaded), "fast")
+    with pytest.raises(InputError, match="has a scenario default already"):
+        expect_free(loaded, get_scenario(loaded), "default")
+    flow = CONFIG.replace("    scenarios:\n", "    scenarios: [{name: default}]\n", 1)
+    loaded.path.write_text(flow[: flow.index("      # as we")], encoding="utf-8")
+    with pytest.raises(InputError, match="not a list with one dash a line"):
+        expect_free(loaded, get_scenario(loaded), "fast")
+
+
+def test_where_scenarios_are_files_the_winner_is_one(loaded: LoadedConfig) -> None:
+    """Next to the others, so that two people who tune change no common file."""
+    before, _, scenario = CONFIG.partition("    scenarios:\n")
+    items = loaded.folder / "net"
+    items.mkdir()
+    lines = (line.strip().removeprefix("- ") for line in scenario.splitlines())
+    (items / "default.yaml").write_text("\n".join(lines), encoding="utf-8")
+    loaded.path.write_text(f"{before}    scenarios: net/*.yaml\n", encoding="utf-8")
+    apart = load_config(loaded.path)
+
+    file, content = add(apart, make(apart, "nchw88"))
+
+    assert file == items / "fast.yaml"
+    assert yaml.safe_load(content)["name"] == "fast"
+    assert yaml.safe_load(content)["inputs"] == {"data": "in.npy"}
+    file.touch()
+    with pytest.raises(InputError, match=r"fast\.yaml exists already"):
+        expect_free(apart, get_scenario(apart), "fast")
+
+
+def test_nothing_is_added_to_what_is_shared(loaded: LoadedConfig) -> None:
+    """Another configuration would get it, too, with paths and flags that are not for it."""
+    folder = loaded.folder / "linux"
+    folder.mkdir()
+    (model,) = yaml.safe_load(CONFIG)["models"]
+    (loaded.folder / "net.yaml").write_text(yaml.safe_dump(model), encoding="utf-8")
+    main = loaded.path.read_text(encoding="utf-8").partition("models:")[0]
+    (folder / "megtrim.yaml").write_text(f"{main}models: ../net*.yaml\n", encoding="utf-8")
+
+    shared = load_config(folder / "megtrim.yaml")
+    with pytest.raises(InputError, match=r"net\.yaml: other configurations may use this file"):
+        expect_free(shared, get_scenario(shared), "fast")

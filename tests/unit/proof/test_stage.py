@@ -1,0 +1,305 @@
+"""The stage `verify`: what it depends on, and the profile build that only a bad end needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
+from megtrim.chain.results import VerificationOutcome, VerifyResult
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder
+from megtrim.config.scenarios import all_scenarios
+from megtrim.evidence.bundle import binding
+from megtrim.proof import stage as verify
+from megtrim.proof.verification import VerificationCase, prove
+from megtrim.regions.keepset import KeepSet, dump_keep_set
+from megtrim.regions.region import Region
+from megtrim.regions.trace import Trace
+from megtrim.trim.runs.scenario_runs import record_of, scenario_of
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.verdict.model import DeviceIdentity
+from unit.trim.stages.built import PROGRAMS, built
+from unit.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
+from unit.trim.stages.support import changed
+
+Make = Callable[[str], StageFolder | None]
+
+
+def opened(folder: Path, reduced: str, *, profile: bool) -> tuple[Session, Task]:
+    """Return a session whose keep set was traced with what the scenario is now."""
+    (folder / "first").mkdir()
+    first = built(folder / "first")
+    scenario = next(all_scenarios(first.request.config))
+    trace = Trace(regions=(Region("kern", (1,)),), sha256="b" * 64)
+    record = record_of(scenario, first, trace)
+    keep = KeepSet(generation=20220507, scenarios=(record,), operators=None)
+    programs = {PLAIN: GOOD, REDUCED: reduced} | ({PROFILE: PROGRAMS[PROFILE]} if profile else {})
+    (folder / "second").mkdir()
+    made = built(folder / "second", programs=programs, keep=dump_keep_set(keep))
+    task = Task(stage=Stage.VERIFY, name=scenario.id, needs=(), scenario=scenario)
+    return made, task
+
+
+def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list[str]]:
+    """Verify; return the result and the names of what lies in the stage's folder."""
+    to = folder / "work"
+    to.mkdir()
+    found = verify.work(task, session, to)
+    return found, sorted(path.name for path in to.iterdir())
+
+
+def test_a_result_says_what_it_is_bound_to(tmp_path: Path) -> None:
+    """What a device job would be bound to; device and day stand next to it."""
+    session, task = opened(tmp_path, GOOD, profile=False)
+    found, left = work(session, task, tmp_path)
+
+    assert found.binding == binding(verify.named_inputs(scenario_of(task), session))
+    assert (found.scenario, found.day) == ("m/s@any", date(2027, 1, 31))
+    assert found.device == DeviceIdentity(name="here", kind="fake", facts={"model": "Pixel 6"})
+    assert (found.outcome.status, found.exit_code) == ("pass", 0)
+    assert left == ["plain", "plain.log", "reduced", "reduced.log"]
+
+
+def test_inputs_name_no_profile_build(tmp_path: Path) -> None:
+    """It explains an end and does not change one, so it need not be there."""
+    session, task = opened(tmp_path, GOOD, profile=False)
+    named = verify.inputs(task, session)
+
+    assert {"plain", "reduced", "keep set", "tolerance", "model", "device kind"} <= named.keys()
+    assert not any("profile" in label for label in named)
+
+
+def within(task: Task, **tolerances: float) -> Task:
+    """Return the task of the same scenario with these tolerances."""
+    scenario = scenario_of(task)
+    settings = scenario.settings.model_copy(update=tolerances)
+    return replace(task, scenario=replace(scenario, settings=settings))
+
+
+def test_both_tolerances_and_the_version_bind_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was proved within others, or by another version, is not proved by this one."""
+    session, task = opened(tmp_path, GOOD, profile=False)
+
+    def bound(asked: Task) -> str:
+        return binding(verify.named_inputs(scenario_of(asked), session))
+
+    bindings = {
+        bound(task),
+        bound(within(task, tolerance=0.5)),
+        bound(within(task, relative_tolerance=0.5)),
+        bound(within(task, tolerance=0.5, relative_tolerance=0.5)),
+    }
+    assert len(bindings) == 4
+    assert bound(within(task, tolerance=0.0)) == bound(task)
+    monkeypatch.setattr(verify, "code_digest", lambda: "another")
+    assert bound(task) not in bindings
+
+
+@pytest.mark.parametrize(
+    ("tolerances", "status"),
+    [
+        ({}, "parity"),
+        ({"tolerance": 0.25}, "pass"),
+        ({"tolerance": 0.2}, "parity"),
+        ({"relative_tolerance": 0.125}, "pass"),
+        ({"relative_tolerance": 0.12}, "parity"),
+    ],
+)
+def test_a_scenario_is_held_to_its_own_tolerances(
+    tmp_path: Path, tolerances: dict[str, float], status: str
+) -> None:
+    """The second of three numbers differs by a quarter, which is an eighth of it."""
+    session, task = opened(tmp_path, "output o 1 2.25 3\n", profile=False)
+
+    assert work(session, within(task, **tolerances), tmp_path)[0].outcome.status == status
+
+
+def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
+    """It is made then, and names what is missing."""
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    profile = session.results.done.pop(PROFILE)
+    asked: list[str] = []
+
+    def make(task_id: str) -> StageFolder | None:
+        asked.append(task_id)
+        return profile
+
+    found, left = work(changed(session, make=make), task, tmp_path)
+
+    assert asked == [PROFILE]
+    assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ("kern<7>",))
+    assert "profile.log" in left
+
+
+@pytest.mark.parametrize("make", [None, lambda _: None])
+def test_a_bad_end_without_a_profile_build_is_shown(tmp_path: Path, make: Make | None) -> None:
+    """It failed, or no one can make it."""
+    session, task = opened(tmp_path, TRAPS, profile=False)
+    found, _ = work(changed(session, make=make), task, tmp_path)
+
+    assert (found.outcome.status, found.outcome.missing_regions) == ("trap", ())
+    assert found.outcome.text.startswith("it trapped; no profile build is at hand")
+
+
+def test_a_good_end_asks_for_nothing(tmp_path: Path) -> None:
+    """A profile build takes as long as a plain one."""
+
+    def make(task_id: str) -> StageFolder | None:
+        raise AssertionError(task_id)
+
+    session, task = opened(tmp_path, GOOD, profile=False)
+    found, _ = work(changed(session, make=make), task, tmp_path)
+    device = session.services.devices["any"]
+
+    assert found.outcome.status == "pass"
+    assert isinstance(device, FakeDevice)
+    assert len(device.runs) == 2
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_who_explains_knows_whose_keep_set_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    """A committed one may lack what the scenario runs."""
+    trials: list[VerificationCase] = []
+
+    def seen(trial: VerificationCase, *rest: Any) -> VerificationOutcome:
+        trials.append(trial)
+        return prove(trial, *rest)
+
+    monkeypatch.setattr(verify, "prove", seen)
+    session, task = opened(tmp_path, GOOD, profile=False)
+    work(changed(session, committed=committed), task, tmp_path)
+
+    assert [trial.committed for trial in trials] == [committed]
+
+
+LOSE = "lose the phone\n"
+
+
+@pytest.mark.parametrize(
+    ("plays", "status"),
+    [
+        # It did not trap again when it was run again to be explained.
+        ([GOOD, TRAPS, GOOD, GOOD], "trap"),
+        # Nor could it be run again at all.
+        ([GOOD, TRAPS, LOSE], "trap"),
+        # Running it again showed more.
+        ([GOOD, TRAPS, GOOD, TRAPS, PROGRAMS[PROFILE]], "trap"),
+        ([GOOD, "exit 139\n", GOOD, GOOD], "engine-error"),
+    ],
+)
+def test_an_end_that_was_seen_is_not_run_away(
+    tmp_path: Path, plays: list[str], status: str
+) -> None:
+    """Where the profile build is made late, all is run again, and may end otherwise."""
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    profile = session.results.done.pop(PROFILE)
+    device = Fickle(plays=plays)
+    session = changed(session, make=lambda _: profile, devices={"any": device})
+    found, _ = work(session, task, tmp_path)
+
+    assert (found.outcome.status, found.exit_code, device.plays) == (status, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("plays", "status"),
+    [
+        ([GOOD, TRAPS, LOSE, GOOD, GOOD], "trap"),
+        ([GOOD, TRAPS, LOSE, LOSE], "trap"),
+        # Another bad end than a trap may have been the machine's.
+        ([GOOD, "exit 139\n", LOSE, GOOD, GOOD], "pass"),
+    ],
+)
+def test_a_trap_stays_seen_where_the_device_fails_while_it_is_explained(
+    tmp_path: Path, plays: list[str], status: str
+) -> None:
+    """All is run again, which may end otherwise, or not at all."""
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(retries=1, plays=plays)
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
+
+    assert (found.outcome.status, device.plays) == (status, [])
+    assert found.device.name == "pixel-6"
+
+
+def test_a_device_that_fails_before_anything_bad_was_seen_is_a_failure(tmp_path: Path) -> None:
+    """Of the machine."""
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(retries=1, plays=[GOOD, LOSE, LOSE])
+
+    with pytest.raises(InfrastructureFailure) as caught:
+        work(changed(session, devices={"any": device}), task, tmp_path)
+    assert len(caught.value.attempts) == 2
+
+
+KILLED = "exit 137\n"
+
+
+@pytest.mark.parametrize(
+    "plays",
+    [
+        [KILLED, GOOD, GOOD],
+        [GOOD, KILLED, GOOD, GOOD],
+        ["exit 143\n", GOOD, GOOD],
+    ],
+    ids=["plain", "reduced", "terminated"],
+)
+def test_a_program_that_was_killed_is_run_again(tmp_path: Path, plays: list[str]) -> None:
+    """Whichever build it was, and on a device without retries as well."""
+    session, task = opened(tmp_path, GOOD, profile=True)
+    device = Fickle(plays=plays)
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
+
+    assert (found.outcome.status, device.plays) == ("pass", [])
+
+
+@pytest.mark.parametrize(
+    "plays",
+    [
+        [KILLED, KILLED],
+        [GOOD, KILLED, KILLED, GOOD, KILLED, KILLED],
+        [GOOD, KILLED, GOOD, KILLED, KILLED, GOOD, KILLED, GOOD, KILLED, "exit 1\n"],
+        [KILLED, GOOD, KILLED, KILLED],
+    ],
+)
+def test_a_machine_that_kills_the_plain_program_says_nothing_of_trimming(
+    tmp_path: Path, plays: list[str]
+) -> None:
+    """It is a failure of the infrastructure, and no result is left."""
+    session, task = opened(tmp_path, GOOD, profile=True)
+    device = Fickle(plays=plays)
+
+    with pytest.raises(InfrastructureFailure, match=r"SIGKILL.*megtrim did not send") as caught:
+        work(changed(session, devices={"any": device}), task, tmp_path)
+    assert len(caught.value.attempts) == 2
+    assert device.plays == []
+
+
+@pytest.mark.parametrize("ends", [KILLED, "exit 143\n"])
+def test_a_reduced_program_that_alone_is_always_killed_fails(tmp_path: Path, ends: str) -> None:
+    """The plain program lived before and after each time."""
+    session, task = opened(tmp_path, GOOD, profile=True)
+    device = Fickle(plays=[GOOD, *[ends, GOOD] * 3])
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
+
+    assert (found.outcome.status, found.exit_code, device.plays) == ("engine-error", 1, [])
+    assert "which megtrim did not send, in each of 3 runs; the plain build" in found.outcome.text
+
+
+def test_a_trap_stays_seen_where_what_explains_it_is_killed(tmp_path: Path) -> None:
+    """The profile build is the largest, and the first that a low-memory killer takes."""
+    session, task = opened(tmp_path, TRAPS, profile=True)
+    device = Fickle(plays=[GOOD, TRAPS, KILLED])
+    found, _ = work(changed(session, devices={"any": device}), task, tmp_path)
+
+    assert (found.outcome.status, found.exit_code) == ("trap", 1)
+    assert "what it needs is not known: pixel-6: load_and_run was ended" in found.outcome.text

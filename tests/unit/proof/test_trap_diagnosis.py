@@ -1,0 +1,230 @@
+"""A bad end is explained by the named link, else by difference with the profile build."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.checks.statuses import ScenarioStatus
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.proof.trap_diagnosis import (
+    Diagnosis,
+    SymbolizingLink,
+    diagnose,
+    explain,
+    why_not_kept,
+)
+from megtrim.trim.runs.execution import RunResult
+from megtrim.util.errors import InputError
+from unit.trim.stages.support import evidence, keep_set, run, trace
+
+THROWN = (
+    "terminate called after throwing an instance of 'std::runtime_error'\n"
+    "  what():  the model is damaged\n"
+)
+AGAIN = "the committed keep set does not list it"
+
+
+def test_a_trap_names_the_regions_that_are_missing() -> None:
+    """Sorted; those that are kept do not count. The log is the profile build's."""
+    profile = evidence(run(stderr="profile log"), trace=trace(9, 1, 3))
+
+    assert explain(run(133), profile, keep_set(1, 2)) == Diagnosis(
+        status=ScenarioStatus.TRAP,
+        text="it trapped: 2 regions it needs are not in the keep set",
+        log="profile log",
+        missing=("kern<3>", "kern<9>"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("ended", "how"),
+    [
+        (run(132), "it trapped"),
+        (run(133), "it trapped"),
+        (run(139), "it ended with 139"),
+        (run(1), "it ended with 1"),
+        (run(1, stderr="libc: Fatal signal 5 (SIGTRAP), code 1\n"), "it trapped"),
+        (run(130, timed_out=True), "it did not end within 2 s"),
+    ],
+)
+def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
+    """By signal, exit status, or the C library's own line; missing regions are one region here."""
+    found = explain(ended, evidence(trace=trace(1, 2)), keep_set(1))
+
+    assert found.status == "trap"
+    assert found.text == f"{how}: 1 region it needs are not in the keep set"
+    assert found.missing == ("kern<2>",)
+
+
+def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
+    """A damaged model is no trimming fault, whatever signal the reduced build gave."""
+    profile = evidence(run(134, stderr=THROWN), trace=None)
+
+    assert explain(run(133), profile, keep_set(1)) == Diagnosis(
+        status=ScenarioStatus.ENGINE_ERROR,
+        text="it trapped, and the profile build fails too: "
+        "std::runtime_error: the model is damaged",
+        log=THROWN,
+    )
+
+
+def test_an_engine_error_without_words_has_its_exit_status() -> None:
+    """A program that says nothing is still distinguished."""
+    found = explain(run(133), evidence(run(7), trace=trace(1)), keep_set(1))
+
+    assert found.status == "engine-error"
+    assert found.text.endswith("and the profile build fails too: it ended with 7")
+
+
+def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
+    """Nothing is missing and the profile build runs it: the reduced build's own log is shown."""
+    profile = evidence(run(stderr="profile log"), trace=trace(1))
+
+    assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
+        status=ScenarioStatus.ENGINE_ERROR,
+        text="it ended with 139; "
+        "the profile build runs it, and nothing is missing from the keep set",
+        log="reduced log",
+    )
+
+
+@pytest.mark.parametrize("damaged", [None, b"", b"midout_trace v1\nN6midout6Reg", b"\xff"])
+def test_a_trace_that_is_not_whole_names_nothing(damaged: bytes | None) -> None:
+    """Nothing can be subtracted from it."""
+    found = explain(run(133), evidence(trace=damaged), keep_set(1))
+
+    assert (found.status, found.missing) == ("engine-error", ())
+
+
+def test_what_the_profile_build_cannot_do_either_is_an_engine_error() -> None:
+    """Whatever it ran before it failed: a damaged model is no trimming fault."""
+    found = explain(run(133), evidence(run(1), trace=trace(1, 5)), keep_set(1))
+
+    assert (found.status, found.missing) == ("engine-error", ())
+
+
+@pytest.mark.parametrize(
+    ("regions", "operators", "counted"),
+    [
+        ((5, 6), ("Resize",), "2 regions and 1 operator"),
+        ((1,), ("Resize", "Softmax"), "2 operators"),
+        ((5,), (), "1 region"),
+    ],
+)
+def test_operators_that_are_missing_are_a_trap_too(
+    regions: tuple[int, ...], operators: tuple[str, ...], counted: str
+) -> None:
+    """A model with an operator that no kept model has traps where the operator is made."""
+    profile = evidence(trace=trace(*regions))
+
+    found = explain(run(133), profile, keep_set(1), lacking_operators=operators)
+
+    assert found.status == "trap"
+    assert found.text == f"it trapped: {counted} it needs are not in the keep set"
+    assert found.lacking_operators == operators
+    assert found.missing == tuple(f"kern<{number}>" for number in regions if number != 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "profile", "asked", "missing", "function"),
+    [
+        ("megtrim: function #1 is not kept\n", "profile", ["named"], (), "ns::two()"),
+        ("Trace/breakpoint trap\n", "profile", ["named", "profile"], ("kern<3>",), ""),
+        (None, "profile", ["profile"], ("kern<3>",), ""),
+        (None, None, [], (), ""),
+    ],
+)
+def test_who_is_asked_what_is_missing(
+    said: str | None,
+    profile: str | None,
+    asked: list[str],
+    missing: tuple[str, ...],
+    function: str,
+) -> None:
+    """The named link first, then the profile build, which is made only where it is asked."""
+    runs: list[str] = []
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
+
+    def again(build: str, program: Path) -> RunResult:
+        assert program == Path(build)
+        runs.append(build)
+        if build == "named":
+            return evidence(run(133, stderr=said or ""), trace=None)
+        return evidence(trace=trace(1, 3))
+
+    def built() -> Path | None:
+        assert "profile" in asked or profile is None
+        return Path(profile) if profile else None
+
+    found = diagnose(
+        run(133), again, keep_set(1), named=None if said is None else named, profile=built
+    )
+
+    assert (runs, found.missing, found.function) == (asked, missing, function)
+    assert found.status == "trap"
+    assert found.unexplained is (asked == [])
+
+
+@pytest.mark.parametrize(
+    ("quick", "committed", "why"),
+    [
+        (False, False, "the keep set does not list it"),
+        (False, True, AGAIN),
+        (True, False, "no scenario ran it"),
+    ],
+)
+def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why: str) -> None:
+    """So only a quick look says that none ran it; a committed list can be written again."""
+    given = why_not_kept(committed=committed, quick=quick)
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv",))
+
+    def again(build: str, program: Path) -> RunResult:
+        return evidence(run(133, stderr="megtrim: function #0 is not kept\n"))
+
+    found = diagnose(run(133), again, keep_set(1), named=named, profile=lambda: None, why=given)
+
+    assert found.text == f"it trapped: the function ns::one() is not kept, for {why}"
+
+
+def test_a_trap_without_a_missing_region_is_a_functions() -> None:
+    """Where functions are trimmed, and no link is at hand that names them."""
+    (record,) = keep_set(1).scenarios
+    listed = replace(record, functions=("_ZN2ns3oneEv",), link_sha256="7" * 64)
+
+    found = explain(run(133), evidence(trace=trace(1)), replace(keep_set(1), scenarios=(listed,)))
+
+    assert (found.status, found.missing) == ("trap", ())
+    assert found.text == (
+        "it trapped: a function that the keep set does not list is gone; no region is missing"
+    )
+
+
+def test_where_no_region_is_trimmed_none_is_missing() -> None:
+    """A list of functions alone says nothing of regions."""
+    keep = replace(keep_set(1), scenarios=())
+
+    found = explain(run(1), evidence(trace=trace(1, 2)), keep)
+
+    assert (found.status, found.missing) == ("engine-error", ())
+
+
+def test_a_function_is_named_where_nothing_makes_names_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine without the C++ library has seen the trap all the same."""
+
+    def unreadable(name: str) -> str:
+        raise InputError(name)
+
+    monkeypatch.setattr("megtrim.proof.trap_diagnosis.readable", unreadable)
+    named = SymbolizingLink(program=tmp_path / "named", dropped=("_Z4gonev",))
+    said = evidence(run(1, stderr="megtrim: function #0 is not kept\n"))
+
+    found = diagnose(
+        run(133), lambda _build, _program: said, keep_set(1), named=named, profile=lambda: None
+    )
+
+    assert (found.status, found.function) == ("trap", "_Z4gonev")

@@ -1,0 +1,295 @@
+"""The generated header: what it switches on, in both layouts and for both generations."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from megtrim.models.operators import OperatorNeeds
+from megtrim.regions.header import Layout, render
+from megtrim.regions.keepset import KeepSet, build_keep_set
+from megtrim.regions.region import Region
+from megtrim.regions.scoped_headers import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
+from megtrim.util.errors import InputError
+from support.upstream_flags import Enabled, enabled
+from unit.regions.test_keepset import scenario
+
+MODES = (("RELU", 0), ("ADD", 16), ("PLUS", 16), ("ABS", 1))
+
+
+def needs(**changes: object) -> OperatorNeeds:
+    """Return one model's needs."""
+    values: dict[str, object] = {
+        "hashes": ((7, ("m",)), (2**64 - 1, ("m",))),
+        "dtypes": (("Float32", ("m",)),),
+        "operators": (("Elemwise", ("m",)), ("MatrixMul", ("m",))),
+        "elemwise_modes": (("ABS", ("m",)),),
+    }
+    return OperatorNeeds(**(values | changes))  # type: ignore[arg-type]
+
+
+def keep(
+    *regions: str, generation: int = 20220507, operators: OperatorNeeds | None = None
+) -> KeepSet:
+    """Return a keep set of one scenario with these regions, or of operators alone."""
+    parsed = [Region.parse(text) for text in regions]
+    scenarios = [scenario("m/s@c", *parsed)] if regions else []
+    return build_keep_set(generation, scenarios, operators)
+
+
+def texts(
+    kept: KeepSet,
+    layout: Layout = Layout.SCOPED,
+    scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
+) -> dict[str, str]:
+    """Return the generated files by name."""
+    return dict(render(kept, layout=layout, elemwise_modes=MODES, scopes=scopes).files)
+
+
+def read(kept: KeepSet, layout: Layout = Layout.SCOPED) -> Enabled:
+    """Return what the generated files switch on."""
+    return enabled(*texts(kept, layout).values())
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_all_that_a_header_says(layout: Layout) -> None:
+    """Regions, operators, modes, data types and hashes of one keep set."""
+    regions = ("a<1, float>", "megdnn_common_elemwise_mode<16>", "a<x::B<(x::C)3>>")
+
+    assert read(keep(*regions, operators=needs()), layout) == Enabled(
+        generation=20220507,
+        regions=tuple(sorted(regions)),
+        operators=("Elemwise", "MatrixMul"),
+        switches=("MEGDNN_DISABLE_FLOAT16", "MEGDNN_DISABLE_FLOT16"),
+        modes=("ADD", "PLUS"),
+        all_modes=("ABS", "ADD", "PLUS", "RELU"),
+        hashes=(7, 2**64 - 1),
+    )
+
+
+def test_a_scoped_header_has_macros_in_one_file_and_regions_in_the_other() -> None:
+    """So that only files that include midout.h can see a region."""
+    files = texts(keep("a<1>", "b<>", operators=needs()))
+
+    assert list(files) == ["bin_reduce.h", "midout.h"]
+    assert "a" not in re.findall(r"\w+", files["bin_reduce.h"].replace("do not edit", ""))
+    assert "MIDOUT" not in files["bin_reduce.h"]
+    assert "#include" not in files["bin_reduce.h"]
+    joined = re.sub(r"\\\n", "", files["bin_reduce.h"])
+    assert all(line.startswith(("#define ", "//")) for line in joined.splitlines())
+
+
+def test_regions_of_a_tag_stand_together_after_everything_else() -> None:
+    """Only directives follow the contract: they do not show in preprocessed text."""
+    contract = texts(keep("b<2>", "a<1, float>", "b<-3>"))["midout.h"]
+    table = contract[contract.index("#define MEGTRIM_TAG_") :]
+
+    assert table == (
+        "#define MEGTRIM_TAG_a ~, ( \\\n"
+        "template <> struct Region<tags::a, std::integral_constant<int, 1>, float>; \\\n"
+        ")\n"
+        "#define MEGTRIM_TAG_b ~, ( \\\n"
+        "template <> struct Region<tags::b, std::integral_constant<int, -3>>; \\\n"
+        "template <> struct Region<tags::b, std::integral_constant<int, 2>>; \\\n"
+        ")\n"
+    )
+
+
+def test_an_upstream_header_is_one_file() -> None:
+    """Its regions are specialisations that the engine's own midout.h reads."""
+    files = texts(keep("a<1>"), Layout.UPSTREAM)
+
+    assert list(files) == ["bin_reduce.h"]
+    assert files["bin_reduce.h"].endswith(
+        "#define MIDOUT_GENERATED namespace midout { \\\n"
+        "namespace tags { \\\n"
+        "class a; \\\n"
+        "} \\\n"
+        "template <> struct Region<tags::a, std::integral_constant<int, 1>> "
+        "{ static constexpr bool enable = true; }; \\\n"
+        "}\n"
+    )
+
+
+def test_facts_in_files_of_their_own_say_the_same() -> None:
+    """Whatever stands in which file, the same is kept."""
+    kept = keep("a<1, float>", "b<>", "c<2>", "megdnn_common_elemwise_mode<1>", operators=needs())
+    scoped = texts(kept, scopes=Scopes(tags=("a", "b", "unused"), macros=MACROS))
+
+    assert enabled(*scoped.values()) == read(kept)
+    assert list(scoped) == [
+        "bin_reduce.h",
+        "midout.h",
+        *(f"megtrim/tags/{tag}.h" for tag in ("a", "b", "unused")),
+        *(f"megtrim/macros/{macro}.h" for macro in MACROS),
+    ]
+
+
+def test_the_file_of_a_tag_is_its_declaration() -> None:
+    """It stands in place of the line that declared the tag, regions or not."""
+    scoped = texts(keep("a<1, float>", "a<2>"), scopes=Scopes(tags=("a", "unused")))
+
+    assert scoped["megtrim/tags/a.h"] == (
+        "// Written by megtrim from the keep set: do not edit.\n"
+        "#pragma once\n"
+        '#include "midout.h"\n'
+        "namespace midout {\n"
+        "namespace tags {\n"
+        "class a;\n"
+        "}\n"
+        "template <> struct Region<tags::a, std::integral_constant<int, 1>, float>;\n"
+        "template <> struct Region<tags::a, std::integral_constant<int, 2>>;\n"
+        "}\n"
+    )
+    assert "class unused;\n}\n}\n" in scoped["megtrim/tags/unused.h"]
+
+
+def test_a_region_changes_the_file_of_its_tag_alone() -> None:
+    """What everybody sees stays: no one else is compiled again."""
+    own = Scopes(tags=("a", "b"), macros=MACROS)
+    before = texts(keep("a<1>"), scopes=own)
+    after = texts(keep("a<1>", "b<1>"), scopes=own)
+
+    assert [name for name in after if after[name] != before[name]] == ["megtrim/tags/b.h"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "changed"),
+    [
+        ({"hashes": ((8, ("m",)),)}, [GRAPH_HASHES]),
+        ({"operators": (("Elemwise", ("m",)),)}, [OPERATORS]),
+        ({"dtypes": (("Float16", ("m",)),)}, ["bin_reduce.h"]),
+    ],
+)
+def test_a_macro_changes_its_file_alone(changes: dict[str, object], changed: list[str]) -> None:
+    """A switch of a data type is for everybody, and changes for all."""
+    own = Scopes(macros=MACROS)
+    before = texts(keep("a<1>", operators=needs()), scopes=own)
+    after = texts(keep("a<1>", operators=needs(**changes)), scopes=own)
+
+    assert [
+        name.rpartition("/")[2].removesuffix(".h") if "/" in name else name
+        for name in after
+        if after[name] != before[name]
+    ] == changed
+
+
+def test_without_traces_the_files_of_macros_stand_alone() -> None:
+    """A source includes them whatever is kept; one that says nothing keeps all."""
+    own = Scopes(tags=("a",), macros=MACROS)
+    known = texts(keep(operators=needs()), scopes=own)
+    unknown = texts(keep("a<1>"), scopes=own)
+
+    assert list(known) == ["bin_reduce.h", *(f"megtrim/macros/{macro}.h" for macro in MACROS)]
+    assert f"#define {OPERATORS} " in known[f"megtrim/macros/{OPERATORS}.h"]
+    assert unknown[f"megtrim/macros/{OPERATORS}.h"].splitlines()[1:] == ["#pragma once"]
+    assert unknown[f"megtrim/macros/{ELEMWISE_MODES}.h"].splitlines()[1:] == ["#pragma once"]
+
+
+def test_an_upstream_header_has_no_further_files() -> None:
+    """It is the form that the engine's own sources read as they are."""
+    kept = keep("a<1>", operators=needs())
+    own = Scopes(tags=("a",), macros=MACROS)
+
+    assert texts(kept, Layout.UPSTREAM, own) == texts(kept, Layout.UPSTREAM)
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_without_traces_all_regions_stay(layout: Layout) -> None:
+    """The engine's own midout.h is left in place."""
+    files = texts(keep(operators=needs()), layout)
+
+    assert list(files) == ["bin_reduce.h"]
+    assert "MIDOUT" not in files["bin_reduce.h"]
+    assert read(keep(operators=needs()), layout).modes is None
+
+
+def test_without_json_all_operators_and_data_types_stay() -> None:
+    """Only the version, the regions, and modes where the newer engine recorded them."""
+    found = read(keep("a<1>"))
+
+    assert (found.operators, found.switches, found.modes, found.hashes) == (None, (), None, None)
+    assert read(keep("megdnn_common_elemwise_mode<0>")).modes == ("RELU",)
+
+
+def test_float16_stays_where_a_model_needs_it() -> None:
+    """Otherwise it is switched off, by both spellings of the switch."""
+    with_it = needs(dtypes=(("Float16", ("m",)), ("Float32", ("m",))))
+
+    assert read(keep(operators=with_it)).switches == ()
+
+
+def test_no_hash_no_check() -> None:
+    """Without hashes the engine is given none."""
+    assert read(keep(operators=needs(hashes=()))).hashes is None
+
+
+def test_the_older_generation_takes_modes_from_the_json() -> None:
+    """Its engines do not record them: a region of that name says nothing."""
+    operators = needs(elemwise_modes=(("ADD", ("m",)), ("RELU", ("n",))))
+    region = "megdnn_common_elemwise_mode<1>"
+
+    assert read(keep(region, generation=20190219, operators=operators)).modes == ("ADD", "RELU")
+    assert read(keep(region, generation=20190219)).modes is None
+    none_used = read(keep(generation=20190219, operators=needs(elemwise_modes=())))
+    assert (none_used.modes, none_used.all_modes) == ((), ("ABS", "ADD", "PLUS", "RELU"))
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (keep("megdnn_common_elemwise_mode<99>"), "megdnn_common_elemwise_mode<99>"),
+        (keep("megdnn_common_elemwise_mode<float>"), "megdnn_common_elemwise_mode<float>"),
+        (
+            keep(generation=20190219, operators=needs(elemwise_modes=(("NEW", ("m",)),))),
+            "no elementwise mode NEW",
+        ),
+    ],
+)
+def test_a_mode_that_the_engine_does_not_have_is_refused(kept: KeepSet, said: str) -> None:
+    """The trace or the model is of another version of the engine."""
+    with pytest.raises(InputError, match=said) as caught:
+        texts(kept)
+
+    assert "another version of the engine" in caught.value.hint
+
+
+def test_a_mode_that_is_no_identifier_is_refused() -> None:
+    """It would end up in compiled code."""
+    with pytest.raises(InputError, match="expected a C\\+\\+ identifier"):
+        render(keep("a<1>"), layout=Layout.SCOPED, elemwise_modes=[("A(x) B", 1)])
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_equal_needs_give_equal_bytes(layout: Layout) -> None:
+    """Whatever the order in which they came."""
+    one = keep("a<1>", "b<float>", "a<-1>", operators=needs())
+    other = keep("b<float>", "a<-1>", "a<1>", operators=needs())
+
+    assert render(one, layout=layout, elemwise_modes=MODES) == render(
+        other, layout=layout, elemwise_modes=MODES[::-1]
+    )
+
+
+def test_who_needs_what_does_not_show_in_the_header() -> None:
+    """A scenario more with the same needs compiles nothing again."""
+    one = scenario("m/s@c", Region("a", (1,)))
+    two = scenario("n/s@c", Region("a", (1,)))
+
+    assert texts(build_keep_set(20220507, [one], None)) == texts(
+        build_keep_set(20220507, [one, two], None)
+    )
+
+
+def test_crash_ids_give_each_region_a_function_of_its_own() -> None:
+    """In place of the trap; everything else is the same."""
+    kept = keep("a<1, float>")
+    plain = texts(kept)
+    files = render(kept, layout=Layout.SCOPED, elemwise_modes=MODES, crash_ids=True).files
+    numbered = dict(files)
+
+    assert "else { __builtin_trap(); }" in plain["midout.h"]
+    assert "left_out" not in plain["midout.h"]
+    assert "else { ::midout::left_out<megtrim_region>(); }" in numbered["midout.h"]
+    assert enabled(*numbered.values()) == enabled(*plain.values())

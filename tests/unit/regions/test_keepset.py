@@ -1,0 +1,558 @@
+"""The keep set: how scenarios join, the file a team commits, and merges of it by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.models.operators import OperatorNeeds
+from megtrim.regions.keepset import (
+    KeepSet,
+    ScenarioRecord,
+    build_keep_set,
+    dump_keep_set,
+    find_lost_functions,
+    find_lost_regions,
+    missing,
+    parse_keep_set,
+    read_keep_set,
+)
+from megtrim.regions.region import Region
+from megtrim.regions.trace import TraceFailure, TraceProblem
+from megtrim.util.errors import InputError, MegtrimError
+from unit.regions.test_region import REGIONS
+
+A, B, C = (Region("tag", (number,)) for number in (1, 2, 3))
+NEEDS = OperatorNeeds(
+    hashes=((0, ("m",)), (2**64 - 1, ("n",))),
+    dtypes=(("Float32", ("m", "n")), ("Int32", ("n",))),
+    operators=(("Elemwise", ("m",)),),
+    elemwise_modes=(("ADD", ("m",)),),
+)
+
+
+def scenario(name: str, *regions: Region, **changes: object) -> ScenarioRecord:
+    """Return a record with plausible bindings."""
+    values: dict[str, object] = {
+        "id": name,
+        "model_sha256": "0" * 64,
+        "arguments": ("--cpu",),
+        "inputs": (("data", "1" * 64),),
+        "algo_cache_sha256": None,
+        "threads": 1,
+        "trace_sha256": "2" * 64,
+        "regions": regions,
+    }
+    return ScenarioRecord(**(values | changes))  # type: ignore[arg-type]
+
+
+def keep(*scenarios: ScenarioRecord, operators: OperatorNeeds | None = None) -> KeepSet:
+    """Return a keep set of the newer generation."""
+    return build_keep_set(20220507, scenarios, operators)
+
+
+def test_each_region_is_listed_with_who_needs_it() -> None:
+    """Regions and scenarios are sorted, whatever order they came in."""
+    found = keep(scenario("n/s@c", C, A, A), scenario("m/s@c", B, A))
+
+    assert [record.id for record in found.scenarios] == ["m/s@c", "n/s@c"]
+    assert list(found.regions().items()) == [
+        (A, ("m/s@c", "n/s@c")),
+        (B, ("m/s@c",)),
+        (C, ("n/s@c",)),
+    ]
+    assert found == keep(scenario("m/s@c", A, B), scenario("n/s@c", A, C))
+
+
+def test_inputs_are_sorted_and_all_bindings_are_kept() -> None:
+    """Nothing that a scenario was bound to is lost on the way."""
+    given_ = scenario("m/s@c", A, inputs=(("b", "1" * 64), ("a", "2" * 64)), threads=4)
+
+    assert keep(given_).scenarios == (
+        scenario("m/s@c", A, inputs=(("a", "2" * 64), ("b", "1" * 64)), threads=4),
+    )
+
+
+def test_a_scenario_without_regions_is_a_named_failure() -> None:
+    """A build that keeps nothing for it would trap at once."""
+    with pytest.raises(TraceFailure, match="m/s@c") as caught:
+        keep(scenario("n/s@c", A), scenario("m/s@c"))
+
+    assert caught.value.problem is TraceProblem.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("generation", "scenarios", "operators", "said"),
+    [
+        (20220507, (), None, "would trim nothing"),
+        (20220507, (scenario("m/s@c", A), scenario("m/s@c", B)), None, "m/s@c occurs twice"),
+        (20210101, (scenario("m/s@c", A),), None, "generation 20210101 are unknown"),
+    ],
+)
+def test_what_cannot_be_joined(
+    generation: int,
+    scenarios: tuple[ScenarioRecord, ...],
+    operators: OperatorNeeds | None,
+    said: str,
+) -> None:
+    """Nothing at all, a name for two scenarios, a generation that no engine reads."""
+    with pytest.raises(InputError, match=said):
+        build_keep_set(generation, scenarios, operators)
+
+
+def test_operators_alone_keep_all_regions() -> None:
+    """Then no run can miss a region."""
+    found = keep(operators=NEEDS)
+
+    assert found.regions() == {}
+    assert missing(found, [A]) == ()
+
+
+def test_what_a_run_misses() -> None:
+    """Sorted, and only what is not kept."""
+    assert missing(keep(scenario("m/s@c", B)), [C, B, A, C]) == (A, C)
+
+
+def test_a_scenario_that_lost_regions() -> None:
+    """Each with what it lost; one that only gained, or is new, did not shrink."""
+    before = keep(scenario("a/s@c", C, A, B), scenario("b/s@c", A), scenario("gone/s@c", A))
+    after = keep(scenario("a/s@c", B), scenario("b/s@c", A, B), scenario("new/s@c", A))
+
+    assert find_lost_regions(before, after) == (("a/s@c", (A, C)),)
+    assert find_lost_regions(after, after) == ()
+
+
+def test_what_was_lost_or_is_missing_is_sorted() -> None:
+    """However many regions there are."""
+    many = tuple(Region("tag", (number,)) for number in range(40))
+    kept = keep(scenario("a/s@c", many[0]))
+
+    assert find_lost_regions(keep(scenario("a/s@c", *many)), kept) == (("a/s@c", many[1:]),)
+    assert missing(kept, many[::-1]) == many[1:]
+    read = parse_keep_set(dump_keep_set(keep(scenario("a/s@c", *many[::-1]))), source="k")
+    assert read.scenarios[0].regions == many
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model_sha256": "9" * 64},
+        {"arguments": ("--gpu",)},
+        {"inputs": ()},
+        {"algo_cache_sha256": "3" * 64},
+        {"threads": 2},
+        {"environment": (("A", "b"),)},
+        {"toolchain": "host x86_64-linux-gnu"},
+    ],
+)
+def test_a_scenario_that_is_bound_to_something_else_may_need_less(
+    changed: dict[str, object],
+) -> None:
+    """Only the same scenario can shrink."""
+    before = keep(scenario("a/s@c", A, B, toolchain="zig aarch64-linux-musl"))
+    unchanged = {"toolchain": "zig aarch64-linux-musl"}
+    now = keep(scenario("a/s@c", A, **(unchanged | changed)))
+
+    assert find_lost_regions(before, now) == ()
+
+
+def test_another_trace_of_the_same_scenario_does_not_excuse_a_loss() -> None:
+    """A person decides whether that is meant."""
+    now = scenario("a/s@c", A, trace_sha256="4" * 64)
+
+    assert find_lost_regions(keep(scenario("a/s@c", A, B)), keep(now)) == (("a/s@c", (B,)),)
+
+
+def test_other_weights_in_the_same_graph_excuse_no_loss() -> None:
+    """They run the same kernels; and where the toolchain is not known, it is the same one."""
+    before = scenario("a/s@c", A, B, graph_sha256="5" * 64)
+    now = replace(before, regions=(A,), model_sha256="9" * 64, toolchain="host x86_64-linux-gnu")
+
+    assert find_lost_regions(keep(before), keep(now)) == (("a/s@c", (B,)),)
+
+
+def test_graph_and_toolchain_are_read_back() -> None:
+    """A file that does not have them reads as before."""
+    found = keep(scenario("a/s@c", A, graph_sha256="5" * 64, toolchain="host x86_64-linux-gnu"))
+
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+    assert '"graph_sha256": "555' in dump_keep_set(found)
+
+
+TEXT = """{
+ "version": 2,
+ "generation": 20220507,
+ "operators": "listed",
+ "scenario m/s@c": {"model_sha256": "MODEL", "arguments": ["--cpu"], "inputs": {"data": "INPUT"}, \
+"algo_cache_sha256": null, "threads": 1, "trace_sha256": "TRACE"},
+ "region tag<1>": ["m/s@c"],
+ "region tag<2>": ["m/s@c"],
+ "operator Elemwise": ["m"],
+ "dtype Float32": ["m", "n"],
+ "dtype Int32": ["n"],
+ "elemwise_mode ADD": ["m"],
+ "hash 0": ["m"],
+ "hash 18446744073709551615": ["n"],
+ "": "end"
+}
+"""
+TEXT = TEXT.replace("MODEL", "0" * 64).replace("INPUT", "1" * 64).replace("TRACE", "2" * 64)
+
+
+def test_the_file_has_a_line_for_each_region_and_scenario() -> None:
+    """It is JSON, and its text is fixed."""
+    found = keep(scenario("m/s@c", A, B), operators=NEEDS)
+
+    assert dump_keep_set(found) == TEXT
+    assert parse_keep_set(TEXT, source="k") == found
+    assert json.loads(TEXT)["region tag<1>"] == ["m/s@c"]
+
+
+def test_a_hash_of_the_first_version_is_every_model_s() -> None:
+    """That version did not say whose it is."""
+    text = re.sub(r'("hash \d+": )\[.*\]', r"\1true", TEXT).replace('"version": 2', '"version": 1')
+    found = parse_keep_set(text, source="k").operators
+
+    assert found is not None
+    assert found.hashes == ((0, ("m",)), (2**64 - 1, ("m",)))
+
+
+def test_without_operators_the_file_says_that_all_are_kept() -> None:
+    """And reads back as such; listed ones of which there is none are something else."""
+    found = keep(scenario("m/s@c", A, algo_cache_sha256="3" * 64))
+
+    assert '\n "operators": "all",\n' in dump_keep_set(found)
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+    none_used = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+    listed = keep(scenario("m/s@c", A), operators=none_used)
+    assert '\n "operators": "listed",\n' in dump_keep_set(listed)
+    assert parse_keep_set(dump_keep_set(listed), source="k") == listed
+
+
+LINK = "6" * 64
+
+
+def ran(name: str, *functions: str, **changes: object) -> ScenarioRecord:
+    """Return a record of functions as well as regions."""
+    return scenario(name, A, functions=functions, **({"link_sha256": LINK} | changes))
+
+
+def test_each_function_is_listed_with_who_needs_it() -> None:
+    """Like regions, sorted."""
+    found = keep(ran("n/s@c", "_Z1cv", "main", "main"), ran("m/s@c", "main"))
+
+    assert list(found.functions().items()) == [("_Z1cv", ("n/s@c",)), ("main", ("m/s@c", "n/s@c"))]
+    assert found == keep(ran("m/s@c", "main"), ran("n/s@c", "main", "_Z1cv"))
+
+
+def test_functions_stand_behind_regions_in_the_file() -> None:
+    """One line each, and a scenario says which link they belong to."""
+    found = keep(ran("m/s@c", "main", "_Z1cv"))
+    lines = dump_keep_set(found).splitlines()
+
+    assert f'"trace_sha256": "{"2" * 64}", "link_sha256": "{LINK}"}},' in lines[4]
+    assert lines[5:8] == [
+        ' "region tag<1>": ["m/s@c"],',
+        ' "function _Z1cv": ["m/s@c"],',
+        ' "function main": ["m/s@c"],',
+    ]
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+def test_functions_alone_are_a_keep_set() -> None:
+    """Where the plain build is trimmed, nothing is traced; then no run can miss a region."""
+    found = keep(ran("m/s@c", "main", regions=()))
+
+    assert found.regions() == {}
+    assert missing(found, [A]) == ()
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+def test_a_scenario_without_regions_next_to_others_is_a_named_failure() -> None:
+    """The build would lack what it runs; one without functions runs what is linked as it is."""
+    with pytest.raises(TraceFailure, match="m/s@c: its trace contains no region"):
+        keep(ran("m/s@c", "main", regions=()), ran("n/s@c", "main"))
+
+    found = keep(ran("m/s@c", link_sha256=None), ran("n/s@c", "main"))
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+@pytest.mark.parametrize(
+    "record", [ran("m/s@c", "main", link_sha256=None), ran("m/s@c")], ids=["link", "functions"]
+)
+def test_functions_and_their_link_come_together(record: ScenarioRecord) -> None:
+    """Names without a link could be another program's."""
+    with pytest.raises(
+        InputError, match="expected either both functions and their link, or neither"
+    ):
+        keep(record)
+
+
+def test_a_scenario_that_lost_functions() -> None:
+    """Within one link: another one may inline others."""
+    before = keep(ran("a/s@c", "f", "g", "main"), ran("b/s@c", "main"))
+
+    assert find_lost_functions(before, keep(ran("a/s@c", "f"), ran("b/s@c", "main", "f"))) == (
+        ("a/s@c", ("g", "main")),
+    )
+    for changed in ({"link_sha256": "7" * 64}, {"threads": 2}):
+        assert find_lost_functions(before, keep(ran("a/s@c", "f", **changed))) == ()
+    assert find_lost_regions(before, keep(ran("a/s@c", "f"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('"function main"', '"function ma in"', 8, "found 'ma in', expected the linkage name"),
+        ('"function main"', '"function "', 8, "found '', expected the linkage name"),
+        ('"function main"', r'"function \"; x"', 8, "expected the linkage name of a function"),
+        ('main": ["m/s@c"]', 'main": ["x"]', 8, "a function is needed by 'x', which is no"),
+        ('main": ["m/s@c"]', 'main": []', 8, "no scenario needs main"),
+        (f'"{LINK}"', "null", 5, "expected a sha256"),
+        (f'"{LINK}"', '"6"', 5, "expected a sha256"),
+        ("link_sha256", "link", 5, "unknown key 'link'"),
+        (f', "link_sha256": "{LINK}"', "", 5, "listed for m/s@c, but its link_sha256 is missing"),
+    ],
+)
+def test_functions_that_are_wrong_are_refused_with_file_and_line(
+    old: str, new: str, line: int, said: str
+) -> None:
+    """Their names stand in a linker script."""
+    text = dump_keep_set(keep(ran("m/s@c", "main", "_Z1cv")))
+    assert old in text
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(text.replace(old, new, 1), source="k.json")
+
+    assert caught.value.message.startswith(f"k.json:{line}: ")
+    assert said in caught.value.message
+
+
+def _lacking(text: str, kind: str) -> str:
+    return "".join(line for line in text.splitlines(True) if not line.startswith(f' "{kind} '))
+
+
+def test_a_list_of_functions_that_was_emptied_is_refused_with_file_and_line() -> None:
+    """Nothing of that link would stay; what is to be done works at either level."""
+    text = dump_keep_set(keep(ran("m/s@c", "main", "_Z1cv")))
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(_lacking(text, "function"), source="k.json")
+
+    assert caught.value.message == (
+        "k.json:5: the list of functions of m/s@c is empty, though it has a link_sha256"
+    )
+    assert caught.value.hint == (
+        "restore the committed file, or write it again: megtrim trim --accept"
+    )
+
+
+def test_a_list_of_regions_without_one_scenario_is_bad_input() -> None:
+    """Another scenario has some, so that its own are lost; functions are no substitute."""
+    text = dump_keep_set(keep(ran("m/s@c", "main"), scenario("n/s@c", B)))
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(text.replace(' "region tag<1>": ["m/s@c"],\n', ""), source="k.json")
+
+    assert caught.value.message == "k.json:5: no region is needed by m/s@c"
+
+
+NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P"]), min_size=1, max_size=8)
+DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
+RECORDS = st.builds(
+    ScenarioRecord,
+    id=NAMES,
+    model_sha256=DIGESTS,
+    arguments=st.lists(st.text(max_size=8), max_size=3).map(tuple),
+    inputs=st.dictionaries(NAMES, DIGESTS, max_size=2).map(lambda d: tuple(sorted(d.items()))),
+    algo_cache_sha256=st.none() | DIGESTS,
+    threads=st.integers(0, 64),
+    trace_sha256=DIGESTS,
+    regions=st.lists(REGIONS, min_size=1, max_size=4).map(tuple),
+) | st.builds(
+    scenario,
+    NAMES,
+    REGIONS,
+    functions=st.lists(
+        st.from_regex(r"[A-Za-z_.$][A-Za-z0-9_.$]{0,8}", fullmatch=True), min_size=1, max_size=3
+    ),
+    link_sha256=DIGESTS,
+)
+
+
+@given(st.lists(RECORDS, min_size=1, max_size=3, unique_by=lambda record: record.id))
+def test_any_keep_set_survives_its_file(records: list[ScenarioRecord]) -> None:
+    """Whatever names, arguments and regions are."""
+    found = keep(*records)
+    text = dump_keep_set(found)
+
+    assert parse_keep_set(text, source="k") == found
+    assert dump_keep_set(parse_keep_set(text, source="k")) == text
+
+
+def test_a_merge_that_keeps_both_sides_lines_is_read() -> None:
+    """Two branches each add a scenario; git's union of the lines is the union of the needs."""
+    base = scenario("b/s@c", A)
+    ours = dump_keep_set(keep(base, scenario("a/s@c", A, B))).splitlines()
+    theirs = dump_keep_set(keep(base, scenario("c/s@c", A, C))).splitlines()
+    union = list(ours)
+    for at, line in enumerate(theirs):
+        if line not in union:
+            union.insert(union.index(theirs[at - 1]) + 1, line)
+
+    merged = parse_keep_set("\n".join(union), source="k")
+
+    assert merged == keep(base, scenario("a/s@c", A, B), scenario("c/s@c", A, C))
+
+
+def test_a_line_that_stands_twice_alike_is_read() -> None:
+    """A merge can bring a scenario, a region or an operator from both sides."""
+    lines = TEXT.splitlines()
+    doubled = [
+        line
+        for line in lines
+        for _ in range(
+            2
+            if re.match(
+                r' "(?:version|operators|scenario m/s@c|region tag<1>|operator Elemwise|hash 0)"',
+                line,
+            )
+            else 1
+        )
+    ]
+
+    assert len(doubled) == len(lines) + 6
+    assert parse_keep_set("\n".join(doubled), source="k") == parse_keep_set(TEXT, source="k")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ('"version": 2', '"version": 3', 2, "found version 3, expected 2"),
+        ('"version": 2', '"version": true', 2, "found version True, expected 2"),
+        ('"version": 2', '"verison": 2', 2, "unknown key 'verison', expected version, gen"),
+        (
+            '"version": 2',
+            '"version": 2, "version": 1',
+            2,
+            "'version' occurs twice, with different values",
+        ),
+        ('"version": 2', '"version 2": 2', 2, "unknown key 'version 2'"),
+        (' "version": 2,\n', "", 1, "the key 'version' is missing"),
+        ("20220507", "20200101", 3, "generation 20200101 are unknown"),
+        ("20220507", '"new"', 3, "expected a whole number"),
+        ('"listed"', "null", 4, "found None, expected 'all' or 'listed'"),
+        ('"listed"', '["all"]', 4, "found ['all'], expected"),
+        ('"listed"', '"all"', 8, "operator Elemwise is listed, but all are kept"),
+        ("0" * 64, "0" * 63, 5, "expected a sha256"),
+        ('"1' + "1" * 63, '"G' + "1" * 63, 5, "expected a sha256"),
+        ("2" * 64, "2" * 65, 5, "expected a sha256"),
+        ('sha256": null', 'sha256": 5', 5, "expected a sha256"),
+        ('sha256": null', 'sha256": 0', 5, "expected a sha256"),
+        ('sha256": null', 'sha256": ""', 5, "expected a sha256"),
+        ('["--cpu"]', '"--cpu"', 5, "expected a list of texts"),
+        ('["--cpu"]', "[1]", 5, "expected a list of texts"),
+        ('{"data": ', '{"data": "", "data": ', 5, "a key occurs twice in one object"),
+        ('{"data": "' + "1" * 64 + '"}', "[]", 5, "expected an object"),
+        ('"threads": 1', '"threads": -1', 5, "expected a whole number from 0 to 4096"),
+        ('"threads": 1', '"threads": 4097', 5, "expected a whole number from 0 to 4096"),
+        ('"threads": 1', '"threads": true', 5, "expected a whole number from 0"),
+        ('"threads": 1', '"threads": 1, "threads": 2', 5, "the key 'threads' occurs twice"),
+        ('"threads": 1', '"thread": 1', 5, "unknown key 'thread'"),
+        ('"threads": 1, ', "", 5, "the key 'threads' is missing"),
+        ('"scenario m/s@c": {', '"scenario m/t@c": {', 5, "no region is needed by m/t@c"),
+        ('"": "end"', '"": {}', 14, "unknown key ''"),
+        ('"": "end"', '"scenario ": {}', 14, "found the scenario ''"),
+        ('"": "end"', '"region tag<2;>": ["m/s@c"]', 14, "'tag<2;>' is not a region"),
+        ('"": "end"', '"hash 1": true', 14, "expected a list of texts"),
+        ('"": "end"', '"hash 01": ["m"]', 14, 'expected "hash NUMBER"'),
+        ('"": "end"', '"hash -1": ["m"]', 14, 'expected "hash NUMBER"'),
+        ('"version": 2', '"version": 1', 12, 'expected "hash NUMBER": true'),
+        ("18446744073709551615", "18446744073709551616", 13, "expected a whole number from 0"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": ["x"]', 7, "'x', which is not a scenario of the file"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": []', 7, "no scenario needs tag<2>"),
+        ('tag<2>": ["m/s@c"]', 'tag<2>": "m/s@c"', 7, "expected a list of texts"),
+        ('tag<2>": ["m/s@c"],', 'tag<2>": ["m/s@c"]', 8, "not JSON"),
+        (' "region tag<2>": ["m/s@c"],', "<<<<<<< ours", 7, "not JSON"),
+        ('"threads": 1', '"threads": NaN', 1, "NaN is not a JSON number"),
+        ('"operator Elemwise"', '"operator class"', 8, "found 'class', expected a C++ identifier"),
+        ('"operator Elemwise"', '"operator A {}; int x"', 8, "expected a C++ identifier"),
+        ('"dtype Int32": ["n"]', '"dtype Int32": [1]', 10, "expected a list of texts"),
+    ],
+)
+def test_what_is_no_keep_set_is_refused_with_file_and_line(
+    old: str, new: str, line: int, said: str
+) -> None:
+    """One clear message names the line and what stands there."""
+    text = TEXT.replace(old, new, 1)
+    assert text != TEXT
+
+    with pytest.raises(InputError) as caught:
+        parse_keep_set(text, source="k.json")
+
+    assert caught.value.message.startswith(f"k.json:{line}: ")
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+    assert "megtrim trim --accept" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "1", '"x"', "[" * 100_000, "9" * 5000])
+def test_other_json_is_refused(text: str) -> None:
+    """Wherever the reader notices."""
+    with pytest.raises(InputError, match=r"k\.json:1: "):
+        parse_keep_set(text, source="k.json")
+
+
+def test_two_records_of_one_scenario_that_differ_are_refused() -> None:
+    """Two branches traced it again: one of the traces must be chosen."""
+    line = TEXT.splitlines()[4]
+    other = line.replace('"threads": 1', '"threads": 2')
+
+    with pytest.raises(InputError, match="occurs twice, with different values"):
+        parse_keep_set(TEXT.replace(line, f"{line}\n{other}"), source="k")
+
+
+@given(st.data())
+def test_a_damaged_file_is_read_or_refused(data: st.DataObject) -> None:
+    """Never anything else."""
+    at = data.draw(st.integers(0, len(TEXT) - 1))
+    end = data.draw(st.integers(at, min(at + 30, len(TEXT))))
+    text = TEXT[:at] + data.draw(st.text(max_size=5)) + TEXT[end:]
+    try:
+        found = parse_keep_set(text, source="k")
+    except MegtrimError:
+        return
+
+    assert parse_keep_set(dump_keep_set(found), source="k") == found
+
+
+def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
+    """And a missing one is named."""
+    folder = tmp_path
+    (folder / "keepset.json").write_text(TEXT, encoding="utf-8")
+    (folder / "binary.json").write_bytes(b"\xff\xfe")
+
+    assert read_keep_set(folder / "keepset.json") == parse_keep_set(TEXT, source="k")
+    with pytest.raises(InputError, match=r"none\.json: cannot be read: No such file"):
+        read_keep_set(folder / "none.json")
+    with pytest.raises(InputError, match=r"binary\.json:1: found the byte 0xff"):
+        read_keep_set(folder / "binary.json")
+    with pytest.raises(InputError) as caught:
+        read_keep_set(folder, shown="megtrim")
+    assert caught.value.message == "megtrim: found a folder, expected a keep set"
+
+
+def test_an_environment_is_written_and_read() -> None:
+    """And a scenario without one has no such key, as before there was any."""
+    plain, given_ = scenario("m/s@c", A), scenario("m/s@c", A, environment=(("A", "b c"),))
+
+    assert parse_keep_set(dump_keep_set(keep(given_)), source="k") == keep(given_)
+    assert "environment" not in dump_keep_set(keep(plain))
+    with pytest.raises(InputError, match="expected a list of texts"):
+        parse_keep_set(dump_keep_set(keep(given_)).replace('"b c"', "1"), source="k")

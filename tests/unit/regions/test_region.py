@@ -1,0 +1,161 @@
+"""Regions: their canonical text, their order, and what is refused as one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from megtrim.regions.grammar import GrammarError, is_identifier, parse_demangled
+from megtrim.regions.region import Region
+from megtrim.util.errors import InputError
+
+IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True).filter(is_identifier)
+NUMBERS = st.integers(-(2**31), 2**31 - 1)
+BUILTINS = st.sampled_from(["void", "float", "unsigned char", "long long", "__fp16", "_Float16"])
+
+
+def _class(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    values = (
+        inner | NUMBERS.map(str) | st.just("(engine::Kind)7") | st.just("3ul") | st.just("true")
+    )
+    templates = st.builds("{}<{}>".format, IDENTIFIERS, st.lists(values, min_size=1).map(", ".join))
+    parts = st.lists(IDENTIFIERS | templates, min_size=2, max_size=3)
+    return parts.map("::".join).filter(lambda name: not name.startswith("std"))
+
+
+TYPES = st.recursive(BUILTINS, _class, max_leaves=6)
+REGIONS = st.builds(Region, IDENTIFIERS, st.lists(NUMBERS | TYPES, max_size=5).map(tuple))
+
+
+@given(REGIONS)
+def test_a_region_is_read_back_from_its_text(region: Region) -> None:
+    """``str`` and ``parse`` are inverse."""
+    assert Region.parse(str(region)) == region
+
+
+@pytest.mark.parametrize(
+    ("text", "region"),
+    [
+        ("x<>", Region("x", ())),
+        ("megdnn_fp32_sgemv<-1290123641>", Region("megdnn_fp32_sgemv", (-1290123641,))),
+        ("x<float, a::B, 3>", Region("x", ("float", "a::B", 3))),
+        ("x< float ,a::B,3 >", Region("x", ("float", "a::B", 3))),
+        ("x<a::B<(c::D)100002> >", Region("x", ("a::B<(c::D)100002>",))),
+        ("x<a::B<(unsigned char)4>>", Region("x", ("a::B<(unsigned char)4>",))),
+        ("x<half>", Region("x", ("__fp16",))),
+        ("x<_Float16>", Region("x", ("_Float16",))),
+        ("x<half_float::half>", Region("x", ("half_float::half",))),
+        ("x<2147483647, -2147483648>", Region("x", (2**31 - 1, -(2**31)))),
+    ],
+)
+def test_texts_and_the_regions_they_name(text: str, region: Region) -> None:
+    """Numbers, builtin types, engine classes and templates; spaces do not matter."""
+    assert Region.parse(text) == region
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x", "x<", "x>", "<>", "x<>y", "x<,>", "x<1,>", "x<1 2>", "1x<>", "for<>", "x y<>"),
+        *("x<2147483648>", "x<-2147483649>", "x<99999999999999999999999>", "x<1u>", "x<0x1>"),
+        *("x<Foo>", "x<Foo<int>>", "x<a::>", "x<::a::B>", "x<a::for>", "x<float const>"),
+        *("x<float*>", "x<a::B&>", "x<float;>", "x<{}>", 'x<"a">', "x<a::B#>", "x<a::B\n>"),
+        *(
+            "x<(anonymous namespace)::B>",
+            "x<a::B::{lambda()#1}>",
+            "x<long float>",
+            "x<unsigned::a>",
+        ),
+        *("x<a::operator+>", "x<a::B<(int)>>", "x<a::B<(a::C)x>>", "x<a::B<>>", "x<std::__1>"),
+        "x<\u0661>",
+        "x<" + "a::B<" * 17 + "int" + ">" * 17 + ">",
+        "x<" + "1, " * 5000 + "1>",
+    ],
+)
+def test_what_is_no_region(text: str) -> None:
+    """Anything that is not a tag with numbers and named types is refused, in one line."""
+    with pytest.raises(InputError) as caught:
+        Region.parse(text)
+
+    assert "is not a region" in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_templates_may_stand_in_templates() -> None:
+    """Sixteen levels are read."""
+    text = "x<" + "a::B<" * 16 + "int" + ">" * 17
+
+    assert str(Region.parse(text)) == text
+
+
+def test_numbers_come_before_types_and_are_ordered_by_value() -> None:
+    """The order is by tag, then argument by argument, whatever their kinds."""
+    texts = ["a<>", "a<-5>", "a<-5, 1>", "a<3>", "a<10>", "a<float>", "a<x::Y>", "b<1>"]
+    regions = [Region.parse(text) for text in texts]
+
+    assert sorted({*regions}) == regions
+    assert regions[1] < regions[5]
+    assert regions[5] > regions[1]
+    assert regions[1] <= regions[1]
+    assert not regions[1] < regions[1]
+
+
+def test_a_region_cannot_be_compared_with_anything_else() -> None:
+    """A sort that mixes kinds is a mistake and says so."""
+    with pytest.raises(TypeError):
+        assert Region("a", ()) < "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("midout::Region<midout::tags::x>", ()),
+        ("midout::Region<midout::tags::x, std::integral_constant<int, -5> >", (-5,)),
+        ("midout::Region<midout::tags::x, std::__ndk1::integral_constant<int, 5> >", (5,)),
+        ("midout::Region<midout::tags::x, std::__1::integral_constant<int, 5>>", (5,)),
+        (
+            "midout::Region<midout::tags::x, std::integral_constant<bool, true> >",
+            ("std::integral_constant<bool, true>",),
+        ),
+        (
+            "midout::Region<midout::tags::x, std::__cxx11::basic_string<char> >",
+            ("std::basic_string<char>",),
+        ),
+        ("midout::Region<midout::tags::x, a::__ndk1::B>", ("a::__ndk1::B",)),
+        (
+            "midout::Region<midout::tags::x, a::B<std::integral_constant<int, 5> > >",
+            ("a::B<std::integral_constant<int, 5>>",),
+        ),
+    ],
+)
+def test_demangled_names(name: str, args: tuple[int | str, ...]) -> None:
+    """The C++ library's own namespaces vanish, and only there; ints are numbers."""
+    assert parse_demangled(name) == ("x", args)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "midout::Region<midout::tags::x",
+        "midout::Region<midout::tags::x> >",
+        "midout::Region<midout::tags::x<int> >",
+        "midout::Region<tags::x>",
+        "midout::Region<midout::tags::x, 5>",
+        "midout::Region<midout::tags::x, std::integral_constant<int, 4294967296> >",
+        "::midout::Region<midout::tags::x>",
+        "other::Region<midout::tags::x>",
+    ],
+)
+def test_demangled_names_that_are_refused(name: str) -> None:
+    """A number stands wrapped, a tag is a plain class, and nothing follows."""
+    with pytest.raises(GrammarError):
+        parse_demangled(name)
+
+
+def test_a_refusal_says_what_was_found_where_and_what_was_expected() -> None:
+    """The message is enough to find the place."""
+    with pytest.raises(GrammarError) as caught:
+        parse_demangled("midout::Region<midout::tags::x, float const>")
+
+    assert str(caught.value) == "found 'const' after '::x,float', expected '>'"

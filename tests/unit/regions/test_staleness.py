@@ -1,0 +1,191 @@
+"""What a committed keep set misses of what was traced now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from megtrim.models.operators import OperatorNeeds
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, differing, has_other_weights
+from megtrim.regions.staleness import add_first_times, find_gaps, of_another_link
+from unit.trim.stages.support import keep_set
+
+LINK, OTHER = "c" * 64, "d" * 64
+
+
+def keep(*records: ScenarioRecord) -> KeepSet:
+    return replace(keep_set(), scenarios=records)
+
+
+def record(*numbers: int, **changes: Any) -> ScenarioRecord:
+    """Return a scenario that ran ``kern<N>`` for each number."""
+    [made] = keep_set(*numbers).scenarios
+    return replace(made, **changes)
+
+
+def test_what_holds_all_misses_nothing() -> None:
+    """More than is needed is no lack, nor is another trace of the same regions."""
+    before = keep(record(1, 2, 3), record(4, id="gone/s@any"))
+
+    assert find_gaps(before, keep(record(1, 2))) == ()
+    assert find_gaps(before, keep(record(1, 2, trace_sha256="e" * 64))) == ()
+
+
+def test_regions_that_no_scenario_lists_are_named() -> None:
+    """The first five; one that another scenario lists is kept all the same."""
+    before = keep(record(1), record(2, id="n/s@any"))
+
+    assert find_gaps(before, keep(record(1, 2))) == ()
+    assert find_gaps(before, keep(record(1, *range(3, 9)))) == (
+        "m/s@any needs kern<3>, kern<4>, kern<5>, kern<6>, kern<7> and 1 more",
+    )
+
+
+def test_a_scenario_that_is_new_or_another_is_named() -> None:
+    """A build from the file would refuse to verify it."""
+    before = keep(record(1))
+    changes = {"arguments": ("--x",), "threads": 2, "environment": (("A", "b"),)}
+    now = keep(record(1, **changes), record(1, id="n/s@any"))
+
+    assert find_gaps(before, now) == (
+        (
+            "m/s@any is not what was traced: the arguments, the number of threads, the environment "
+            "changed"
+        ),
+        "n/s@any is not in it",
+    )
+    assert differing(record(1), record(2)) == ""
+
+
+MODEL = {"model_sha256": "9" * 64}
+GRAPH, GRAPH_2 = {"graph_sha256": "8" * 64}, {"graph_sha256": "7" * 64}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "reported"),
+    [
+        (GRAPH, GRAPH | MODEL, ""),
+        (GRAPH, GRAPH_2 | MODEL, "the graph of the model changed"),
+        ({}, MODEL, "the model changed"),
+        (GRAPH, MODEL, "the model changed"),
+        (
+            {},
+            GRAPH | MODEL,
+            (
+                "the model changed (whether only weights did is not known: "
+                "the keep set does not name its graph)"
+            ),
+        ),
+        ({}, GRAPH, ""),
+        (GRAPH, GRAPH | MODEL | {"threads": 2}, "the number of threads changed"),
+    ],
+)
+def test_other_weights_are_no_other_model(
+    before: dict[str, Any], now: dict[str, Any], reported: str
+) -> None:
+    """In the same graph; where either file does not show it, any change of the model counts."""
+    assert differing(record(1, **before), record(1, **now)) == reported
+    same = before is GRAPH and GRAPH.items() <= now.items() and "model_sha256" in now
+    assert has_other_weights(record(1, **before), record(1, **now)) is same
+
+
+HOST, ARM = {"toolchain": "host x86_64-linux-gnu"}, {"toolchain": "zig aarch64-linux-musl"}
+RAN, RAN_2 = (
+    {"functions": names, "link_sha256": link} for names, link in ((("a",), LINK), (("b",), OTHER))
+)
+NEW = {"id": "n/s@any"}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "after"),
+    [
+        # A scenario, as a new model, class or arguments make one.
+        ([record(1)], [record(1), record(2, **NEW)], [record(1), record(2, **NEW)]),
+        # A toolchain: what was kept for the other one is of no use to it.
+        ([record(1, **HOST)], [record(2, **ARM)], [record(2, **ARM)]),
+        ([record(1)], [record(2, **ARM)], [record(1, **ARM)]),
+        # A level: functions on top of regions, and regions on top of functions.
+        ([record(1, 2)], [record(1, **RAN)], [record(1, 2, **RAN)]),
+        ([record(**RAN)], [record(1, **RAN_2)], [record(1, **RAN)]),
+        # Another link only where something new makes it.
+        ([record(1, **RAN)], [record(1, **RAN_2)], [record(1, **RAN)]),
+        (
+            [record(1, **RAN)],
+            [record(1, **RAN_2), record(2, **NEW, **RAN_2)],
+            [record(1, **RAN_2), record(2, **NEW, **RAN_2)],
+        ),
+        # Other weights.
+        ([record(1, **GRAPH)], [record(1, **GRAPH, **MODEL)], [record(1, **GRAPH, **MODEL)]),
+        # What is known and changed, or needs more, is for a person, as is what is gone.
+        ([record(1)], [record(1, 2)], [record(1)]),
+        ([record(1)], [record(1, threads=2)], [record(1)]),
+        ([record(1), record(2, **NEW)], [record(1)], [record(1), record(2, **NEW)]),
+        # What has no regions cannot join what has.
+        ([record(1)], [record(1), record(**NEW, **RAN)], [record(1)]),
+    ],
+)
+def test_what_is_there_for_the_first_time_is_added(
+    before: list[ScenarioRecord], now: list[ScenarioRecord], after: list[ScenarioRecord]
+) -> None:
+    """Nothing that is known becomes less."""
+    assert add_first_times(keep(*before), keep(*now)) == keep(*after)
+
+
+def test_new_models_bring_their_operators() -> None:
+    """Models that are known bring none; all operators stay all."""
+
+    def needs(**users: str) -> OperatorNeeds:
+        kept = tuple((name, tuple(models)) for name, models in users.items())
+        return OperatorNeeds(hashes=(), dtypes=(), operators=kept, elemwise_modes=())
+
+    before = replace(keep(record(1)), operators=needs(A="m"))
+    now = replace(keep(record(1), record(2, **NEW)), operators=needs(A="mn", B="m", C="n"))
+
+    assert add_first_times(before, now).operators == needs(A="mn", C="n")
+    assert add_first_times(replace(before, operators=None), now).operators is None
+    functions = keep(record(**RAN))
+    assert add_first_times(functions, now).operators == now.operators
+    assert add_first_times(replace(before, generation=20190219), now).operators == needs(A="m")
+
+
+def test_functions_count_within_one_link() -> None:
+    """Another link inlines others: that it is another is all that can be said."""
+    before = keep(record(1, functions=("a",), link_sha256=LINK))
+    more = keep(record(1, functions=("a", "b"), link_sha256=LINK))
+    elsewhere = keep(record(1, functions=("a", "b"), link_sha256=OTHER))
+
+    assert find_gaps(before, more) == ("m/s@any needs b",)
+    assert of_another_link(before, more) == ()
+    assert find_gaps(before, elsewhere) == ()
+    assert of_another_link(before, elsewhere) == ("m/s@any",)
+
+
+def test_functions_that_were_never_recorded_lack() -> None:
+    """A file of regions alone, and functions are trimmed now."""
+    now = keep(record(1, functions=("a",), link_sha256=LINK))
+
+    assert find_gaps(keep(record(1)), now) == ("m/s@any needs a",)
+    assert of_another_link(keep(record(1)), now) == ()
+
+
+def test_operators_and_the_header_count() -> None:
+    """All operators are more than some, and another generation is another file."""
+
+    def needs(*names: str) -> OperatorNeeds:
+        users = tuple((name, ("m",)) for name in names)
+        return OperatorNeeds(hashes=(), dtypes=(), operators=users, elemwise_modes=())
+
+    before = replace(keep(record(1)), operators=needs("A"))
+
+    assert find_gaps(before, replace(before, operators=needs("A", "B", "C"))) == (
+        "the models need the operators B, C",
+    )
+    assert find_gaps(before, replace(before, operators=None)) == (
+        "all operators are needed, and it lists some",
+    )
+    assert find_gaps(replace(before, operators=None), before) == ()
+    assert find_gaps(before, replace(before, generation=20190219)) == (
+        "the engine has header generation 20190219, not 20220507",
+    )

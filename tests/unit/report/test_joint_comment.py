@@ -1,0 +1,146 @@
+"""One comment of several toolchains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from megtrim.report import comment
+from megtrim.report.comment import describe_next_step
+from megtrim.report.joint_comment import ToolchainReport, find_worst, render, render_table
+from megtrim.size.growth.inputs import Cause
+from megtrim.verdict.model import Verdict
+from unit.size.report.test_tables import artifact, verdict
+from unit.verdict.examples import failing, hostile, passing, unverified
+
+
+def report(name: str, verdict: Verdict | None, page: str = "its page") -> ToolchainReport:
+    """Return what a toolchain's run left."""
+    return ToolchainReport(name=name, verdict=verdict, page=page)
+
+
+def test_each_toolchain_has_a_row_and_its_page() -> None:
+    """The worst is in the title, and its page comes first."""
+    text = render(
+        "app",
+        "megtrim.yaml",
+        [report("arm64", passing(), "fine"), report("x86-64", failing(), "bad")],
+    )
+    lines = text.splitlines()
+
+    assert lines[0] == "## ❌ megtrim: fail for `app`: `x86-64`, the worst of 2 toolchains"
+    rows = [line for line in lines if line.startswith("| `")]
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| `arm64`", "✅ pass"],
+        ["| `x86-64`", "❌ fail"],
+    ]
+    assert "❌ fail: `" in rows[1]
+    assert text.index("bad") < text.index("fine")
+
+
+def test_the_second_line_says_what_to_do_about_the_worst() -> None:
+    """As its own page does; where there is no verdict, the page says why."""
+    text = render("app", "megtrim.yaml", [report("a", passing()), report("b", failing())])
+
+    assert text.splitlines()[2] == describe_next_step(failing())
+    assert "What to do" not in render("app", "megtrim.yaml", [report("a", passing())])
+    assert "What to do" not in render("app", "megtrim.yaml", [report("a", None)])
+
+
+def test_growth_has_its_causes_in_the_table() -> None:
+    """What did not grow has none."""
+    causes = (Cause.SOURCE, Cause.TOOLCHAIN)
+    rows = [
+        render("app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))])
+        for n in (1024, 0)
+    ]
+
+    assert "| +1 KiB (source, toolchain) |" in rows[0]
+    assert "| 0 B |" in rows[1]
+
+
+def test_all_that_pass_are_one_pass() -> None:
+    """Nothing is worse."""
+    text = render("app", "megtrim.yaml", [report("a", passing()), report("b", passing())])
+
+    assert text.splitlines()[0] == "## ✅ megtrim: pass for `app`"
+    elsewhere = render("app", "apps/megtrim.yaml", [report("a", passing())])
+    assert elsewhere.splitlines()[0] == "## ✅ megtrim: pass for `app` (`apps/megtrim.yaml`)"
+
+
+def test_one_alone_is_the_worst_of_none() -> None:
+    """It is named, and compared with nothing."""
+    text = render("app", "megtrim.yaml", [report("arm64", failing())])
+
+    assert text.splitlines()[0] == "## ❌ megtrim: fail for `app`: `arm64`"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worst"),
+    [
+        ((passing(), None), "b"),
+        ((unverified(), None), "b"),
+        ((None, failing()), "b"),
+        ((passing(), unverified()), "b"),
+        ((failing(), failing()), "a"),
+    ],
+)
+def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], worst: str) -> None:
+    """A run without a verdict is worse than all but a failure."""
+    found = [report(name, verdict) for name, verdict in zip("ab", verdicts, strict=True)]
+
+    assert find_worst(found).name == worst
+
+
+def test_a_run_without_a_verdict_says_so() -> None:
+    """Nothing is known of it, which is red."""
+    text = render("app", "megtrim.yaml", [report("arm64", None, "how it ended")])
+
+    assert text.startswith("## ❌ megtrim: no verdict for `app`")
+    assert "| `arm64` | ❌ no verdict |" in text
+    assert "how it ended" in text
+
+
+def test_it_fits_a_comment() -> None:
+    """What needs a person is there; what has no room is named."""
+    page = "x" * (comment.LIMIT // 2 - 2_000)
+    found = [report(f"t{number}", passing(), page) for number in range(3)]
+    text = render("app", "megtrim.yaml", [*found, report("red", failing(), page)])
+
+    assert len(text.encode()) <= comment.LIMIT
+    assert text.index("<summary><code>red") < text.index("<summary><code>t0")
+    assert "*Left out, because a comment is bounded: `t1`, `t2`." in text
+
+
+def test_hostile_names_stay_text() -> None:
+    """As in the comment of one."""
+    text = render("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
+
+    assert "@a <b>`" in text.splitlines()[0]
+    assert "<script" not in text
+
+
+def test_each_toolchain_has_a_row() -> None:
+    """With its verdict; one that ended before it has none."""
+    lines = render_table({"arm64": passing(), "x86-64": failing(), "armv7": None}).splitlines()
+
+    assert lines[0].split() == [
+        *("toolchain", "artifact", "bytes", "size", "%", "of", "plain", "growth", "verdict")
+    ]
+    cells = [line.split() for line in lines[2:]]
+    assert [(row[0], row[-1]) for row in cells] == [
+        ("arm64", "pass"),
+        ("x86-64", "fail"),
+        ("armv7", "none"),
+    ]
+    assert cells[2][1:-1] == ["-"] * 5
+
+
+def test_each_artifact_has_a_row() -> None:
+    """All say whose they are, so that a row can be found by its words."""
+    several = replace(passing(), artifacts=(artifact(None, name="a"), artifact(1_024, name="b")))
+    rows = [row.split() for row in render_table({"arm64": several}).splitlines()[2:]]
+
+    assert [row[:2] for row in rows] == [["arm64", "a"], ["arm64", "b"]]
+    assert [row[-2] for row in rows] == ["-", "KiB"]

@@ -1,0 +1,60 @@
+"""What ships is described by what it was built from, and words of sources rule causes out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+from megtrim.build.engines.checkout import Checkout, digest_of
+from megtrim.chain.results import ReduceResult
+from megtrim.chain.session import Session
+from megtrim.chain.store import Store
+from megtrim.size.growth.build_inputs import read_build_inputs
+from megtrim.size.growth.inputs import Cause
+from unit.trim.stages.results import BUILD
+from unit.trim.stages.support import open_session
+
+FILES = {
+    "src/add.cpp": "void Add::run() { helper(); }\n",
+    "src/paste.cpp": "#define NAME(x) k_##x\n",
+    "third_party/z/z.c": "int z;\n",
+    "third_party/z/z.h": "extern int z;\n",
+    "CMakeLists.txt": "add_compile_options(-O2)  # fast\n",
+    "README.md": "# Engine\n",
+}
+BOTH = (Cause.SOURCE, Cause.TOOLCHAIN)
+
+
+def opened(folder: Path) -> Session:
+    """Return a session whose engine consists of these files."""
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    files = {name: digest_of(folder / name) or "" for name in FILES}
+    engine = SimpleNamespace(checkout=Checkout(root=folder, files=files, commit="", dirty=()))
+    made, _ = open_session(folder)
+    return replace(made, services=replace(made.services, engine=engine))
+
+
+def test_each_file_is_part_of_one_cause(tmp_path: Path) -> None:
+    """A page of documentation is of none."""
+    now = opened(tmp_path)
+    inputs = {"engine": "x", "toolchain version": "14", "keep set": "a list"}
+    shipped, _ = Store(tmp_path / "out").ensure(
+        "reduce", "x", inputs, lambda _: ReduceResult(build=BUILD, functions={}), ReduceResult
+    )
+
+    found = read_build_inputs(shipped, now)
+
+    assert found.sources.keys() == {"src/add.cpp", "src/paste.cpp"}
+    assert found.values["toolchain version"] == "14"
+    assert found.values["dependency third_party/z"]
+    assert {"build files", "megtrim"} <= found.values.keys()
+    assert "keep set" not in found.values  # its content stands for it
+    digests = found.digests()
+    (tmp_path / "CMakeLists.txt").write_text("add_compile_options(-O2)\n", encoding="utf-8")
+    assert read_build_inputs(shipped, now).digests() == digests
+    (tmp_path / "CMakeLists.txt").write_text("add_compile_options(-O3)\n", encoding="utf-8")
+    later = read_build_inputs(shipped, now).digests()
+    assert {name for name, each in later.items() if each != digests[name]} == {Cause.FLAGS}

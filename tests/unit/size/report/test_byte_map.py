@@ -1,0 +1,121 @@
+"""Areas are bytes, whatever the screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from megtrim.size.byte_map import ByteMap, MappedComponent, MappedSymbol
+from megtrim.size.report.byte_map import SCREENS, ByteCell, draw_map
+
+
+def symbol(label: str, kept_bytes: int) -> MappedSymbol:
+    return MappedSymbol(label=label, plain_bytes=None, kept_bytes=kept_bytes)
+
+
+def component(
+    name: str, kept_bytes: int, plain_bytes: int | None = None, *symbols: MappedSymbol
+) -> MappedComponent:
+    return MappedComponent(
+        name=name, plain_bytes=plain_bytes, kept_bytes=kept_bytes, symbols=symbols
+    )
+
+
+FOUND = ByteMap(
+    artifact="app",
+    variant="reduced",
+    components=(
+        component("kernels/arm_common/conv_bias", 2000, 60_000),
+        component("runtime", 1000, 30_000, symbol("mgb::Graph::run(…)", 600)),
+        component("[7 others]", 1000, 10_000),
+    ),
+)
+
+
+def area(cell: ByteCell) -> float:
+    return float(cell.width.removesuffix("%")) * float(cell.height)
+
+
+@pytest.mark.parametrize("screen", [0, 1])
+def test_areas_are_bytes(screen: int) -> None:
+    """Of what ships; titles have those of the plain build, too."""
+    whole = 100 * SCREENS[screen].height
+
+    kept = {cell.title: cell for cell in draw_map(FOUND)[screen].cells}
+    shares = [round(100 * area(cell) / whole) for title, cell in kept.items() if "%" in title]
+    assert shares == [50, 25, 25]
+    title = "kernels/arm_common/conv_bias: 2.0 KiB of 58.6 KiB (50.0% of the file)"
+    assert next(iter(kept)) == title
+
+
+def test_symbols_are_inside_of_their_component() -> None:
+    """Below its name, and all others of it after them."""
+    cells = draw_map(FOUND)[0].cells
+    titles = [cell.title for cell in cells]
+
+    at = titles.index("runtime: 1.0 KiB of 29.3 KiB (25.0% of the file)")
+    assert titles[at + 1 : at + 3] == [
+        "runtime: mgb::Graph::run(…): 600 B",
+        "runtime: others: 400 B",
+    ]
+    assert cells[at].label == "runtime 1.0 KiB"
+    assert cells[at + 1].label == "mgb::Graph::run"
+    outer, inner = area(cells[at]), sum(map(area, cells[at + 1 : at + 3]))
+    assert 0.8 * outer < inner < outer
+
+
+def test_where_the_plain_build_is_not_known_only_what_ships_is_named() -> None:
+    """No size is made up."""
+    found = ByteMap(artifact="a", variant="reduced", components=(component("x", 200),))
+
+    assert [[cell.title for cell in each.cells] for each in draw_map(found)] == [
+        ["x: 200 B (100.0% of the file)"]
+    ] * 2
+
+
+def test_small_ones_share_a_cell() -> None:
+    """A phone shows fewer."""
+    many = tuple(component(f"c{number}", 10_000 - 33 * number) for number in range(300))
+    found = ByteMap(artifact="a", variant="reduced", components=many)
+
+    broad, narrow = draw_map(found)
+
+    assert len(narrow.cells) < len(broad.cells) < 300
+    assert broad.cells[-1].title.startswith("smaller ones: ")
+
+
+def test_names_are_shortened_to_what_says_most() -> None:
+    """The last part of a path or scope; its beginning, where not even that fits."""
+    names = ("kernels/naive/elemwise_multi_type", "a" * 90)
+    for width, expected in (
+        (400, f"{names[0]} 400 B"),
+        (200, "elemwise_multi_type"),
+        (100, "elemwise_m…"),
+    ):
+        components = (component(names[0], width, width), component(names[1], 956 - width, 0))
+        found = ByteMap(artifact="a", variant="reduced", components=components)
+        cells = {cell.title[:7]: cell for cell in draw_map(found)[0].cells}
+        assert cells["kernels"].label == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("mgb::Map<…>::find(…)", "mgb::Map::find"),
+        ("mgb::(anonymous namespace)::run(…)", "mgb::(anonymous namespace)::run"),
+        ("mgb::F::operator()(…) const", "mgb::F::operator()"),
+        (".rodata", ".rodata"),
+    ],
+)
+def test_a_symbol_has_no_arguments(label: str, shown: str) -> None:
+    """Brackets that belong to its name stay."""
+    part = component("runtime", 1000, None, symbol(label, 600))
+    found = ByteMap(artifact="a", variant="reduced", components=(part,))
+
+    assert [cell.label for cell in draw_map(found)[0].cells][1] == shown
+
+
+def test_nothing_is_drawn_of_an_empty_file() -> None:
+    """No division by nothing."""
+    found = ByteMap(artifact="a", variant="reduced", components=(component("x", 0, 0),))
+
+    assert draw_map(found)[0].cells == ()

@@ -1,0 +1,137 @@
+"""What the plain build leaves of its bytes, and what reads it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from megtrim.build_spec import BuildSpec, LinkSpec, Variant
+from megtrim.chain.filenames import BYTE_TABLES_FILE
+from megtrim.chain.results import BuildResult
+from megtrim.chain.store import StageFolder, Store
+from megtrim.size import byte_tables
+from megtrim.trim.builds import variants
+from megtrim.util.console import Console
+from megtrim.util.errors import InfrastructureFailure, ProductFailure
+from unit.elf.made_objects import Named, Part, object_file
+from unit.trim.stages.results import BUILD
+from unit.trim.stages.support import changed
+from unit.trim.stages.switch_builds import made as prepare
+
+
+def write(place: Path, *, symbols: bool = True) -> None:
+    """Leave a program of one function, stripped and as it was linked."""
+    part = Part(name=".text", content=bytes(400))
+    symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=400)
+    for folder, kept in (("bin", ()), ("unstripped", (symbol,))):
+        if folder == "bin" or symbols:
+            (place / folder).mkdir(parents=True)
+            data = object_file((part,), kept, kind=2)
+            (place / folder / "app").write_bytes(data)
+
+
+class Linker:
+    """Links once more what was built, as the builder does."""
+
+    def __init__(self, ends: Exception | None = None) -> None:
+        self.ends = ends
+        self.asked: list[LinkSpec] = []
+
+    def link(
+        self, _: BuildSpec, links: tuple[LinkSpec, ...], *, folder: Path, **__: object
+    ) -> None:
+        self.asked += links
+        if self.ends:
+            raise self.ends
+        write(folder / "again")
+        (folder / "links" / "unstripped").mkdir(parents=True)
+        copy = folder / "again" / "unstripped" / "app"
+        copy.rename(folder / "links" / "unstripped" / "app")
+
+
+def leave(
+    tmp_path: Path,
+    *,
+    symbols: bool = True,
+    damage: bytes = b"",
+    strip: tuple[str, ...] | None = ("strip",),
+    linker: Linker | None = None,
+) -> tuple[StageFolder, str]:
+    """Return a plain build that left its tables, and what was said."""
+    said = io.StringIO()
+    made = prepare(tmp_path / "project", "{level: region}")
+    toolchain = replace(made.services.toolchain, strip=strip)
+    session = changed(
+        made, toolchain=toolchain, console=Console(said), builder=cast(Any, linker or Linker())
+    )
+    wanted = variants.make_spec(session, Variant.PLAIN, {})
+
+    def produce(place: Path) -> BuildResult:
+        write(place, symbols=symbols)
+        if damage:
+            (place / "unstripped" / "app").write_bytes(damage)
+        byte_tables.leave_tables(place, wanted, ["app"], session)
+        return BuildResult(build=BUILD)
+
+    found, _ = Store(tmp_path).ensure("build", "plain", {}, produce, BuildResult)
+    return found, said.getvalue()
+
+
+def test_the_plain_build_leaves_its_tables_and_no_symbols(tmp_path: Path) -> None:
+    """The table adds up to the stripped file; the copy with symbols would only take space."""
+    made, said = leave(tmp_path)
+
+    table = byte_tables.read_tables(made)["app"]
+    assert table.components["operators"] == {"mgb::opr::Add::run()": 400}
+    size_bytes = made.file("bin/app").stat().st_size
+    assert sum(sum(each.values()) for each in table.components.values()) == size_bytes
+    assert not [name for name in made.files if name.startswith("unstripped")]
+    assert said == ""
+
+
+def test_without_a_copy_with_symbols_there_is_no_table(tmp_path: Path) -> None:
+    """That is no failure: sizes do not depend on it."""
+    made, said = leave(tmp_path, symbols=False)
+
+    assert BYTE_TABLES_FILE not in made.files
+    assert byte_tables.read_tables(made) == {}
+    assert said == ""
+
+
+def test_a_damaged_copy_is_a_warning(tmp_path: Path) -> None:
+    """The build stands; what is left out of it will not be known by component."""
+    made, said = leave(tmp_path, damage=b"\x7fELF")
+
+    assert byte_tables.read_tables(made) == {}
+    assert "what is left out of app will not be known" in said
+
+
+def test_where_links_strip_it_is_linked_once_more(tmp_path: Path) -> None:
+    """The same link without that option has the same bytes in memory, and names them."""
+    linker = Linker()
+    made, _ = leave(tmp_path, symbols=False, strip=None, linker=linker)
+
+    assert byte_tables.read_tables(made)["app"].components["operators"]
+    assert [(each.target, each.strip, each.flags) for each in linker.asked] == [("app", False, ())]
+    assert not [name for name in made.files if name.startswith(("links", "unstripped"))]
+
+
+def test_a_link_that_fails_costs_the_table_alone(tmp_path: Path) -> None:
+    """The program is there, whatever is known of its bytes."""
+    linker = Linker(ProductFailure("the linker ended with 1"))
+    made, said = leave(tmp_path, symbols=False, strip=None, linker=linker)
+
+    assert byte_tables.read_tables(made) == {}
+    assert "app has no copy with symbols: the linker ended with 1" in said
+
+
+def test_a_link_that_the_machine_ended_ends_the_build(tmp_path: Path) -> None:
+    """Its result would be kept, without the table, once the disk has room again."""
+    linker = Linker(InfrastructureFailure("the disk is full"))
+
+    with pytest.raises(InfrastructureFailure, match="the disk is full"):
+        leave(tmp_path, symbols=False, strip=None, linker=linker)

@@ -1,0 +1,390 @@
+"""The size stage: what is measured in each mode, and what growth is measured against."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cxxfilt
+import pytest
+
+from megtrim.build.engines.checkout import Checkout
+from megtrim.chain.graph import PLAIN, REDUCED, SIZE, Task, tasks
+from megtrim.chain.results import BuildResult, ReduceResult, SizeResult
+from megtrim.chain.session import Session
+from megtrim.chain.stage_result import StageResult
+from megtrim.chain.store import StageFolder, Store
+from megtrim.config.load import load_config
+from megtrim.elf.symbol_names import readable
+from megtrim.size import full_trim
+from megtrim.size import stage as size
+from megtrim.size.baseline import dump_sizes
+from megtrim.size.budget_row import BudgetStatus
+from megtrim.size.byte_table import make_table
+from megtrim.size.growth.inputs import ORDERS, Cause
+from megtrim.size.rows import (
+    artifact_sizes,
+    baseline_text,
+    cause_notes,
+    causes_of_growth,
+)
+from megtrim.util.errors import InputError
+from unit.elf.made_objects import Named, Part, object_file
+from unit.size.support import PROGBITS, A, X, elf
+from unit.trim.stages.results import BUILD, SAMPLES, type_of
+from unit.trim.stages.support import CONFIG, changed, open_session
+
+BYTES = {"plain": 900, "profile": 1_000, "reduced": 300}
+PROFILE_BUDGET = "budgets: [{artifact: load_and_run, variant: profile, max: 1 MiB}]\n"
+
+
+def program(variant: str) -> bytes:
+    more = ((".data", PROGBITS, A, 8),) if variant == "plain" else ()
+    return elf((".text", PROGBITS, A | X, BYTES[variant]), *more)
+
+
+def opened(
+    folder: Path, *, committed: bool = True, more: str = "", **fields: Any
+) -> tuple[Session, Task, io.StringIO]:
+    """Return a session whose builds are done, its size task, and what is said."""
+    made, said = open_session(folder)
+    (folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
+    loaded = load_config(folder / "megtrim.yaml")
+    now = changed(made, loaded=loaded, committed=committed, **fields)
+    engine = SimpleNamespace(checkout=Checkout(root=folder, files={}, commit="", dirty=()))
+    now = replace(now, services=replace(now.services, engine=engine))
+    every = {task.id: task for task in tasks(loaded.config, committed=committed)}
+    for build in every[SIZE].needs:
+        stage, _, variant = build.partition("/")
+
+        kind = type_of(build)
+
+        def produce(
+            place: Path, variant: str = variant, kind: type[StageResult] = kind
+        ) -> StageResult:
+            (place / "bin").mkdir()
+            (place / "bin" / "load_and_run").write_bytes(program(variant))
+            return SAMPLES[kind]
+
+        now.results.done[build] = now.services.store.ensure(stage, variant, {}, produce, kind)[0]
+    return now, every[SIZE], said
+
+
+def named(folder: Path, size: int, *, twin_size: int = 0, symbols: bool = True) -> StageFolder:
+    """Return a build whose only function has this size, stripped and as it was built."""
+    sizes = {"bin": size, "unstripped": twin_size or size}
+
+    def produce(place: Path) -> ReduceResult:
+        for name, each in sizes.items():
+            part = Part(name=".text", content=bytes(each))
+            symbol = Named(name="_ZN3mgb3opr3Add3runEv", part=".text", size=each)
+            data = object_file((part,), (symbol,) * (symbols and name != "bin"), kind=2)
+            (place / name).mkdir()
+            (place / name / "load_and_run").write_bytes(data)
+        return ReduceResult(build=BUILD, functions={})
+
+    inputs = {"toolchain version": str(size)}
+    return Store(folder).ensure("reduce", "x", inputs, produce, ReduceResult)[0]
+
+
+def plain_with_tables(folder: Path, size: int) -> StageFolder:
+    """Return the plain build of the same function, which left what its bytes are."""
+
+    def produce(place: Path) -> BuildResult:
+        (place / "bin").mkdir()
+        data = elf((".text", PROGBITS, A | X, size))
+        (place / "bin" / "load_and_run").write_bytes(data)
+        table = make_table({("operators", "mgb::opr::Add::run()"): len(data)})
+        key = ("load_and_run", "plain")
+        text = dump_sizes({key: len(data)}, parts={key: table})
+        (place / "byte-tables.json").write_text(text, encoding="utf-8")
+        return BuildResult(build=BUILD)
+
+    return Store(folder).ensure("build", "plain", {}, produce, BuildResult)[0]
+
+
+def weigh(now: Session, task: Task) -> SizeResult:
+    """Do the task; return what came of it."""
+    folder, _ = now.services.store.ensure(
+        "size",
+        "artifacts",
+        size.inputs(task, now),
+        lambda place: size.work(task, now, place),
+        SizeResult,
+    )
+    now.results.done[SIZE] = folder
+    return folder.result_as(SizeResult)
+
+
+def baseline(path: Path, source: str = "", **sizes: int) -> Path:
+    held = {("load_and_run", variant): size_bytes for variant, size_bytes in sizes.items()}
+    path.write_text(dump_sizes(held, source=source), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("committed", "more", "measured"),
+    [
+        (False, "", ["plain", "profile", "reduced"]),
+        (True, "", ["plain", "reduced"]),
+        (True, PROFILE_BUDGET, ["plain", "profile", "reduced"]),
+    ],
+)
+def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: list[str]) -> None:
+    """With a committed keep set, a profile build is made only for a budget of it."""
+    now, task, _ = opened(tmp_path, committed=committed, more=more)
+    rows = weigh(now, task).artifacts
+
+    assert [row.variant for row in rows] == measured
+    assert [row.size_bytes for row in rows] == [len(program(name)) for name in measured]
+    assert [row.growth_bytes for row in rows] == [None] * len(measured)
+    assert baseline_text(now.results) == ""
+    left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    assert left.pop("made_from").keys() == {*Cause, ORDERS}
+    assert left.pop("inputs").keys() >= {"values"}
+    sizes = left.pop("measured")["load_and_run"]
+    assert sizes.keys() == {"reduced"}
+    assert sizes["reduced"].keys() == {"loaded", "deflated", "section .text", "section .shstrtab"}
+    assert left == {
+        "version": 1,
+        "artifacts": {"load_and_run": {name: len(program(name)) for name in measured}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("keys", "variants", "status"),
+    [
+        ("section: .text, max: 300", {"reduced"}, BudgetStatus.PASS),
+        ("section: .text, max: 299", {"reduced"}, BudgetStatus.FAIL),
+        ("section: .text, max: 99%", {"plain", "reduced"}, BudgetStatus.PASS),
+        ("size: loaded, variant: plain, max: 1", {"plain", "reduced"}, BudgetStatus.FAIL),
+        ("size: deflated, max: 1 KiB", {"reduced"}, BudgetStatus.PASS),
+    ],
+)
+def test_a_budget_of_a_part(
+    tmp_path: Path, keys: str, variants: set[str], status: BudgetStatus
+) -> None:
+    """Other builds than what ships are broken down only if a budget is about that."""
+    more = f"budgets: [{{artifact: load_and_run, {keys}}}]\n"
+    now, task, _ = opened(tmp_path, more=more)
+
+    (found,) = weigh(now, task).budgets
+
+    assert found.status is status
+    left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
+    assert left["measured"]["load_and_run"].keys() == variants
+
+
+@pytest.mark.parametrize("section", [".txet", ".data"])
+def test_a_budget_of_a_section_that_never_was_is_refused(tmp_path: Path, section: str) -> None:
+    """The plain build shows what there was; what trimming took may weigh nothing."""
+    more = f"budgets: [{{artifact: load_and_run, section: {section}, max: 1}}]\n"
+    now, task, _ = opened(tmp_path, more=more)
+
+    if section == ".data":
+        (found,) = weigh(now, task).budgets
+        assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
+        return
+    with pytest.raises(InputError, match=r"has a section .txet \(did you mean .text\?\)"):
+        weigh(now, task)
+
+
+def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
+    """Without symbols of the plain build no one knows whether it was there: a warning."""
+    more = "budgets: [{artifact: load_and_run, component: kernels, max: 1}]\n"
+    now, task, said = opened(tmp_path, more=more)
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000)
+
+    (found,) = weigh(now, task).budgets
+
+    assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
+    assert "whether it ever had it is not known" in said.getvalue()
+    now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
+    with pytest.raises(InputError, match="no build of load_and_run has a component kernels"):
+        weigh(now, task)
+
+
+def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
+    """Whatever else is measured, and in whatever order."""
+    now, task, _ = opened(tmp_path, committed=False)
+    weigh(now, task)
+
+    [artifact] = artifact_sizes(now)
+    plain = len(program("plain"))
+    assert {each.variant: each.share for each in artifact.sizes} == {
+        name: len(program(name)) / plain for name in ("plain", "profile", "reduced")
+    }
+
+
+def test_growth_needs_no_budget(tmp_path: Path) -> None:
+    """Every file that the baseline holds is compared; what it does not list is not."""
+    given = baseline(tmp_path / "b.json", "main", reduced=len(program("reduced")) - 7, profile=1)
+    now, task, _ = opened(tmp_path, baseline=given)
+    result = weigh(now, task)
+
+    assert (result.baseline, result.budgets, result.exit_code) == ("main", (), 0)
+    [artifact] = artifact_sizes(now)
+    assert [(each.variant, each.growth_bytes) for each in artifact.sizes] == [
+        ("plain", None),
+        ("reduced", 7),
+    ]
+    assert baseline_text(now.results) == "main"
+
+
+def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
+    """By component and symbol, where both builds left their symbols; it adds up."""
+    now, task, _ = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "before", 1000)
+    before = size.inputs(task, now)
+    weigh(now, task)
+    left = now.results.done[SIZE].file("sizes.json")
+
+    later = changed(now, baseline=left)
+    later.results.done[REDUCED] = named(tmp_path / "after", 3000)
+    weigh(later, task)
+
+    label = "symbols of load_and_run"
+    assert before[label] != size.inputs(task, later)[label]
+    [artifact] = artifact_sizes(later)
+    plain, reduced = artifact.sizes
+    assert (plain.components, plain.symbols) == ((), ())
+    assert [(each.label, each.growth_bytes) for each in reduced.components] == [("operators", 2000)]
+    assert [(each.component, each.label) for each in reduced.symbols] == [
+        ("operators", "mgb::opr::Add::run()")
+    ]
+    assert reduced.growth_bytes == 2000
+    assert causes_of_growth(later.results) == (Cause.TOOLCHAIN,)
+    assert [each.seen for each in cause_notes(later.results)] == ["toolchain version: 1000 → 3000"]
+
+
+def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
+    """It is said, and what grew is not known."""
+    now, task, said = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=3000)
+
+    assert weigh(now, task).exit_code == 0
+    assert "what grew in load_and_run will not be known" in said.getvalue()
+    left = now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8")
+    assert "parts" not in json.loads(left)
+
+
+def test_a_machine_that_cannot_make_names_readable_weighs_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no C++ library, which demangles them."""
+
+    def demangle(name: str, *, external_only: bool) -> str:
+        msg = f"{name} {external_only}"
+        raise cxxfilt.LibraryNotFound(msg)
+
+    readable.cache_clear()
+    monkeypatch.setattr(cxxfilt, "demangle", demangle)
+    now, task, said = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "other", 1000)
+
+    assert weigh(now, task).exit_code == 0
+    assert "what grew in load_and_run will not be known" in said.getvalue()
+
+
+def test_the_command_lines_baseline_wins(tmp_path: Path) -> None:
+    """The configured one is not even looked for; the digest binds what was used."""
+    given = baseline(tmp_path / "given.json", plain=1)
+    now, task, _ = opened(tmp_path, more="baseline: configured.json\n", baseline=given)
+    named = size.inputs(task, now)
+
+    assert named["baseline"] == hashlib.sha256(given.read_bytes()).hexdigest()
+    assert named["baseline file"] == str(given)
+    assert weigh(now, task).baseline == str(given)
+    baseline(given, plain=2)
+    assert size.inputs(task, now)["baseline"] != named["baseline"]
+
+
+def test_the_configured_baseline_is_called_as_it_is_written(tmp_path: Path) -> None:
+    """Relative to the configuration, not by its place on this machine; it must be there."""
+    now, task, _ = opened(tmp_path, more="baseline: sizes.json\n")
+    with pytest.raises(InputError, match="cannot be read"):
+        size.inputs(task, now)
+
+    baseline(tmp_path / "sizes.json", plain=1)
+    assert weigh(now, task).baseline == "sizes.json"
+
+
+def test_a_quick_look_is_held_against_a_quick_one_alone(tmp_path: Path) -> None:
+    """The configured baseline is the full trim's; a given one of another kind is refused."""
+    configured = baseline(tmp_path / "full.json", plain=1)
+    now, task, _ = opened(tmp_path, more="baseline: full.json\n")
+    quick = changed(now, committed=False, quick=True)
+
+    assert "baseline" not in size.inputs(task, quick)
+    assert size.inputs(task, quick)["quick"] == "True"
+    assert weigh(quick, task).baseline == ""
+    left = quick.results.done[SIZE].file("sizes.json")
+    assert json.loads(left.read_text(encoding="utf-8"))["quick"] is True
+
+    with pytest.raises(InputError, match=r"full\.json: found sizes of a full trim, expected"):
+        weigh(changed(quick, baseline=configured), task)
+    assert weigh(changed(quick, baseline=left), task).baseline == str(left)
+    with pytest.raises(InputError, match=r"sizes\.json: found sizes of a quick trim, expected"):
+        weigh(changed(now, baseline=left), task)
+
+
+def test_a_quick_look_is_compared_with_the_full_trim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is one of this very configuration; a full trim weighs what it made itself."""
+    now, task, _ = opened(tmp_path)
+    quick = changed(now, committed=False, quick=True)
+    companion = now.results.done["build/plain"]
+    monkeypatch.setattr(
+        full_trim, "find_builds", lambda _: {"region": companion, "function": companion}
+    )
+
+    assert [row.variant for row in weigh(now, task).artifacts] == ["plain", "reduced"]
+    rows = weigh(quick, task).artifacts
+    assert [row.variant for row in rows] == ["plain", "region", "function", "reduced"]
+    assert rows[1].size_bytes == rows[0].size_bytes
+
+
+def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
+    """The step before it found none: nothing is compared, and that is said."""
+    more = "budgets: [{artifact: load_and_run, growth: 1 KiB}]\n"
+    now, task, said = opened(tmp_path, more=more, baseline=tmp_path / "none.json")
+    result = weigh(now, task)
+
+    missing = f"there is no {tmp_path / 'none.json'}"
+    assert result.baseline == f"none: {missing}"
+    assert [row.growth_bytes for row in result.artifacts] == [None, None]
+    assert [row.status for row in result.budgets] == ["skipped"]
+    assert result.exit_code == 0
+    assert f"there is no baseline {tmp_path / 'none.json'}, so growth" in said.getvalue()
+    assert size.inputs(task, now)["baseline"] == "not there"
+
+
+def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
+    """By component; without the plain build's table only what was kept is known."""
+    now, task, _ = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000)
+    (bare,) = weigh(now, task).maps
+    assert (bare.kept_bytes > 1000, bare.plain_bytes) == (True, None)
+
+    before = size.inputs(task, now)
+    now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
+    assert size.inputs(task, now) != before
+    maps = size.work(task, now, tmp_path).maps
+
+    by_name = {each.name: each for each in maps[0].components}
+    assert by_name["operators"].left_out_bytes == (maps[0].plain_bytes or 0) - 1000
+    assert maps[0].plain_bytes == len(elf((".text", PROGBITS, A | X, 2000)))
+
+
+def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
+    """Its bytes would all be unexplained."""
+    now, task, _ = opened(tmp_path)
+    now.results.done[REDUCED] = named(tmp_path / "made", 1000, symbols=False)
+
+    assert size.work(task, now, tmp_path).maps == ()

@@ -1,0 +1,171 @@
+"""Which means a trim uses: what is refused before a build, what is shown, what a build gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from megtrim.build_spec import BuildSpec, Toolchain, Variant
+from megtrim.chain.session import Session
+from megtrim.config.load import load_config
+from megtrim.trim.builds import size_options
+from megtrim.util.errors import InputError
+from unit.build.engines.support import TOOLCHAIN, write
+from unit.trim.stages.support import CONFIG, changed, open_session
+
+CLANG = replace(TOOLCHAIN, kind="clang-linux-arm64", version="clang version 14.0.6")
+NDK = replace(TOOLCHAIN, kind="ndk", version="NDK r22, clang version 11.0.5", api=30)
+ORDER = BuildSpec(variant=Variant.REDUCED, targets=("load_and_run",), options=())
+UNWIND = ("-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
+
+
+def ready(folder: Path, more: str, toolchain: Toolchain = CLANG) -> Session:
+    """Return a session with this toolchain and these further lines of megtrim.yaml."""
+    made, _ = open_session(folder)
+    path = folder / "megtrim.yaml"
+    path.write_text(CONFIG + more, encoding="utf-8")
+    engine = cast(Any, SimpleNamespace(kernels=("src/kernels",)))
+    return changed(made, loaded=load_config(path), engine=engine, toolchain=toolchain)
+
+
+def test_without_means_the_order_is_the_recipes(tmp_path: Path) -> None:
+    """And nothing is said of them, neither on the console nor in the verdict."""
+    made = ready(tmp_path, "trim: {optimize: none}\n")
+
+    assert size_options.apply_flags(made, ORDER) is ORDER
+    assert list(size_options.lines(made)) == []
+    assert size_options.list_results(made) == ()
+    assert size_options.relink_flags(made) == ()
+
+
+def test_what_is_used_is_shown_and_why_the_rest_is_not(tmp_path: Path) -> None:
+    """Each that is left out has its reason."""
+    made = ready(tmp_path, "trim: {optimize: size, means: {lto: none}}\n")
+
+    assert list(size_options.lines(made)) == [
+        "size       unwind_tables false, small_code Oz, fold all",
+        "           without virtual_functions: it needs lto: full",
+        "           without relocations: only Android's API level shows what the loader supports",
+    ]
+    assert [
+        (each.name, each.value, bool(each.why_not)) for each in size_options.list_results(made)
+    ] == [
+        ("unwind_tables", "false", False),
+        ("small_code", "Oz", False),
+        ("fold", "all", False),
+        ("virtual_functions", "false", True),
+        ("relocations", "android", True),
+    ]
+
+
+def test_nothing_that_can_be_used_is_shown_as_well(tmp_path: Path) -> None:
+    """Someone asked for size, and should know that there is none."""
+    off = "trim: {means: {virtual_functions: false, lto: full}}\n"
+    made = ready(tmp_path, off, replace(TOOLCHAIN, version="g++ (Debian) 12.2.0"))
+
+    assert next(size_options.lines(made)) == "size       as the recipe makes it"
+
+
+def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
+    """With its line, before anything is built; what size only wants is not."""
+    gcc = replace(TOOLCHAIN, version="g++ (Debian) 12.2.0")
+    asked = ready(tmp_path, "trim:\n  means:\n    small_code: Os\n    lto: full\n", gcc)
+
+    with pytest.raises(InputError) as caught:
+        size_options.expect_usable(asked)
+
+    assert f"{tmp_path}/megtrim.yaml:8: trim.means.lto: found full, but it needs clang and lld" in (
+        caught.value.message
+    )
+    size_options.expect_usable(ready(tmp_path, "trim: {optimize: size}\n", gcc))
+
+
+def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:
+    """They unwind by them."""
+    (tmp_path / "all").mkdir()
+    (tmp_path / "rtti").mkdir()
+    made = ready(tmp_path / "all", "trim: {optimize: size}\n")
+    trim = "trim: {optimize: size, minimum_size: false, switches: {rtti: false}}\n"
+    throwing = size_options.apply_flags(ready(tmp_path / "rtti", trim), ORDER)
+
+    assert size_options.apply_flags(made, ORDER).compile_flags[:2] == UNWIND
+    assert not set(throwing.compile_flags) & set(UNWIND)
+    assert throwing.own_link_flags == ()
+    assert throwing.source_options is not None
+    assert throwing.source_options.outside == ("src/kernels",)
+
+
+def test_links_that_trim_functions_drop_the_tables_themselves(tmp_path: Path) -> None:
+    """Nothing is compiled again for that; a team's own program may throw, and keeps them."""
+    write(tmp_path, {"tool/CMakeLists.txt": "project(tool)"})
+    tool = "applications: [{name: tool, source: tool}]\n"
+    made = ready(tmp_path, "trim: {level: function, optimize: size}\n" + tool)
+
+    spec = size_options.apply_flags(made, ORDER)
+
+    assert not set(spec.compile_flags) & set(UNWIND)
+    assert size_options.keeps_unwind_tables("load_and_run", made) is False
+    assert size_options.keeps_unwind_tables("tool", made) is True
+    recipe = ready(tmp_path, "trim: {level: function}\n")
+    assert size_options.keeps_unwind_tables("load_and_run", recipe) is True
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["applications: [{name: tool, source: tool}]\n", "artifacts: [load_and_run, libengine.so]\n"],
+)
+def test_what_others_may_call_stays(tmp_path: Path, more: str) -> None:
+    """A program of the team's, and whoever loads a shared object, call virtual functions too."""
+    write(tmp_path, {"tool/CMakeLists.txt": "project(tool)"})
+    alone = ready(tmp_path, "trim: {optimize: size}\n")
+    flag = "-fvirtual-function-elimination"
+
+    assert flag in size_options.apply_flags(alone, ORDER).compile_flags
+    made = ready(tmp_path, "trim: {optimize: size}\n" + more)
+    assert flag not in size_options.apply_flags(made, ORDER).compile_flags
+
+
+def test_virtual_calls_stay_calls_where_functions_are_recorded(tmp_path: Path) -> None:
+    """What lld works out of them in advance would not run, and be called by the last link."""
+    level = "trim: {level: function, optimize: size"
+
+    flags = size_options.unfolded_flags(ready(tmp_path, f"{level}}}\n"))
+    assert flags == ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
+    kept = ready(tmp_path, f"{level}, means: {{virtual_functions: true}}}}\n")
+    assert size_options.unfolded_flags(kept) == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "inlines"),
+    [
+        ("trim: {level: function}\n", False),
+        ("trim: {level: function, means: {lto: full}}\n", True),
+        ("trim: {level: function, base: plain, optimize: size}\n", False),
+        ("trim: {level: function}\napplications: [{name: tool, lto: full}]\n", True),
+        ("trim: {level: function, base: plain}\napplications: [{name: tool, lto: full}]\n", True),
+    ],
+)
+def test_whether_a_link_inlines_is_known(tmp_path: Path, more: str, inlines: bool) -> None:
+    """A function that ran need not have its name any more, then."""
+    assert size_options.inlines_at_link(ready(tmp_path, more)) is inlines
+
+
+def test_from_the_plain_build_only_links_can_be_smaller(tmp_path: Path) -> None:
+    """Its objects were compiled as they are, with exceptions; asking for more is no error there."""
+    trim = "trim: {level: function, base: plain, optimize: size, means: {small_code: Oz}}\n"
+    made = ready(tmp_path, trim, NDK)
+
+    assert list(size_options.lines(made)) == [
+        "size       fold all, relocations relr",
+        "           without unwind_tables: exceptions are on and need them",
+        "           without small_code: base: plain compiles nothing for it",
+        "           without lto: base: plain compiles nothing for it",
+        "           without virtual_functions: base: plain compiles nothing for it",
+    ]
+    assert size_options.relink_flags(made) == ("-Wl,--icf=all", "-Wl,--pack-dyn-relocs=relr")
+    assert size_options.keeps_unwind_tables("load_and_run", made) is True
+    size_options.expect_usable(made)

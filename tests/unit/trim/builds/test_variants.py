@@ -1,0 +1,149 @@
+"""A variant as it is configured: its spec, what enters its build, and what is recorded of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.build_spec import BuildScript, BuildSpec, Variant
+from megtrim.chain.graph import HEADER
+from megtrim.chain.session import Session
+from megtrim.elf.layout import WITH_BUILD_ID
+from megtrim.trim.builds import variants
+from megtrim.trim.keepset_usage import trim_choice
+from megtrim.util.errors import ProductFailure
+from unit.trim.stages.support import changed
+from unit.trim.stages.switch_builds import Builder, made
+
+HEADERS = {"midout.h": "regions"}
+
+
+def reduced(session: Session, **changes: Any) -> dict[str, str]:
+    """Return the options of the reduced variant."""
+    return dict(variants.make_spec(session, Variant.REDUCED, HEADERS, **changes).options)
+
+
+def test_only_the_reduced_variant_has_the_switches(tmp_path: Path) -> None:
+    """The others are what the team ships today."""
+    session = made(tmp_path, "{minimum_size: false, switches: {logging: false}}")
+    plain = dict(variants.make_spec(session, Variant.PLAIN, {}).options)
+
+    assert reduced(session)["MGE_ENABLE_LOGGING"] == "OFF"
+    assert "MGE_ENABLE_LOGGING" not in plain
+    assert plain["MGE_WITH_MINIMUM_SIZE"] == "OFF"
+
+
+def test_what_is_off_next_to_the_minimum_size(tmp_path: Path) -> None:
+    """Only that: the minimum size has a word of its own."""
+    session = made(tmp_path, "{switches: {rtti: false, flatbuffers: false}}")
+
+    assert trim_choice(session).switched_off == ("flatbuffers",)
+
+
+def test_options_of_the_team_come_last(tmp_path: Path) -> None:
+    """They win over the engine's own, in every variant."""
+    session = made(tmp_path, "{level: region}")
+    config = session.request.config
+    engine = config.engine.model_copy(update={"cmake": {"CMAKE_BUILD_TYPE": "Debug"}})
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"engine": engine}))
+    own = changed(session, loaded=loaded)
+
+    for variant, header in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
+        options = dict(variants.make_spec(own, variant, header).options)
+        assert options["CMAKE_BUILD_TYPE"] == "Debug"
+
+
+def test_what_ships_has_a_build_id(tmp_path: Path) -> None:
+    """Reports of crashes name it; the others have none, so that lists of functions stay valid."""
+    session = made(tmp_path, "{level: region}")
+    flags = {
+        variant: variants.make_spec(session, variant, header).link_flags
+        for variant, header in (
+            (Variant.PLAIN, {}),
+            (Variant.PROFILE, {}),
+            (Variant.REDUCED, HEADERS),
+        )
+    }
+
+    assert {each for each in flags if WITH_BUILD_ID in flags[each]} == {Variant.REDUCED}
+
+
+def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
+    """Another header is another build; the plain variant has none."""
+    session = made(tmp_path, "{level: region}")
+    named = variants.region_inputs(session)
+
+    assert named["header midout.h"] == session.results.done[HEADER].files["include/midout.h"]
+    assert named["engine"] == session.services.engine.identity().digest
+    assert named["targets"] == "load_and_run"
+    assert "CMAKE_BUILD_TYPE=Release" in named["options"]
+    assert {label for label in named if label.startswith("toolchain ")} == {
+        f"toolchain {label}" for label in session.services.toolchain.identity()
+    }
+    assert variants.header_files(session.results) == HEADERS
+
+
+def test_flags_beyond_the_recipe_enter_only_where_there_are_any(tmp_path: Path) -> None:
+    """Keys of other builds stay what they were."""
+    session = made(tmp_path, "{level: region}")
+    spec = variants.make_spec(session, Variant.PLAIN, {})
+    own = variants.inputs(session, replace(spec, own_link_flags=("-Wl,--icf=all",)))
+
+    added = own.items() - variants.inputs(session, spec).items()
+    assert added == {("engine's own link flags", "-Wl,--icf=all")}
+
+
+def test_a_build_is_recorded_with_the_size_of_what_it_made(tmp_path: Path) -> None:
+    """And with how it was built."""
+    session = made(tmp_path, "{level: region}")
+    folder = tmp_path / "result"
+    folder.mkdir()
+    summary = variants.work(session, variants.make_spec(session, Variant.PLAIN, {}), folder)
+
+    assert summary.artifacts == {"load_and_run": 300}
+    assert summary.built_by.startswith("a direct CMake call: ")
+    assert summary.rebuilt.files == ("log.cpp",)
+    assert summary.engine == session.services.engine.identity()
+
+
+def test_the_tree_of_a_variant_is_used_again(tmp_path: Path) -> None:
+    """The next build compiles what changed."""
+    builder = Builder()
+    session = made(tmp_path, "{level: region}", builder=builder)
+    spec = variants.make_spec(session, Variant.PLAIN, {})
+    for name in ("first", "again"):
+        (tmp_path / name).mkdir()
+        variants.work(session, spec, tmp_path / name)
+
+    assert [name for name, _ in builder.built] == ["sample-host-aarch64-plain"] * 2
+
+
+def test_a_build_that_fails_frees_its_tree(tmp_path: Path) -> None:
+    """The next run does not wait for it."""
+    builder = Builder(fails_with="CMAKE_BUILD_TYPE=Release")
+    session = made(tmp_path, "{level: region}", builder=builder)
+    spec = variants.make_spec(session, Variant.PLAIN, {})
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ProductFailure):
+            variants.work(session, spec, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("script", "way"),
+    [
+        (None, "a direct CMake call: the engine's own script is used for Android alone"),
+        (
+            BuildScript(path="build.sh", arguments=("-a", "arm64"), why="the recipe", build="b"),
+            "build.sh -a arm64: the recipe",
+        ),
+    ],
+)
+def test_how_a_variant_is_built_has_a_reason(script: BuildScript | None, way: str) -> None:
+    """For the log and the report."""
+    spec = BuildSpec(variant=Variant.PLAIN, targets=(), options=(), script=script)
+
+    assert variants.way_of(spec) == way

@@ -1,0 +1,621 @@
+"""The facts that a run can have, and for each the tasks that rest on it.
+
+A task's key must change with each fact that it depends on, and with no other. Tasks are named by
+patterns; those that a way to trim does not have are of no account there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from megtrim.build_spec import Linkage, Origin, Relocations, SourceOptions, Switch, Variant
+from megtrim.chain.results import UnfoldedLinksResult
+from megtrim.checks.invocation import Invocation
+from megtrim.config.units import GrowthLimit
+from megtrim.load_and_run import dialects
+from megtrim.size.history import SizeTrend
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.verdict.model import DeviceIdentity
+from unit.trim.stages.contract_world import BASES, UNVERIFIED, World
+from unit.trim.stages.fake_device import FakeDevice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """Something that can be another."""
+
+    name: str
+    change: Callable[[World], World]
+    rest: str
+    """Patterns of the tasks whose keys change with it."""
+    where: tuple[str, ...] = tuple(BASES)
+    """The ways to trim that have it."""
+    traced: str = ""
+    """Patterns of what depends on it as well, unless the keep set is a committed one."""
+
+
+ALL = tuple(BASES)
+TRIMS_ALONE = tuple(name for name in ALL if name != "times")
+FUNCTION = ("function", "brought functions", "committed functions")
+PLAIN = ("plain", "quick")
+REGION = ("region", "committed", "brought", "unverified")
+WITH_BASELINE = tuple(name for name in ALL if name != "quick")
+WAIVED = tuple(name for name in ALL if name != "unverified")
+COMMITTED = ("committed", "committed functions")
+TRACED = tuple(name for name in ALL if name not in COMMITTED)
+JUDGED = tuple(name for name in TRACED if name != "quick")
+"""Where the committed keep set is a check of the verdict, and not what is trimmed by."""
+HERE = tuple(name for name in TRACED if not name.startswith("brought"))
+BUILDS = "build/* reduce/* functions/linked"
+TRIMS = "reduce/* functions/linked"
+LINKS = "reduce/reduced reduce/named"
+VERDICT = " verdict/verdict"
+KEPT = " header/keepset functions/keepset"
+
+
+_TREND = SizeTrend(
+    config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
+)
+
+
+def runs(*scenarios: str) -> str:
+    """Return the patterns of everything that runs a scenario."""
+    stages = ("profile", "functions", "verify", "neighbours")
+    proofs = (f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
+    return " ".join((*proofs, times("*", *scenarios)))
+
+
+def times(subject: str, *scenarios: str) -> str:
+    """Return the patterns of contests: of an experiment, or of a trimmed program."""
+    return " ".join(f"perf/{scenario}#{subject}" for scenario in scenarios)
+
+
+VIEWS = "profile/m/view@any verify/m/view@any perf/m/view@any#*"
+"""What runs a program with the engine's shared object next to it."""
+ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
+"""Scenarios of the engine's own program."""
+
+
+_DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', *ENGINES)}"
+"""Contests that end when they are clear."""
+
+
+def key(
+    path: str, value: Any, rest: str = "", where: tuple[str, ...] = ALL, *, traced: str = ""
+) -> Fact:
+    """Return the fact that a key of megtrim.yaml has another value; the file is another, too."""
+    return Fact(
+        name=path,
+        change=lambda world: world.configured(path, value),
+        rest=rest + VERDICT,
+        where=where,
+        traced=traced,
+    )
+
+
+_S = "models.0.scenarios.0"
+_RUNS_OF_S = runs("m/s@*").replace(times("*", "m/s@*"), "")
+_APP = "models.0.scenarios.2"
+CONFIG: tuple[Fact, ...] = (
+    key("version", 2),
+    key("engine.kind", "megengine"),
+    key("engine.source", Path("elsewhere")),
+    key("engine.target", "other", f"{BUILDS} {runs(*ENGINES)} profile/*#search", HERE),
+    key("engine.cmake", {"MGE_WITH_EXAMPLE": False}, BUILDS),
+    *(
+        key(f"toolchain.{name}", value)
+        for name, value in {
+            "kind": "ndk",
+            "ndk": "r21e",
+            "abi": "arm64-v8a",
+            "api": 30,
+            "fp16": True,
+            "clang": 16,
+            "image": "other",
+            "jobs": 3,
+        }.items()
+    ),
+    key(
+        "trim.level",
+        "function",
+        "reduce/reduced verify/* neighbours/* size/artifacts references/base",
+        ("region",),
+    ),
+    key(
+        "trim.base",
+        "plain",
+        "functions/* reduce/reduced reduce/named neighbours/* size/artifacts",
+        ("function",),
+    ),
+    key("trim.keep", ("a*",), LINKS, (*FUNCTION, *PLAIN)),
+    key("trim.crash_ids", True, "header/keepset", ("region",)),
+    key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
+    key("trim.crash_ids", True, LINKS, PLAIN),
+    key("trim.layout", "upstream", "header/keepset"),
+    key("trim.minimum_size", False, "reduce/reduced", ("region",)),
+    key(
+        "trim.minimum_size",
+        False,
+        "reduce/* functions/linked functions/*/*",
+        ("function",),
+    ),
+    *(
+        key(f"trim.switches.{switch}", value, "reduce/reduced", ("unverified",))
+        for switch in Switch
+        for value in (True, False)
+    ),
+    key("trim.prices", True, "size/artifacts"),
+    key("trim.optimize", "size", TRIMS, REGION),
+    key("trim.means.unwind_tables", True, LINKS, ("function",)),
+    key("trim.means.small_code", "none", TRIMS, ("function",)),
+    key("trim.means.lto", "none", TRIMS, ("function",)),
+    key("trim.means.fold", "none", TRIMS, ("function",)),
+    key("trim.means.virtual_functions", True, "", ("function",)),
+    key("trim.means.fold", "all", LINKS, PLAIN),
+    key("trim.relocations", Relocations.RELR),
+    key("classes.1.qemu_cpu", "cortex-a53"),
+    *(
+        key(f"devices.0.{name}", "another")
+        for name in (
+            "name",
+            "kind",
+            "sysroot",
+            "runner",
+            "serial",
+            "match",
+            "host",
+            "port",
+            "user",
+            "key",
+            "known_hosts",
+            "power",
+            "cool_down",
+            "governor",
+            "cpus",
+        )
+    ),
+    key("applications.0.source", None, BUILDS),
+    key("applications.1.library", Linkage.STATIC, f"{BUILDS} {VIEWS}"),
+    key("applications.0.cmake", {"WITH_CAMERA": False}, BUILDS),
+    key("applications.0.lto", "full", f"build/plain {TRIMS}"),
+    key("models.0.file", Path("another-m.mge"), runs("m/*"), traced=KEPT),
+    key(
+        "models.0.strip_info",
+        (Path("another-m.json"), Path("other/m.json")),
+        traced="header/keepset",
+    ),
+    key("models.0.strip_info", (Path("m.json"), Path("another-m.json")), traced="header/keepset"),
+    key("models.0.also", (Path("another-m.v2.mge"),), "neighbours/m/*"),
+    key(f"{_APP}.application", "viewer", runs("m/app@*") + " functions/linked", traced=KEPT),
+    key(f"{_S}.args", ("--cpu", "--iter", "3"), runs("m/s@*"), traced=KEPT),
+    key(f"{_S}.inputs", {"data": Path("another-d.npy")}, runs("m/s@*"), traced=KEPT),
+    # An application may read it; load_and_run's command, which a contest names, cannot.
+    key(f"{_S}.inputs", {"data": Path("d.raw")}, runs("m/s@*"), TRIMS_ALONE),
+    key(f"{_S}.classes", ("any",), "header/keepset", traced=KEPT),
+    key(f"{_S}.threads", 4, runs("m/s@*"), traced=KEPT),
+    key(f"{_S}.environment", {"MALLOC_ARENA_MAX": "1"}, runs("m/s@*"), traced=KEPT),
+    key(f"{_S}.fast_run", True, f"{_RUNS_OF_S} {times('trimming-*', 'm/s@*')}" + KEPT, TRACED),
+    key(
+        "models.0.scenarios.1.algo_cache", Path("another-a.cache"), runs("m/cached@*"), traced=KEPT
+    ),
+    key(f"{_S}.timeout_s", 91.0, runs("m/s@*")),
+    key(f"{_S}.dynamic_shape", True),
+    key("baseline", Path("copy-of-sizes.json"), "size/artifacts", WITH_BASELINE),
+    key("models.1.scenarios.0.args", ("--cpu", "--iter", "3"), runs("n/s@*"), traced=KEPT),
+    key("models.1.scenarios.0.threads", 4, runs("n/s@*"), traced=KEPT),
+    key("keep_set", Path("another-keepset"), KEPT, COMMITTED),
+    key("verify.tolerance", 0.5),
+    key("verify.relative_tolerance", 0.5),
+    *(
+        key(
+            f"{_S}.{name}",
+            0.5,
+            f"verify/m/s@* neighbours/m/s@* {times('record-1', 'm/s@*')} "
+            + times("trimming-*", "m/s@*"),
+        )
+        for name in ("tolerance", "relative_tolerance")
+    ),
+    key("verify.max_age_s", 86_400.0),
+    key("verify.unverified", "fail"),
+    key("artifacts", ("load_and_run",), "size/artifacts"),
+    key(
+        "artifacts",
+        ("load_and_run", "classify", "other"),
+        f"{BUILDS} size/artifacts",
+    ),
+    key("budgets.1.artifact", "viewer", "size/artifacts"),
+    # It has the profile build made where nothing else needs it: that explains neighbours' traps.
+    key("budgets.1.variant", Variant.PLAIN, "size/artifacts neighbours/*", (*PLAIN, *COMMITTED)),
+    key(
+        "budgets.1.variant",
+        Variant.PLAIN,
+        "size/artifacts",
+        tuple(name for name in ALL if name not in (*PLAIN, *COMMITTED)),
+    ),
+    *(
+        key(f"budgets.0.{name}", value, "size/artifacts")
+        for name, value in {
+            "size": "loaded",
+            "section": ".text",
+            "component": "runtime",
+            "model": "m",
+            "max_size": GrowthLimit(size_bytes=7),
+            "warn": GrowthLimit(size_bytes=5),
+            "growth": GrowthLimit(size_bytes=7),
+            "warn_growth": GrowthLimit(size_bytes=5),
+            "ratchet": GrowthLimit(size_bytes=5),
+            "owner": "they",
+        }.items()
+    ),
+    *(
+        key(f"waivers.0.{name}", value, "size/artifacts", WAIVED)
+        for name, value in {
+            "budget": "classify",
+            "extra_bytes": 7,
+            "reason": "another",
+            "owner": "they",
+            "expires": date(2027, 3, 1),
+        }.items()
+    ),
+    key("baseline", Path("another-sizes.json"), "size/artifacts", WITH_BASELINE),
+    # What is measured is another plan: what was measured already stays.
+    key("perf.experiments", ("record-1",)),
+    key("perf.recipes", ("x86",)),
+    key("perf.scenarios", ("m/s",)),
+    key("perf.classes", ("any",)),
+    key("perf.trimming", False),
+    key("perf.budget.rounds", 12, _DECIDED),
+    key("perf.budget.time_s", 60.0, f"{_DECIDED} {times('baseline', *ENGINES)}"),
+    key("perf.threshold", 0.5, _DECIDED),
+    key("perf.floor_ms", 0.5, _DECIDED),
+    key("perf.other_load", 0.25, f"{_DECIDED} {times('baseline', *ENGINES)}"),
+    key("perf.history.folder", Path("history")),
+    key("perf.history.branch", "history"),
+    key("perf.inconclusive", "warn"),
+)
+TIES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "classes.name",
+            "devices.class_",
+            "applications.name",
+            "models.name",
+            "models.scenarios.name",
+        ),
+        "a name by which parts of the file refer to each other: another is another plan",
+    ),
+    **{f"devices.power.{name}": "part of devices.power" for name in ("hub", "port")},
+    **{
+        f"devices.cool_down.{name}": "part of devices.cool_down" for name in ("below_c", "within_s")
+    },
+}
+"""Keys that cannot be changed alone, and why."""
+
+
+def having(
+    name: str, rest: str, change: Callable[[World], World], where: tuple[str, ...] = ALL
+) -> Fact:
+    """Return the fact that something around the configuration is another."""
+    return Fact(name=name, change=change, rest=rest, where=where)
+
+
+def _loaded(**changes: Any) -> Callable[[World], World]:
+    return lambda world: world.having(loaded=replace(world.session.request.loaded, **changes))
+
+
+def _moved(world: World) -> World:
+    """Look at the same files in a folder of another name."""
+    folder = world.session.request.loaded.folder
+    other = folder.with_name(f"moved {folder.name}")
+    if not other.exists():
+        other.symlink_to(folder)
+    return _loaded(folder=other)(world)
+
+
+def _device(cpu_class: str = "big", **facts: Any) -> Callable[[World], World]:
+    def change(world: World) -> World:
+        return world.having(devices={**world.session.services.devices, cpu_class: Other(**facts)})
+
+    return change
+
+
+class Other(FakeDevice):
+    """Another device."""
+
+    def __init__(self, *, identity: str = "fake", **facts: Any) -> None:
+        super().__init__(**{"name": "emulated", **facts})
+        self._identity = identity
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": self._identity}
+
+
+def _given(field_: str, **changes: Any) -> Callable[[World], World]:
+    def change(world: World) -> World:
+        given = getattr(world.session.request, field_)
+        return world.having(
+            **{field_: {**given, "m/tuned@any": replace(given["m/tuned@any"], **changes)}}
+        )
+
+    return change
+
+
+def _failed(message: str, *attempts: str) -> Callable[[World], World]:
+    failure = InfrastructureFailure(message, attempts=attempts)
+    return lambda world: world.having(failed={UNVERIFIED: failure})
+
+
+def _application(name: str) -> Callable[[World], World]:
+    def change(world: World) -> World:
+        every = world.session.services.applications
+        other = replace(every[name], files={"a.cpp": "b"})
+        return world.having(applications={**every, name: other})
+
+    return change
+
+
+def _engine(rest: str, where: tuple[str, ...] = ALL, **facts: Any) -> Fact:
+    [name] = facts
+    return having(f"engine.{name}", rest, lambda world: world.engine(**facts), where)
+
+
+_SMALL = SourceOptions(options=("-Os",), fast=(), outside=())
+
+
+def edited(file: str, rest: str, *, traced: str = "", where: tuple[str, ...] = ALL) -> Fact:
+    """Return the fact that a file has other bytes, where it was."""
+    return Fact(
+        name=f"bytes of {file}",
+        change=lambda world: world.edited(file),
+        rest=rest,
+        traced=traced,
+        where=where,
+    )
+
+
+EDITED: tuple[Fact, ...] = (
+    edited("m.mge", runs("m/*"), traced=KEPT),
+    edited("d.npy", runs("m/s@*"), traced=KEPT),
+    edited("a.cache", runs("m/cached@*"), traced=KEPT),
+    edited("m.json", "", traced="header/keepset"),
+    edited("other/m.json", "", traced="header/keepset"),
+    edited("m.v2.mge", "neighbours/m/*"),
+    edited("sizes.json", "size/artifacts", where=WITH_BASELINE),
+    edited("megtrim/keepset/m/s@any.json", KEPT, where=COMMITTED),
+    edited("megtrim/keepset/m/s@any.json", VERDICT, where=JUDGED),
+)
+"""A file is known by its bytes, wherever it lies."""
+VERSIONS: tuple[Fact, ...] = (
+    Fact(
+        name="recording.FORM",
+        change=lambda world: world.patched(**{"megtrim.trim.runs.function_coverage.FORM": "0"}),
+        rest="functions/*/*",
+    ),
+    Fact(
+        name="verify.code_digest",
+        change=lambda world: world.patched(**{"megtrim.proof.stage.code_digest": lambda: "0"}),
+        rest="verify/*",
+    ),
+    Fact(
+        name="verdict.list_retrained",
+        change=lambda world: world.patched(
+            **{"megtrim.verdict.stage.list_retrained": lambda _: ("with other weights",)}
+        ),
+        rest=VERDICT,
+        where=TRIMS_ALONE,
+    ),
+    Fact(
+        name="perf.METHOD",
+        change=lambda world: world.patched(**{"megtrim.perf.stage.METHOD": "0"}),
+        rest="perf/*",
+    ),
+)
+"""What two versions of megtrim tell each other, beyond the digest of their code in every key."""
+_FORK = Origin(project="fork")
+_OTHER_BOARD = DeviceIdentity(name="other", kind="adb", facts={})
+AROUND: tuple[Fact, ...] = (
+    having(
+        "recorded",
+        "functions/m/tuned@any",
+        _given("recorded", device=_OTHER_BOARD),
+        ("brought functions",),
+    ),
+    having("loaded.sha256", VERDICT, _loaded(sha256="another")),
+    having("loaded.path", VERDICT, _loaded(path=Path("other.yaml"))),
+    having("loaded.folder", "", _moved),
+    having("origin", f"size/artifacts {VERDICT}", lambda world: world.having(origin=_FORK)),
+    _engine(BUILDS + VERDICT, digest="another"),
+    _engine(VERDICT, commit="another"),
+    _engine(VERDICT, dirty=("a.cpp",)),
+    _engine(KEPT, TRACED, generation=20220101),
+    _engine(f"{LINKS} functions/linked", (*FUNCTION, *PLAIN), kept=("b*",)),
+    _engine(TRIMS, ("function",), kernels=("src/other",)),
+    _engine("header/keepset", elemwise_modes=(("ADD", 1),)),
+    _engine("header/keepset", scopes="others"),
+    _engine("neighbours/*", ("brought",), dialect=dialects.SDK),
+    _engine(f"{BUILDS} {VIEWS}", library={"file": "other"}),
+    *(
+        _engine(BUILDS, spec=spec)
+        for spec in (
+            {"options": (("A", "B"),)},
+            {"compile_flags": ("-g",)},
+            {"link_flags": ("-g",)},
+            {"own_link_flags": ("-g",)},
+        )
+    ),
+    _engine(BUILDS, (*REGION, *PLAIN), spec={"source_options": _SMALL}),
+    having("devices.identity", runs("*@big"), _device(identity="other"), (*HERE, *COMMITTED)),
+    having(
+        "devices.identity", "verify/*@big neighbours/*@big", _device(identity="other"), ("brought",)
+    ),
+    having(
+        "devices.identity",
+        "profile/*@big verify/*@big neighbours/*@big",
+        _device(identity="other"),
+        ("brought functions",),
+    ),
+    having("devices.facts", VERDICT, _device(reported={"model": "Pixel 7"})),
+    having("devices.facts", VERDICT, _device("any", name="here", reported={"model": "Pixel 7"})),
+    having("devices.name", VERDICT, _device(name="other")),
+    having("devices.kind", VERDICT, _device(kind="other")),
+    having(
+        "devices.probed",
+        "functions/linked" + VERDICT,
+        lambda world: world.having(
+            devices={name: Other(kind="qemu") for name in world.session.services.devices}
+        ),
+        (*PLAIN, "function"),
+    ),
+    having("taken", VERDICT, lambda world: world.having(taken={"reduce/reduced"})),
+    having(
+        "today",
+        "size/artifacts" + VERDICT,
+        lambda world: world.having(today=date(2027, 2, 3)),
+        ("region", "function", "committed"),
+    ),
+    having(
+        "today",
+        VERDICT,
+        lambda world: world.having(today=date(2027, 2, 3)),
+        ("unverified",),
+    ),
+    having(
+        "committed",
+        "header/keepset verify/*" + VERDICT,
+        lambda world: world.having(committed=False),
+        ("committed",),
+    ),
+    having(
+        "quick", "size/artifacts" + VERDICT, lambda world: world.having(quick=False), ("quick",)
+    ),
+    having(
+        "baseline",
+        "size/artifacts",
+        lambda world: world.having(baseline=world.session.request.path(Path("another-sizes.json"))),
+    ),
+    having(
+        "baseline",
+        "size/artifacts",
+        lambda world: world.having(baseline=world.session.request.path(Path("gone.json"))),
+    ),
+    having(
+        "invocation", VERDICT, lambda world: world.having(invocation=Invocation(device="other"))
+    ),
+    having("trends", VERDICT, lambda world: world.having(trends=(_TREND,))),
+    having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
+    *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
+    having("traced", "profile/m/tuned@any", _given("traced", trace_sha256="9" * 64), ("brought",)),
+    having(
+        "traced",
+        "profile/m/tuned@any#search",
+        _given("traced", cache_sha256="9" * 64),
+        ("brought",),
+    ),
+    having(
+        "traced",
+        "profile/m/tuned@any profile/m/tuned@any#search",
+        _given("traced", device=_OTHER_BOARD),
+        ("brought",),
+    ),
+    having(
+        "recorded",
+        "functions/m/tuned@any",
+        _given("recorded", functions_sha256="9" * 64),
+        ("brought functions",),
+    ),
+    having("failed", VERDICT, _failed("another"), ("unverified",)),
+    having("failed", VERDICT, _failed("no phone", "another"), ("unverified",)),
+)
+"""Facts of a session, by the name of its field."""
+NO_FACTS: Mapping[str, str] = {
+    "toolchain": "see TOOLCHAIN",
+    "builder": "does what it is ordered",
+    "store": "holds results",
+    "console": "says what is done",
+    "durations": "remembers how long tasks took",
+    "full": "is looked at by a quick trim, and what it finds is named by its bytes",
+    "make": "makes tasks",
+    "neighbours": "asks for tasks of their own",
+    "options": "is a value of all options",
+    "private": "shortens what a failed task says, which is named as it is then",
+    "timed": "what counts of it is named by its bytes: tests/unit/perf/test_stage_evidence.py",
+    "done": "see LEFT",
+}
+"""Fields of a session that no key depends on, and why."""
+OPTIONS_ELSEWHERE = frozenset(
+    (
+        *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
+        *("history", "traces", "base", "base_name"),
+        *("quiet", "as_json", "again", "form", "scenario", "accept"),
+    )
+)
+"""Options that are no facts: what is opened by them is, or they say which tasks run; accepting
+writes the committed file, once the keep set is made."""
+
+
+_TOOLCHAIN: Mapping[str, Any] = {
+    "kind": "zig",
+    "target": "arm",
+    "version": "clang 15",
+    "compile_flags": ("-g",),
+    "link_flags": ("-g",),
+    "settings": (),
+    "fp16": False,
+    "files": "g",
+    "image": "j",
+}
+PLACES: Mapping[str, str] = dict.fromkeys(
+    (
+        "c_compiler",
+        "cxx_compiler",
+        "strip",
+        "archiver",
+        "ranlib",
+        "archive",
+        "host_cxx",
+        "sysroot",
+        "ndk",
+        "includes",
+    ),
+    "says where programs and files are; version, target, files and image say which",
+) | {
+    **dict.fromkeys(("machine", "abi", "api"), "part of target"),
+    "compiler_check": "how ccache knows the compiler, which changes no object",
+}
+"""Fields of a toolchain that no key depends on, and why."""
+
+
+def _tool(name: str, value: Any) -> Fact:
+    def change(world: World) -> World:
+        return world.having(toolchain=replace(world.session.services.toolchain, **{name: value}))
+
+    traced = "header/keepset functions/keepset" if name in ("kind", "target") else ""
+    return Fact(name=name, change=change, rest=BUILDS + VERDICT, where=ALL, traced=traced)
+
+
+TOOLCHAIN: tuple[Fact, ...] = tuple(_tool(name, value) for name, value in _TOOLCHAIN.items())
+
+
+def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
+    def change(world: World) -> World:
+        links = world.session.results.done["functions/linked"].result_as(UnfoldedLinksResult).links
+        return world.found("functions/linked", links={**links, program: "another"})
+
+    return having(
+        f"link of {program}",
+        f"functions/keepset references/base {LINKS} {rest}" + VERDICT,
+        change,
+        where,
+    )
+
+
+_TRIMMED = (*FUNCTION, *PLAIN)
+IDENTITIES: tuple[Fact, ...] = (
+    _link("load_and_run", " ".join(f"functions/{each}" for each in ENGINES), _TRIMMED),
+    _link("classify", "functions/m/app@any", _TRIMMED),
+)
+"""What the links that tell functions are known by."""

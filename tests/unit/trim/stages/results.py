@@ -1,0 +1,234 @@
+"""A result of each kind, as a stage might find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any
+
+from megtrim import stages
+from megtrim.build_spec import EngineIdentity, RebuiltSources
+from megtrim.chain.graph import Stage, Task
+from megtrim.chain.result_content import MEASURED
+from megtrim.chain.results import (
+    ArtifactSize,
+    BuildResult,
+    BuildSummary,
+    FunctionCount,
+    FunctionsKeepSetResult,
+    HeaderResult,
+    NeighbourRunResult,
+    NeighboursResult,
+    PerfResult,
+    RecordResult,
+    ReduceResult,
+    ReferencesResult,
+    ReportResult,
+    SearchResult,
+    SizeResult,
+    SymbolizingLinkResult,
+    TraceResult,
+    UnfoldedLinksResult,
+    VerdictResult,
+    VerificationOutcome,
+    VerifyResult,
+)
+from megtrim.chain.stage_result import Result, StageResult
+from megtrim.experiments.contest import ContestResult, ContestStatus
+from megtrim.experiments.samples import Sample
+from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.verdict.model import (
+    DeviceIdentity,
+    NeighbourLevel,
+    NeighbourOutcome,
+    NeighbourResult,
+    OutputResult,
+    ScenarioStatus,
+    VerdictKind,
+)
+from unit.experiments.test_contest import CONTEST
+
+BUILD = BuildSummary(
+    engine=EngineIdentity(kind="sample", generation=20220507, digest="d", dirty=("a.cpp",)),
+    toolchain={"kind": "host", "version": "12"},
+    built_by="cmake: a direct call",
+    artifacts={"load_and_run": 900},
+    translation_units=40,
+    units_with_header=40,
+    units_with_regions=9,
+    rebuilt=RebuiltSources(compiled=3, from_cache=1, cpu_s=1.5, files=("a.cpp", "b.cpp")),
+)
+DEVICE = DeviceIdentity(name="board", kind="adb", facts={"model": "B"})
+OUTCOME = VerificationOutcome(
+    status=ScenarioStatus.PASS,
+    text="outputs equal",
+    outputs=(OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.0),),
+    missing_regions=(),
+    unexplained=False,
+    log_tail="",
+    time_s=0.5,
+    conditions=Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=41.5)),
+    crash="",
+)
+NEIGHBOUR = NeighbourResult(
+    scenario="m/s@any",
+    name="iter-1",
+    kind="iterations",
+    what="1 iteration",
+    text="it runs: 1 output",
+    levels=(
+        NeighbourLevel(
+            level="region",
+            outcome=NeighbourOutcome.SAME,
+            works=True,
+            text="the same outputs",
+            time_s=0.5,
+        ),
+    ),
+)
+BUDGET = BudgetRow(
+    kind=LimitKind.SIZE,
+    artifact="load_and_run",
+    variant="reduced",
+    used_bytes=300,
+    max_bytes=400,
+    status=BudgetStatus.PASS,
+)
+SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms=(1.5,))
+SAMPLES: Mapping[type[StageResult], StageResult] = {
+    type(each): each
+    for each in (
+        BuildResult(build=BUILD),
+        SearchResult(time_s=1.5),
+        TraceResult(regions=2, trace_sha256="b" * 64, device=DEVICE, time_s=1.5),
+        HeaderResult(regions=2, operators=1, warnings=("a warning",)),
+        ReduceResult(
+            build=BUILD, functions={"load_and_run": FunctionCount(held=1_900, dropped=1_300)}
+        ),
+        SymbolizingLinkResult(),
+        ReferencesResult(programs=("load_and_run",)),
+        UnfoldedLinksResult(
+            links={name: f"link of {name}" for name in ("load_and_run", "classify")}
+        ),
+        RecordResult(functions=487, time_s=1.5),
+        FunctionsKeepSetResult(functions=487),
+        VerifyResult(
+            scenario="m/s@any",
+            binding="b" * 64,
+            day=date(2027, 1, 20),
+            device=DEVICE,
+            outcome=OUTCOME,
+        ),
+        NeighbourRunResult(neighbour=NEIGHBOUR),
+        NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
+        SizeResult(
+            artifacts=(
+                ArtifactSize(
+                    artifact="load_and_run",
+                    variant="plain",
+                    size_bytes=900,
+                    growth_bytes=-4,
+                    groups=(("code", 800), ("data", 100)),
+                ),
+            ),
+            budgets=(BUDGET,),
+            baseline="main",
+        ),
+        PerfResult(
+            scenario="m/s@any",
+            subject="record-1",
+            device=DEVICE,
+            contest=CONTEST,
+            measured=ContestResult(status=ContestStatus.MEASURED, samples=(SAMPLE,), time_s=2.5),
+        ),
+        VerdictResult(verdict=VerdictKind.PASS),
+        ReportResult(),
+    )
+}
+
+
+def sample(kind: type[Result], **changes: Any) -> Result:
+    """Return a result of that kind, with other values in these fields."""
+    found = SAMPLES[kind]
+    assert isinstance(found, kind)
+    return replace(found, **changes)
+
+
+def type_of(task: str) -> type[StageResult]:
+    """Return the type of what a task finds, by the task's id."""
+    stage, _, name = task.partition("/")
+    return stages.MODULES[Stage(stage)].result_type(Task(stage=Stage(stage), name=name, needs=()))
+
+
+def found_facts(result: StageResult) -> Iterator[tuple[str, Any]]:
+    """Yield each field that says what was found, with another value."""
+    for field in fields(result):
+        if field.name not in MEASURED:
+            yield field.name, _another(getattr(result, field.name))
+
+
+def measured_again(result: StageResult) -> StageResult:
+    """Return the same result of another run: with other times, logs and conditions, at any depth.
+
+    ``build``'s record of what it compiled is one of them.
+    """
+    found: StageResult = _measured_again(result)
+    return found
+
+
+def field_names(value: Any) -> Iterator[str]:
+    """Yield the name of each field, at any depth."""
+    if is_dataclass(value):
+        for field in fields(value):
+            yield field.name
+            yield from field_names(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from field_names(each)
+
+
+def _measured_again(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_measured_again(each) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    changes = {
+        name: _another(each) if name in MEASURED else _measured_again(each)
+        for name, each in values.items()
+    }
+    return replace(value, **changes)
+
+
+def _another(value: Any) -> Any:
+    """Return another value of the same type."""
+    match value:
+        case bool():
+            return not value
+        case StrEnum():
+            return next(each for each in type(value) if each is not value)
+        case str():
+            return f"{value}, another"
+        case int() | float():
+            return value + 1
+        case date():
+            return value + timedelta(days=1)
+        case Mapping():
+            return {key: _another(each) for key, each in value.items()}
+        case tuple():
+            return tuple(_another(each) for each in value[:1]) if value else ("another",)
+        case _:
+            return _another_record(value)
+
+
+def _another_record(value: Any) -> Any:
+    """Return a dataclass with another value in its first field that is found."""
+    changed = next(
+        field.name
+        for field in fields(value)
+        if field.name not in MEASURED and getattr(value, field.name) is not None
+    )
+    return replace(value, **{changed: _another(getattr(value, changed))})

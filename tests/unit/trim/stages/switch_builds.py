@@ -1,0 +1,131 @@
+"""A session with switches, whose engine and builder are stand-ins: options say a program's size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build_spec import (
+    MINIMUM_SIZE,
+    BuildRecord,
+    BuildSpec,
+    EngineIdentity,
+    RebuiltSources,
+    Switch,
+    Toolchain,
+    Variant,
+)
+from megtrim.chain.graph import HEADER
+from megtrim.chain.results import HeaderResult
+from megtrim.chain.session import Session
+from megtrim.config.load import load_config
+from megtrim.util.errors import ProductFailure
+from unit.build.engines.support import TOOLCHAIN
+from unit.trim.stages.results import sample
+from unit.trim.stages.support import changed, open_session
+
+SIZES = {
+    "MGE_WITH_MINIMUM_SIZE=ON": 700,
+    "MGE_ENABLE_RTTI=OFF": 100,
+    "MGE_ENABLE_LOGGING=OFF": -24,
+    "MGE_ENABLE_EXCEPTIONS=OFF": 300,
+}
+"""Bytes that an option takes off a program of 1,000."""
+
+
+class Engine:
+    """Says what to build as the real ones do; MegEngine's own tree drops RTTI for Arm."""
+
+    def __init__(self, root: Path, kind: str = "sample") -> None:
+        text = ""
+        self.switches: tuple[Switch, ...] = MINIMUM_SIZE
+        if kind == "megengine":
+            self.switches = tuple(Switch)
+            text += 'if(T STREQUAL "Release" AND NOT A STREQUAL "x86_64")\n'
+            text += "set(MGE_ENABLE_RTTI OFF)\nendif()\n"
+        (root / "CMakeLists.txt").write_text(text, encoding="utf-8")
+        self.checkout = Checkout(root=root, files={"CMakeLists.txt": "d"}, commit="", dirty=())
+        self.kind = kind
+
+    def identity(self) -> EngineIdentity:
+        return self.checkout.identity(self.kind, 20220507)
+
+    def make_spec(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildSpec:
+        assert header == ({"midout.h": "regions"} if variant is Variant.REDUCED else {})
+        minimum = ("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF")
+        options = (("CMAKE_BUILD_TYPE", "Release"), minimum)
+        return BuildSpec(variant=variant, targets=targets, options=options)
+
+
+class Builder:
+    """Writes a program of the size that the options make, and remembers what was asked."""
+
+    def __init__(self, fails_with: str = "") -> None:
+        self.built: list[tuple[str, str]] = []
+        self.fails_with = fails_with
+
+    def build(
+        self, spec: BuildSpec, *, work: Path, folder: Path, progress: object, applications: object
+    ) -> BuildRecord:
+        said = [f"{name}={value}" for name, value in spec.options]
+        self.built.append((work.name, " ".join(each for each in said if each in SIZES)))
+        if self.fails_with in said:
+            msg = "log.cpp:3: error: unused\nin all its length"
+            raise ProductFailure(msg)
+        (folder / "bin").mkdir()
+        (folder / "bin/load_and_run").write_bytes(
+            bytes(1000 - sum(SIZES.get(each, 0) for each in said))
+        )
+        return BuildRecord(
+            artifacts=(("load_and_run", "bin/load_and_run"),),
+            translation_units=1,
+            units_with_header=1,
+            units_with_regions=1,
+            rebuilt=RebuiltSources(compiled=1, files=("log.cpp",), from_cache=None, cpu_s=None),
+        )
+
+
+def made(
+    folder: Path,
+    trim: str,
+    *,
+    kind: str = "sample",
+    builder: Builder | None = None,
+    model: str = "",
+) -> Session:
+    """Return a session with a header and with this trim section."""
+    folder.mkdir(exist_ok=True)
+    base, _ = open_session(folder)
+    if model:
+        data = Path(__file__).parents[2] / "data/models" / model
+        (folder / "m.mge").write_bytes(data.read_bytes())
+    text = (folder / "megtrim.yaml").read_text(encoding="utf-8")
+    (folder / "megtrim.yaml").write_text(f"{text}trim: {trim}\n", encoding="utf-8")
+    (folder / "engine").mkdir()
+    ready = changed(
+        base,
+        loaded=load_config(folder / "megtrim.yaml"),
+        engine=cast(Any, Engine(folder / "engine", kind)),
+        toolchain=TOOLCHAIN,
+        builder=cast(Any, builder or Builder()),
+    )
+
+    def write(path: Path) -> HeaderResult:
+        (path / "include").mkdir()
+        (path / "include/midout.h").write_text("regions", encoding="utf-8")
+        return sample(HeaderResult)
+
+    ready.results.done[HEADER] = ready.services.store.ensure(
+        "header", "keepset", {}, write, HeaderResult
+    )[0]
+    return ready

@@ -1,0 +1,233 @@
+"""Lists of functions that device jobs made: used as they are, if they are of this very link."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from megtrim.chain.graph import FUNCTIONS, Stage, Task
+from megtrim.chain.results import FunctionsKeepSetResult, RecordResult
+from megtrim.chain.session import Session
+from megtrim.config.scenarios import all_scenarios
+from megtrim.evidence.bundle import binding
+from megtrim.evidence.imported import ImportedEvidence
+from megtrim.functions.function_list import FunctionList, dump_list
+from megtrim.regions.keepset import KeepSet, dump_keep_set
+from megtrim.regions.trace import TraceFailure
+from megtrim.trim.builds import links
+from megtrim.trim.committed_keepset import write_committed
+from megtrim.trim.stages import functions
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+from unit.trim.stages.built import CONFIG, LINK, built, linked
+from unit.trim.stages.support import changed, keep_set
+
+OTHER = "8" * 64
+LISTED = dump_list(FunctionList(link_sha256=LINK, names=("main", "one")))
+
+
+def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Session, Task, Path]:
+    """Return a session with a list, the task of its scenario, and an empty folder."""
+    base = linked(tmp_path)
+    scenario = next(all_scenarios(base.request.config))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (tmp_path / "evidence/files").mkdir(parents=True)
+    (tmp_path / "evidence/files" / digest).write_text(text, encoding="utf-8")
+    whole = ImportedEvidence(
+        scenario=scenario.id,
+        binding=binding(functions.named_inputs(scenario, base)),
+        status=ScenarioStatus.PASS,
+        text="recorded: 2 functions",
+        device=DeviceIdentity(name="board", kind="adb", facts={}),
+        time_s=1.5,
+        folder=tmp_path / "evidence",
+        trace_sha256=None,
+        cache_sha256=None,
+        functions_sha256=digest,
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    task = Task(stage=Stage.FUNCTIONS, name=scenario.id, needs=(), scenario=scenario)
+    return changed(base, recorded={scenario.id: replace(whole, **changes)}), task, work
+
+
+def test_the_list_is_taken_as_it_is(tmp_path: Path) -> None:
+    """Nothing runs here; the result is what a run would have left."""
+    session, task, work = prepared(tmp_path)
+
+    assert functions.work(task, session, work) == RecordResult(functions=2, time_s=1.5)
+    assert (work / "functions.txt").read_text("utf-8") == LISTED
+    assert cast("Any", session.services.devices["any"]).runs == []
+
+
+def test_inputs_name_the_list_and_what_binds_it(tmp_path: Path) -> None:
+    """But no device of this machine; another list is another result."""
+    session, task, _ = prepared(tmp_path)
+    named = functions.inputs(task, session)
+
+    assert named["taken elsewhere"] == hashlib.sha256(LISTED.encode()).hexdigest()
+    assert (named["by"], named["link"]) == ("board", LINK)
+    assert {label for label in named if label.startswith("device ")} == set()
+
+
+def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
+    """Whatever it says that it is bound to: its functions are other functions."""
+    session, task, work = prepared(tmp_path, LISTED.replace(LINK, OTHER))
+    with pytest.raises(InputError) as caught:
+        functions.work(task, session, work)
+
+    assert caught.value.message == (
+        "m/s@any: its functions were recorded on another link (888888888888), "
+        "this one is 777777777777"
+    )
+    assert not (work / "functions.txt").exists()
+
+
+def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Another model, argument or input."""
+    session, task, work = prepared(tmp_path, binding="0" * 64)
+    with pytest.raises(InputError) as caught:
+        functions.work(task, session, work)
+
+    assert caught.value.message == (
+        f"m/s@any: the list of functions in {tmp_path / 'evidence'} "
+        "is of another program, model or input"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ":1: found '', expected 'megtrim functions v1'"),
+        (f"megtrim functions v1\nlink {LINK}\n", ":3: a list without any function"),
+        (LISTED[:-1], "the last line does not end with a newline"),
+        (LISTED.replace("one", "; system("), "expected a linkage name"),
+        (LISTED.replace("one", "run"), "holds other functions than a list of this link"),
+        (LISTED.replace("main", "_Exit"), "holds other functions than a list of this link"),
+    ],
+)
+def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """It comes from another machine, and its names end up in a linker script."""
+    session, task, work = prepared(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        functions.work(task, session, work)
+
+    assert said in caught.value.message
+    assert not (work / "functions.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (ScenarioStatus.INFRASTRUCTURE, InfrastructureFailure),
+        (ScenarioStatus.ENGINE_ERROR, ProductFailure),
+        (ScenarioStatus.PASS, InputError),
+    ],
+)
+def test_a_job_that_made_no_list_is_a_failure_here(
+    tmp_path: Path, status: ScenarioStatus, kind: type[Exception]
+) -> None:
+    """It is not made good for on another machine."""
+    session, task, work = prepared(tmp_path, status=status, text="why", functions_sha256=None)
+    with pytest.raises(kind) as caught:
+        functions.work(task, session, work)
+
+    assert str(caught.value).startswith("m/s@any: board")
+
+
+def test_a_scenario_that_no_job_brought_is_not_recorded_here(tmp_path: Path) -> None:
+    """Another CPU may run other functions."""
+    session, task, _ = prepared(tmp_path)
+    other = changed(session, recorded={"m/t@any": session.request.recorded["m/s@any"]})
+    with pytest.raises(InfrastructureFailure) as caught:
+        functions.inputs(task, other)
+
+    assert caught.value.message == "m/s@any: no device job brought a list of functions of it"
+
+
+@pytest.mark.parametrize(
+    ("runner", "changes", "probed"),
+    [
+        ("local", {}, "True"),
+        ("qemu", {}, "False"),
+        ("local", {"committed": True}, "False"),
+        ("local", {"quick": True}, "False"),
+        ("local", {"recorded": {"m/s@any": None}}, "False"),
+    ],
+)
+def test_a_twin_is_linked_for_whom_no_emulator_reports_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    runner: str,
+    changes: dict[str, Any],
+    probed: str,
+) -> None:
+    """Also for a device that hangs elsewhere; not where functions are not to be recorded."""
+    monkeypatch.setattr(links, "base_inputs", lambda _context: {})
+    emulated = cast("Any", SimpleNamespace(kind="qemu"))
+    config = CONFIG.replace("{name: any}", "{name: any, qemu_cpu: max}")
+    config = config.replace("local, class: any, runner", f"{runner}, class: any, runner")
+    session = built(tmp_path, config=config + "trim: {level: function}\n")
+    session = changed(session, devices={"any": emulated, "big": emulated}, **changes)
+    task = Task(stage=Stage.FUNCTIONS, name="linked", needs=())
+
+    assert functions.inputs(task, session)["probed"] == probed
+
+
+TASK = Task(stage=Stage.FUNCTIONS, name=FUNCTIONS.partition("/")[2], needs=())
+
+
+def committed(folder: Path, **changes: Any) -> tuple[Session, KeepSet]:
+    """Return a session in committed mode, and the keep set that is committed there."""
+    now = changed(linked(folder), committed=True)
+    [record] = keep_set(1).scenarios
+    record = replace(record, **({"functions": ("main",), "link_sha256": LINK} | changes))
+    keep = replace(keep_set(1), scenarios=(record,))
+    write_committed(now.request.path(now.request.config.keep_set), keep)
+    return now, keep
+
+
+def test_functions_of_this_link_are_kept(tmp_path: Path) -> None:
+    """The stage leaves the file in its normal form."""
+    now, keep = committed(tmp_path)
+
+    assert functions.work(TASK, now, tmp_path) == FunctionsKeepSetResult(functions=1)
+    assert (tmp_path / "keepset.json").read_text("utf-8") == dump_keep_set(keep)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "command"),
+    [
+        (
+            {"link_sha256": "8" * 64},
+            (
+                "m/s@any: its functions were recorded on another link (888888888888), "
+                "this one is 777777777777"
+            ),
+            ("trim", "--accept"),
+        ),
+        (
+            {"functions": (), "link_sha256": None},
+            "m/s@any: the committed keep set lists no functions for it",
+            ("trim",),
+        ),
+    ],
+    ids=["another link", "none"],
+)
+def test_functions_of_another_link_are_refused(
+    tmp_path: Path, changes: dict[str, Any], said: str, command: tuple[str, ...]
+) -> None:
+    """By name they would keep other code; nothing is left that the next stage could use."""
+    now, _ = committed(tmp_path, **changes)
+
+    with pytest.raises(TraceFailure) as caught:
+        functions.work(TASK, now, tmp_path)
+
+    assert caught.value.message == f"{said} (stale trace)"
+    assert caught.value.hint.endswith(" ".join(["megtrim", *command]))
+    assert not (tmp_path / "keepset.json").exists()

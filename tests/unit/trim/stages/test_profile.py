@@ -1,0 +1,174 @@
+"""Traces that device jobs took: used as they are, if they are of what is built here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.chain.graph import Stage, Task
+from megtrim.chain.results import SearchResult, TraceResult
+from megtrim.chain.session import Session
+from megtrim.config.scenarios import Scenario, all_scenarios
+from megtrim.evidence.bundle import binding
+from megtrim.evidence.imported import ImportedEvidence
+from megtrim.trim.stages import profile
+from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
+from unit.trim.stages.built import CONFIG, built
+from unit.trim.stages.support import changed, trace
+
+DATA = trace(1, 7)
+CACHE = b"algorithms"
+SEARCHING = CONFIG.replace("threads: 2", "fast_run: true")
+
+
+def given(session: Session, scenario: Scenario, folder: Path, **changes: Any) -> ImportedEvidence:
+    """Return a trace of the scenario as it is now, with its files."""
+    (folder / "files").mkdir(parents=True, exist_ok=True)
+    for data in (DATA, CACHE):
+        (folder / "files" / hashlib.sha256(data).hexdigest()).write_bytes(data)
+    whole = ImportedEvidence(
+        scenario=scenario.id,
+        binding=binding(profile.named_inputs(scenario, session)),
+        status=ScenarioStatus.PASS,
+        text="traced: 2 regions",
+        device=DeviceIdentity(name="board", kind="adb", facts={"model": "B"}),
+        time_s=1.5,
+        folder=folder,
+        trace_sha256=hashlib.sha256(DATA).hexdigest(),
+        cache_sha256=hashlib.sha256(CACHE).hexdigest(),
+    )
+    return replace(whole, **changes)
+
+
+def prepared(
+    tmp_path: Path, *, config: str = CONFIG, **changes: Any
+) -> tuple[Session, Task, Task, Path]:
+    """Return a session with a trace, the scenario's tasks, and an empty folder."""
+    base = built(tmp_path, config=config)
+    scenario = next(all_scenarios(base.request.config))
+    found = given(base, scenario, tmp_path / "evidence", **changes)
+    traced: Mapping[str, ImportedEvidence] = {scenario.id: found}
+    work = tmp_path / "work"
+    work.mkdir()
+    task = Task(stage=Stage.PROFILE, name=scenario.id, needs=(), scenario=scenario)
+    search = replace(task, name=f"{scenario.id}#search")
+    return changed(base, traced=traced), task, search, work
+
+
+def test_the_trace_is_taken_as_it_is(tmp_path: Path) -> None:
+    """Nothing runs here; the result is what a run would have left."""
+    session, task, _, work = prepared(tmp_path)
+    result = profile.work(task, session, work)
+
+    assert result == TraceResult(
+        regions=2,
+        trace_sha256=hashlib.sha256(DATA).hexdigest(),
+        device=session.request.traced["m/s@any"].device,
+        time_s=1.5,
+    )
+    assert (work / "trace.txt").read_bytes() == DATA
+    assert session.services.devices["any"].runs == []  # type: ignore[attr-defined]
+
+
+def test_the_cache_of_a_search_is_taken_too(tmp_path: Path) -> None:
+    """By the task that would search."""
+    session, _, search, work = prepared(tmp_path, config=SEARCHING)
+
+    assert profile.work(search, session, work) == SearchResult(time_s=1.5)
+    assert (work / "algo.cache").read_bytes() == CACHE
+
+
+def test_inputs_name_the_trace_and_what_binds_it(tmp_path: Path) -> None:
+    """But no device of this machine; another trace is another result."""
+    session, task, search, _ = prepared(tmp_path, config=SEARCHING)
+    named = profile.inputs(task, session)
+
+    assert named["taken elsewhere"] == hashlib.sha256(DATA).hexdigest()
+    assert named["by"] == "board"
+    assert profile.inputs(search, session)["taken elsewhere"] == hashlib.sha256(CACHE).hexdigest()
+    assert {label for label in named if label.startswith("device ")} == set()
+    assert {"model", "arguments", "threads", "program", "searching program"} <= named.keys()
+    assert "searching program" not in profile.inputs(*prepared_again(tmp_path))
+
+
+def prepared_again(tmp_path: Path) -> tuple[Task, Session]:
+    (tmp_path / "again").mkdir()
+    session, task, _, _ = prepared(tmp_path / "again")
+    return task, session
+
+
+def test_a_trace_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Another program, model, argument or input."""
+    session, task, _, work = prepared(tmp_path, binding="0" * 64)
+    with pytest.raises(InputError) as caught:
+        profile.work(task, session, work)
+
+    assert caught.value.message == (
+        f"m/s@any: the trace in {tmp_path / 'evidence'} is of another program, model or input"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (ScenarioStatus.INFRASTRUCTURE, InfrastructureFailure),
+        (ScenarioStatus.UNVERIFIED, InfrastructureFailure),
+        (ScenarioStatus.TRACE, ProductFailure),
+        (ScenarioStatus.ENGINE_ERROR, ProductFailure),
+    ],
+)
+def test_a_job_that_took_no_trace_is_a_failure_here(
+    tmp_path: Path, status: ScenarioStatus, kind: type[MegtrimError]
+) -> None:
+    """With what it said; it is not made good for on another machine."""
+    session, task, _, work = prepared(tmp_path, status=status, text="why", trace_sha256=None)
+    with pytest.raises(MegtrimError) as caught:
+        profile.work(task, session, work)
+
+    assert type(caught.value) is kind
+    assert caught.value.message == "m/s@any: board: why"
+    assert profile.inputs(task, session)["taken elsewhere"] == ""
+
+
+def test_a_scenario_that_no_job_brought_is_not_traced_here(tmp_path: Path) -> None:
+    """A trace of another CPU would choose other kernels."""
+    session, task, _, _ = prepared(tmp_path)
+    other = changed(session, traced={"m/t@any": session.request.traced["m/s@any"]})
+    with pytest.raises(InfrastructureFailure) as caught:
+        profile.inputs(task, other)
+
+    assert caught.value.message == "m/s@any: no device job brought a trace of it"
+
+
+def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
+    """The trace would rest on nothing."""
+    session, _, search, work = prepared(tmp_path, config=SEARCHING, cache_sha256=None)
+    with pytest.raises(InputError, match="the device job brought no algorithm cache"):
+        profile.work(search, session, work)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b'midout_trace v1\n#include "/etc/passwd"\n',
+        b"midout_trace v1\n); system(\n",
+        DATA[:-1],
+    ],
+)
+def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
+    """It comes from another machine, and its regions end up in compiled code."""
+    digest = hashlib.sha256(data).hexdigest()
+    session, task, _, work = prepared(tmp_path, trace_sha256=digest)
+    (tmp_path / "evidence" / "files" / digest).write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        profile.work(task, session, work)
+
+    assert caught.value.message.startswith(f"{tmp_path / 'evidence' / 'files' / digest}:")
+    assert not (work / "trace.txt").exists()

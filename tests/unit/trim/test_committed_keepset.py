@@ -1,0 +1,409 @@
+"""Committed mode: the keep set is the team's file, and nothing is traced."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.chain.results import HeaderResult
+from megtrim.chain.session import Session
+from megtrim.chain.store import StageFolder
+from megtrim.checks.statuses import CheckStatus
+from megtrim.config.load import load_config
+from megtrim.regions.keepset import KeepSet, dump_keep_set
+from megtrim.trim import committed_keepset
+from megtrim.trim.committed_keepset import settle
+from megtrim.trim.runs.scenario_runs import bind
+from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.process import ProcessRunner
+from unit.cli.support import SAMPLE_MODEL
+from unit.trim.stages.committed_mode import commit, make_header, open_committed
+from unit.trim.stages.results import sample
+from unit.trim.stages.support import changed, keep_set, only_scenario, open_session
+
+
+@pytest.fixture
+def opened(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, io.StringIO]:
+    return open_committed(tmp_path, processes)
+
+
+@pytest.fixture
+def now(opened: tuple[Session, io.StringIO]) -> Session:
+    return opened[0]
+
+
+def functions_alone() -> KeepSet:
+    """Return a keep set of functions from which every region was taken."""
+    [record] = keep_set(1).scenarios
+    record = replace(record, regions=(), functions=("main",), link_sha256="c" * 64)
+    return replace(keep_set(1), scenarios=(record,))
+
+
+def trimming(session: Session, **changes: str) -> Session:
+    """Return the session with another ``trim``."""
+    config = session.request.config
+    trim = config.trim.model_copy(update=changes)
+    loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
+    return changed(session, loaded=loaded)
+
+
+def test_another_generation_is_refused(now: Session) -> None:
+    """Regions of another header would enable nothing in this engine."""
+    commit(now, replace(keep_set(1), generation=20190219))
+
+    with pytest.raises(InputError) as caught:
+        committed_keepset.read_committed(now.request.loaded, now.services.engine)
+
+    assert caught.value.message == (
+        "megtrim/keepset: found header generation 20190219, expected the engine's: 20220507"
+    )
+    assert caught.value.hint == "the engine changed: trace it again: megtrim trim --accept"
+
+
+@pytest.mark.parametrize("level", ["region", "function"])
+def test_a_file_whose_regions_are_gone_is_refused(now: Session, level: str) -> None:
+    """Before anything is built: no region would be left out, and no header would say so."""
+    commit(now, functions_alone())
+
+    with pytest.raises(InputError) as caught:
+        committed_keepset.read_committed(
+            trimming(now, level=level).request.loaded, now.services.engine
+        )
+
+    assert caught.value.message == (
+        "megtrim/keepset: no region is needed by any scenario, but regions are trimmed"
+    )
+    assert caught.value.hint == (
+        "restore the committed file, or write it again: megtrim trim --accept"
+    )
+
+
+def test_functions_alone_are_enough_for_the_plain_build(now: Session) -> None:
+    """There are no regions to trim by."""
+    commit(now, functions_alone())
+    plain = trimming(now, level="function", base="plain")
+
+    assert (
+        committed_keepset.read_committed(plain.request.loaded, now.services.engine)
+        == functions_alone()
+    )
+
+
+@pytest.mark.parametrize("name", ["keepset", "keepset.json"])
+@pytest.mark.parametrize("accept", [True, False])
+def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool) -> None:
+    """Whether it is named or only lies there: what it says must not be lost."""
+    path = now.request.path(now.request.config.keep_set).with_name(name)
+    path.parent.mkdir()
+    path.write_text(dump_keep_set(keep_set(1)), encoding="utf-8")
+
+    with pytest.raises(InputError) as caught:
+        committed_keepset.read_committed(now.request.loaded, now.services.engine)
+    with pytest.raises(InputError):
+        committed_keepset.expect_readable(now.request.loaded, accept=accept)
+
+    assert caught.value.message == (
+        f"megtrim/{name}: found a keep set in one file, "
+        "expected a folder with a file for each scenario"
+    )
+    assert caught.value.hint == "remove it, and trace again: megtrim trim --accept"
+
+
+def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
+    """The verdict says so, too, where its search for algorithms failed and left no cache."""
+    loaded = now.request.loaded
+    loaded.resolve(only_scenario(now).model.file).write_bytes(SAMPLE_MODEL)
+    text = loaded.path.read_text(encoding="utf-8")
+    loaded.path.write_text(text.replace("{name: s", "{name: s, fast_run: true"), encoding="utf-8")
+    session = changed(now, loaded=load_config(loaded.path))
+    scenario = only_scenario(session)
+    traced = replace(
+        bind(scenario, session.request.loaded, None),
+        model_sha256="a" * 64,
+        regions=keep_set(1).scenarios[0].regions,
+        trace_sha256="b" * 64,
+    )
+    commit(session, replace(keep_set(1), scenarios=(traced,)))
+
+    assert scenario.searches
+    assert committed_keepset.list_retrained(session) == (
+        "m/s@any: its model was traced with other weights, in the same graph",
+    )
+
+
+def test_an_empty_folder_is_no_keep_set(now: Session) -> None:
+    """Git has no empty folders."""
+    now.request.path(now.request.config.keep_set).mkdir(parents=True)
+
+    with pytest.raises(InputError, match="there is no keep set"):
+        committed_keepset.read_committed(now.request.loaded, now.services.engine)
+    committed_keepset.expect_readable(now.request.loaded, accept=False)
+
+
+def test_files_of_scenarios_that_are_gone_are_removed(now: Session) -> None:
+    """A model that was renamed or removed leaves nothing; other files stay."""
+    [record] = keep_set(1).scenarios
+    others = [replace(record, id=name) for name in ("m/t@any", "n/s@any")]
+    folder = commit(now, replace(keep_set(1), scenarios=(record, *others)))
+    (folder / "README.md").write_text("ours", encoding="utf-8")
+    commit(now, keep_set(2))
+
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    assert files == ["README.md", "m", "m/s@any.json"]
+
+
+def test_the_digest_is_that_of_the_files(now: Session) -> None:
+    """A verdict is made again if one of them changes, or another is there."""
+    loaded = now.request.loaded
+    digests = [committed_keepset.digest_committed(loaded)]
+    folder = commit(now, keep_set(1))
+    digests.append(committed_keepset.digest_committed(loaded))
+    (folder / "m/s@any.json").write_text("x", encoding="utf-8")
+    digests.append(committed_keepset.digest_committed(loaded))
+    (folder / "m/s@any.json").rename(folder / "m/t@any.json")
+    digests.append(committed_keepset.digest_committed(loaded))
+
+    assert digests[0] == ""
+    assert len(set(digests)) == 4
+
+
+def test_there_is_nothing_to_settle(opened: tuple[Session, io.StringIO]) -> None:
+    """The file is never written, however it is spelled."""
+    now, said = opened
+    path = commit(now, keep_set(1))
+    folder = make_header(now)
+    file = path / "m/s@any.json"
+    file.write_text("anything", encoding="utf-8")
+
+    committed_keepset.settle(changed(now, accept=True), folder)
+
+    assert file.read_text(encoding="utf-8") == "anything"
+    assert said.getvalue() == ""
+
+
+TYPES = [f"14some_type_num{number}" for number in range(7)]
+
+
+def made(session: Session, *numbers: int) -> StageFolder:
+    """Return a header folder whose keep set holds ``kern<N>`` for each number."""
+    return holding(session, keep_set(*numbers))
+
+
+def holding(session: Session, keep: KeepSet) -> StageFolder:
+    """Return a header folder with that keep set."""
+    text = dump_keep_set(keep)
+
+    def produce(folder: Path) -> HeaderResult:
+        (folder / "keepset.json").write_text(text, encoding="utf-8")
+        return sample(HeaderResult)
+
+    return session.services.store.ensure(
+        "header", "keepset", {"text": text}, produce, HeaderResult
+    )[0]
+
+
+def with_functions(*names: str, **changes: object) -> KeepSet:
+    """Return a keep set of one scenario that ran functions as well as ``kern<1>``."""
+    [record] = keep_set(1).scenarios
+    record = replace(record, functions=names, link_sha256="c" * 64)
+    return replace(keep_set(1), scenarios=(replace(record, **changes),))  # type: ignore[arg-type]
+
+
+def committed(folder: Path) -> Path:
+    """Return the file of the only scenario."""
+    return folder / "megtrim" / "keepset" / "m" / "s@any.json"
+
+
+def test_the_first_keep_set_is_written(tmp_path: Path) -> None:
+    """And said to be committed."""
+    now, said = open_session(tmp_path)
+    settle(now, made(now, 1, 2))
+
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+    assert f"wrote {tmp_path / 'megtrim/keepset'}: 2 regions: commit it" in said.getvalue()
+
+
+def test_an_equal_keep_set_is_not_talked_about(tmp_path: Path) -> None:
+    """Nor written."""
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, 1, 2))
+    again, said = open_session(tmp_path)
+    settle(again, made(again, 1, 2))
+
+    assert said.getvalue() == ""
+
+
+def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
+    """The committed file is written by a person's word only."""
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, 1))
+    later, said = open_session(tmp_path)
+    assert settle(later, made(later, 1, 2)) == 1
+
+    assert "the committed keep set is stale: m/s@any needs kern<2>\n" in said.getvalue()
+    assert "megtrim trim --config megtrim.yaml --accept, then commit" in said.getvalue()
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1))
+
+    accepted, _ = open_session(tmp_path, accept=True)
+    settle(accepted, made(accepted, 1, 2))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(1, 2))
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_what_is_new_is_written_if_nothing_else_is_wrong(tmp_path: Path, better: bool) -> None:
+    """No half of it is written to a file that a person has to accept anyway."""
+    [record] = keep_set(1).scenarios
+    new = replace(record, id="n/s@any")
+    more = record if better else keep_set(1, 2).scenarios[0]
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, 1))
+    later, said = open_session(tmp_path)
+
+    ended = settle(later, holding(later, replace(keep_set(), scenarios=(more, new))))
+
+    written = committed(tmp_path).parents[1] / "n/s@any.json"
+    assert (ended, written.exists()) == ((0, True) if better else (1, False))
+    reported = "keepset: 1 region: commit it" if better else "keep set is stale: m/s@any needs"
+    assert reported in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("before", "reported"),
+    [
+        ((1, "a", "b", "main"), "1 region, 1 function (were 1, 3)"),
+        ((1, "main"), "1 region, 1 function"),
+        ((1,), "1 region, 1 function (were 1, 0)"),
+        (None, "1 region, 1 function"),
+    ],
+)
+def test_what_is_written_says_how_much_it_keeps(
+    tmp_path: Path, before: tuple[int | str, ...] | None, reported: str
+) -> None:
+    """And how much was kept where that changed: another link's list shrinks without a message."""
+    old = "{"
+    if before is not None:
+        names = [name for name in before if isinstance(name, str)]
+        old = dump_keep_set(with_functions(*names, link_sha256="d" * 64) if names else keep_set(1))
+    committed(tmp_path).parent.mkdir(parents=True)
+    committed(tmp_path).write_text(old, encoding="utf-8")
+
+    now, said = open_session(tmp_path, accept=True)
+    settle(now, holding(now, with_functions("main")))
+
+    assert f"wrote {tmp_path / 'megtrim/keepset'}: {reported}: commit it" in said.getvalue()
+
+
+def test_a_list_of_another_link_that_shrank_is_shown(tmp_path: Path) -> None:
+    """Its functions cannot be compared, so it is another link that is shown."""
+    committed(tmp_path).parent.mkdir(parents=True)
+    before = with_functions("a", "main", link_sha256="d" * 64)
+    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+
+    now, said = open_session(tmp_path)
+    settle(now, holding(now, with_functions("main")))
+
+    assert "lists functions of another link: m/s@any\n" in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "hint"),
+    [
+        ("auto", CheckStatus.INCONCLUSIVE, "another compiler here than where the list was made"),
+        ("zig", CheckStatus.FAIL, "if the change is meant, trace it again"),
+    ],
+)
+def test_what_to_do_about_another_link_depends_on_the_toolchain(
+    tmp_path: Path, kind: str, status: CheckStatus, hint: str
+) -> None:
+    """An automatic one may be another one here."""
+    request = open_session(tmp_path)[0].request
+    toolchain = request.config.toolchain.model_copy(update={"kind": kind})
+    config = request.config.model_copy(update={"toolchain": toolchain})
+    request = replace(request, loaded=replace(request.loaded, config=config))
+    before = with_functions("main", link_sha256="d" * 64)
+
+    check = committed_keepset.keep_set_check(before, with_functions("main"), request)
+    assert check.status is status
+    assert hint in check.hint
+    stale = committed_keepset.keep_set_check(keep_set(2), with_functions("main"), request)
+    assert stale.status is CheckStatus.FAIL
+    assert "if the change is meant" in stale.hint
+
+
+def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
+    """The scenario and the lost regions are named, the first five of them."""
+    now, _ = open_session(tmp_path)
+    settle(now, made(now, *range(13)))
+    later, _ = open_session(tmp_path)
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(later, made(later, 12))
+
+    lost = ", ".join(f"kern<{number}>" for number in range(5))
+    assert caught.value.message == (
+        f"a trace shrank against the committed keep set: m/s@any no longer runs {lost} and 7 more"
+        " (shrunken trace)"
+    )
+    assert caught.value.hint == (
+        "if that is meant, accept it, and commit the keep set: megtrim trim --accept"
+    )
+    accepted, _ = open_session(tmp_path, accept=True)
+    settle(accepted, made(accepted, 12))
+    assert committed(tmp_path).read_text("utf-8") == dump_keep_set(keep_set(12))
+
+
+def test_functions_that_are_lost_are_named_in_brief(tmp_path: Path) -> None:
+    """The verdict shows the first line, so the scenario and what it lost are on that."""
+    templates = [f"_ZNSt6vectorISt4pairI{it}SaI{it}EESaI{it}EE4pushE{it}" for it in TYPES]
+    now, _ = open_session(tmp_path)
+    before, after = (with_functions(*names) for names in (("main", *templates), ("main",)))
+    committed(tmp_path).parent.mkdir(parents=True)
+    committed(tmp_path).write_text(dump_keep_set(before), encoding="utf-8")
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(now, holding(now, after))
+
+    first = caught.value.message.splitlines()[0]
+    assert first.startswith(
+        "a trace shrank against the committed keep set: m/s@any no longer runs "
+    )
+    assert first.endswith(
+        f"runs {', '.join(['std::vector<…>::push(…)'] * 5)} and 2 more (shrunken trace)"
+    )
+
+
+def test_every_scenario_that_lost_something_has_a_line(tmp_path: Path) -> None:
+    """The first of them on the first line."""
+    [record] = keep_set(1, 2).scenarios
+    both = replace(keep_set(), scenarios=(record, replace(record, id="n/s@any")))
+    less = tuple(replace(each, regions=each.regions[:1]) for each in both.scenarios)
+    now, _ = open_session(tmp_path)
+    settle(now, holding(now, both))
+    later, _ = open_session(tmp_path)
+
+    with pytest.raises(ProductFailure) as caught:
+        settle(later, holding(later, replace(both, scenarios=less)))
+
+    assert caught.value.message.splitlines() == [
+        "a trace shrank against the committed keep set: m/s@any no longer runs kern<2>",
+        "n/s@any no longer runs kern<2> (shrunken trace)",
+    ]
+
+
+@pytest.mark.parametrize("damage", ["{", "", "folder"])
+def test_a_committed_file_that_is_none_is_bad_input(tmp_path: Path, damage: str) -> None:
+    """Never overwritten without a message."""
+    now, _ = open_session(tmp_path)
+    path = committed(tmp_path)
+    path.parent.mkdir(parents=True)
+    if damage == "folder":
+        path.mkdir()
+    else:
+        path.write_text(damage, encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"^megtrim/keepset/m/s@any\.json:"):
+        settle(now, made(now, 1))
+    assert path.is_dir() or path.read_text(encoding="utf-8") == damage

@@ -1,0 +1,180 @@
+"""Files that people and other machines give: what is none is reported, and never waited for."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pytest
+
+from megtrim.util.errors import InputError
+from megtrim.util.input_files import expect_merged, kind_at, open_plain_file, read_bytes, read_text
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+
+
+def refusal(path: Path) -> InputError:
+    with pytest.raises(InputError) as caught:
+        read_bytes(path, most_bytes=100, expected="a model", shown="m.mge", hint="name one")
+    return caught.value
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (Path.mkdir, "a folder"),
+        (os.mkfifo, "a pipe"),
+        (make_socket, "a socket"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
+    ],
+    ids=["folder", "pipe", "socket", "device"],
+)
+def test_what_is_no_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None], kind: str
+) -> None:
+    """A pipe is not waited for, and a device not read for ever."""
+    monkeypatch.chdir(tmp_path)  # a socket's path is short
+    make(Path("it"))
+
+    assert kind_at(Path("it")) == kind
+    error = refusal(Path("it"))
+    assert error.message == f"m.mge: found {kind}, expected a model"
+    assert error.hint == "name one"
+
+
+def test_a_pipe_that_comes_just_now_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took the place of the file that was looked at before."""
+    pipe, file = tmp_path / "pipe", tmp_path / "file"
+    os.mkfifo(pipe)
+    file.touch()
+    monkeypatch.setattr(Path, "stat", lambda _path, **_: os.stat(file))  # noqa: PTH116 - this one
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(refusal, pipe)
+        done, _ = wait([refused], timeout=10)
+        # Who waits for someone to write would wait for ever, and this test with it.
+        os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
+
+    assert done
+    assert refused.result().message == "m.mge: found a pipe, expected a model"
+
+
+def test_a_path_that_leads_nowhere_is_shown(tmp_path: Path) -> None:
+    """Round in a circle, to nothing, through a file, with a name too long or impossible."""
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    (tmp_path / "file").touch()
+
+    for path, said, kind in (
+        (circle, "cannot be read: Too many levels of symbolic links", "a path that leads nowhere"),
+        (tmp_path / "gone", "cannot be read: No such file or directory", "no such file"),
+        (tmp_path / "file/x", "cannot be read: Not a directory", "a path that leads nowhere"),
+        (tmp_path / ("x" * 300), "cannot be read: File name too long", "a path that leads nowhere"),
+        (tmp_path / "x\x00y", "found no path, expected a model", "no path"),
+        (tmp_path / "\ud800", "found no path, expected a model", "no path"),
+    ):
+        assert refusal(path).message == f"m.mge: {said}"
+        assert kind_at(path).startswith(kind)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read_is_shown(tmp_path: Path) -> None:
+    """And not taken for one that is not there."""
+    path = tmp_path / "secret"
+    path.touch(mode=0)
+
+    assert refusal(path).message == "m.mge: cannot be read: Permission denied"
+
+
+def test_size_is_looked_at_first(tmp_path: Path) -> None:
+    """A file of a terabyte is refused without being read; one of just the limit is read."""
+    path = tmp_path / "huge"
+    path.write_bytes(b"x" * 100)
+    assert read_bytes(path, most_bytes=100, expected="a model") == b"x" * 100
+    os.truncate(path, 2**40)
+
+    assert refusal(path).message == "m.mge: found more than 100 bytes, expected a model"
+
+
+def test_a_file_without_a_size_is_bounded_too() -> None:
+    """The kernel's own files say 0."""
+    error = refusal(Path("/proc/self/smaps"))
+
+    assert error.message == "m.mge: found more than 100 bytes, expected a model"
+
+
+def test_a_pointer_is_no_file(tmp_path: Path) -> None:
+    """The next step is to fetch what it stands for, whatever reads it."""
+    path = tmp_path / "m.mge"
+    path.write_bytes(POINTER)
+
+    with (
+        pytest.raises(InputError) as caught,
+        open_plain_file(path, expected="a model", shown="models/m.mge", hint="name one"),
+    ):
+        pass
+    assert caught.value.message == "models/m.mge is a Git LFS pointer, expected a model"
+    assert caught.value.hint == "fetch the file itself: git lfs pull"
+
+
+def test_what_only_begins_like_a_pointer_is_read(tmp_path: Path) -> None:
+    """A pointer has less than 1024 bytes; and all of a file is read, its beginning too."""
+    path = tmp_path / "file"
+    for data in (POINTER + b"x" * 1024, POINTER[:-90].replace(b"spec", b"spek"), b"", b"v"):
+        path.write_bytes(data)
+        assert read_bytes(path, most_bytes=2000, expected="a file") == data
+
+
+def test_text_is_utf_8(tmp_path: Path) -> None:
+    """What is not is shown with its line."""
+    path = tmp_path / "file"
+    path.write_bytes("a\nä".encode())
+    assert read_text(path, most_bytes=100, expected="a text") == "a\nä"
+    path.write_bytes(b"a\nb\xe4")
+
+    with pytest.raises(InputError) as caught:
+        read_text(path, most_bytes=100, expected="a text", shown="f", hint="mend it")
+    assert str(caught.value) == (
+        "f:2: found the byte 0xe4, which is not UTF-8, expected text\n  mend it"
+    )
+
+
+CONFLICT = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> branch\nd\n"
+
+
+def test_a_merge_that_no_one_resolved_is_named() -> None:
+    """By the line of its first marker, with the way out."""
+    with pytest.raises(InputError) as caught:
+        expect_merged(CONFLICT, shown="megtrim/keepset.json", hint="keep both")
+    assert str(caught.value) == (
+        "megtrim/keepset.json:2: found an unresolved merge conflict\n  keep both"
+    )
+    with pytest.raises(InputError, match=r"^f:1: found an unresolved merge"):
+        expect_merged("<<<<<<<\n=======\n>>>>>>>\n", shown="f")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<<<<<<< HEAD\n",
+        ">>>>>>> x\n<<<<<<< y\n",
+        " <<<<<<< HEAD\n >>>>>>> x\n",
+        "<<<<<<<<\n>>>>>>>>\n",
+    ],
+)
+def test_what_merely_looks_so_is_none(text: str) -> None:
+    """Both markers begin a line, and in their order."""
+    expect_merged(text, shown="f")

@@ -1,0 +1,98 @@
+"""Whether files are what they were: read, or known by what the disk says of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+
+from megtrim.util import integrity
+
+TEXT = b"result"
+SHA256 = hashlib.sha256(TEXT).hexdigest()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "file"
+    path.write_bytes(TEXT)
+    return path
+
+
+def test_a_file_that_has_just_changed_is_not_known_yet(file: Path) -> None:
+    """It may change again within one tick of the disk's clock, and no one could tell."""
+    assert integrity.read_damage(file.parent, {"file": SHA256}) == ("", {})
+    assert not (file.parent / integrity.MEMORY).exists()
+
+
+def test_a_settled_file_is_remembered(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By digest, size, inode, and the times of the last write and of the last change."""
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+
+    damage, known = integrity.read_damage(file.parent, {"file": SHA256})
+
+    said = file.stat()
+    expected = integrity.KnownDigests(
+        SHA256, len(TEXT), said.st_ino, said.st_mtime_ns, said.st_ctime_ns
+    )
+    assert (damage, known) == ("", {"file": expected})
+    assert json.loads((file.parent / integrity.MEMORY).read_text(encoding="utf-8")) == {
+        "file": list(astuple(expected))
+    }
+
+
+def test_nothing_is_left_where_it_cannot_be_remembered(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that can only be read is read each time."""
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", refuse)
+
+    assert integrity.read_damage(file.parent, {"file": SHA256})[0] == ""
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("sha256", ["0" * 64, ""])
+def test_another_digest_is_damage(file: Path, monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
+    """Whatever is remembered."""
+    later = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    assert integrity.read_damage(file.parent, {"file": SHA256})[1]
+
+    assert integrity.read_damage(file.parent, {"file": sha256}) == ("file", {})
+    assert integrity.read_known(file, sha256) is None
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_known(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its digest is that of neither state."""
+    real = integrity._digest
+
+    def slow(path: Path) -> str:
+        found = real(path)
+        path.write_bytes(b"other!")
+        return found
+
+    monkeypatch.setattr(integrity, "_digest", slow)
+
+    assert integrity.read_known(file, SHA256) is None
+
+
+def test_a_text_too_large_is_not_loaded(file: Path) -> None:
+    """No manifest is as large: whatever it is, it is not read into memory."""
+    os.truncate(file, 17 * 1024 * 1024)
+
+    with pytest.raises(ValueError, match="no plain file of reasonable size"):
+        integrity.load_text(file)

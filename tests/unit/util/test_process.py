@@ -1,0 +1,538 @@
+"""Programs are started through one door: how they end, what is kept, and that none survives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from megtrim.util import process, process_output
+from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from support.waiting import alive, until, written_pid
+
+STUBBORN = "import signal,time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\n"
+PYTHON = (sys.executable, "-S", "-E", "-c")
+
+
+def sh(script: str, *, timeout_s: float = 10.0) -> Command:
+    return Command(argv=("sh", "-c", script), timeout_s=timeout_s)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Each step of the escalation waits a moment only."""
+    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    return 0.3
+
+
+def test_what_a_program_prints_and_returns_is_shown(processes: ProcessRunner) -> None:
+    """Both streams apart, the exit status as it was, the time it took."""
+    outcome = processes.run(sh("echo out; echo err >&2; sleep 0.2; exit 7"))
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (7, "out\n", "err\n")
+    assert outcome.argv == ("sh", "-c", "echo out; echo err >&2; sleep 0.2; exit 7")
+    assert 0.2 <= outcome.wall_s < 5
+    assert not outcome.timed_out
+    assert not outcome.ok
+
+
+def test_only_status_0_in_time_is_ok(processes: ProcessRunner) -> None:
+    """A program that ended well too late did not end well."""
+    assert processes.run(sh("true")).ok
+    late = CompletedCommand(argv=("x",), rc=0, stdout="", stderr="", wall_s=1.0, timed_out=True)
+    assert not late.ok
+
+
+@pytest.mark.parametrize(("number", "rc"), [("TERM", 143), ("TRAP", 133), ("KILL", 137)])
+def test_a_signal_is_reported_as_a_shell_does(
+    processes: ProcessRunner, number: str, rc: int
+) -> None:
+    """128 + N for a program that signal N ended."""
+    assert processes.run(sh(f"kill -{number} $$")).rc == rc
+
+
+def test_streams_can_be_one(processes: ProcessRunner) -> None:
+    """As a terminal would show them."""
+    command = Command(
+        argv=("sh", "-c", "echo a; echo b >&2; echo c"), timeout_s=10, merge_stderr=True
+    )
+
+    outcome = processes.run(command)
+
+    assert (outcome.stdout, outcome.stderr) == ("a\nb\nc\n", "")
+
+
+def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Path) -> None:
+    """The command's own variables win over the base environment; the rest stays."""
+    base = ProcessRunner({**processes.env, "A": "base", "B": "base"})
+    command = Command(
+        argv=("sh", "-c", "echo $A $B; pwd; cat"),
+        timeout_s=10,
+        cwd=tmp_path,
+        env={"A": "mine"},
+    )
+
+    # `cat` ends at once: no one types into a build.
+    assert base.run(command).stdout == f"mine base\n{tmp_path}\n"
+
+
+def test_a_missing_program_is_an_input_error(processes: ProcessRunner) -> None:
+    """With the way to get it."""
+    with pytest.raises(InputError) as caught:
+        processes.run(Command(argv=("no-such-program", "x"), timeout_s=1))
+
+    assert caught.value.message == "there is no program 'no-such-program'"
+    assert "megtrim doctor" in caught.value.hint
+
+
+def test_a_missing_folder_is_not_taken_for_a_missing_program(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """The operating system reports both alike."""
+    with pytest.raises(InfrastructureFailure, match=r"no folder .*/gone"):
+        processes.run(Command(argv=("true",), timeout_s=1, cwd=tmp_path / "gone"))
+
+
+def test_a_file_that_is_no_program_cannot_be_started(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """A program of another architecture looks like this."""
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF nonsense")
+    program.chmod(0o755)
+
+    with pytest.raises(InfrastructureFailure, match=r"cannot be started: Exec format error"):
+        processes.run(Command(argv=(str(program),), timeout_s=1))
+
+
+def test_a_late_program_is_ended(processes: ProcessRunner) -> None:
+    """Interrupted first, so that it can clean up."""
+    outcome = processes.run(
+        sh("trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait", timeout_s=0.4)
+    )
+
+    assert outcome.timed_out
+    assert (outcome.rc, outcome.stdout) == (5, "on\ncleaned\n")
+    assert outcome.wall_s < 2
+
+
+def test_what_ignores_the_interrupt_is_terminated(processes: ProcessRunner, hasty: float) -> None:
+    """The second step of the escalation."""
+    script = "import signal,time\nsignal.signal(2, signal.SIG_IGN)\ntime.sleep(20)"
+
+    outcome = processes.run(Command(argv=(*PYTHON, script), timeout_s=0.3))
+
+    assert (outcome.timed_out, outcome.rc) == (True, 143)
+
+
+def test_what_ignores_everything_is_killed(processes: ProcessRunner, hasty: float) -> None:
+    """The last step cannot be ignored, and comes only after the two others had their time."""
+    outcome = processes.run(Command(argv=(*PYTHON, f"{STUBBORN}time.sleep(20)"), timeout_s=0.3))
+
+    assert (outcome.timed_out, outcome.rc) == (True, 137)
+    assert 0.3 + 2 * hasty <= outcome.wall_s < 3
+
+
+def test_a_late_program_takes_its_children_along(
+    processes: ProcessRunner, tmp_path: Path, hasty: float
+) -> None:
+    """Also grandchildren that ignore every polite signal."""
+    grandchild = tmp_path / "pid"
+    script = f"sh -c 'trap \"\" INT TERM; echo $$ > {grandchild}; sleep 600; sleep 600' & wait"
+
+    outcome = processes.run(sh(script, timeout_s=0.5))
+
+    assert outcome.timed_out
+    pid = written_pid(grandchild)
+    until(lambda: not alive(pid), "the grandchild's end")
+
+
+def test_a_program_that_ended_leaves_nothing_in_the_background(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """A leftover would write into a folder that the next program uses, and hold the pipes."""
+    left = tmp_path / "pid"
+
+    outcome = processes.run(sh(f"sleep 600 & echo $! > {left}; echo done"))
+
+    assert (outcome.rc, outcome.stdout) == (0, "done\n")
+    assert outcome.wall_s < 2
+    pid = written_pid(left)
+    until(lambda: not alive(pid), "the leftover's end")
+
+
+def test_long_output_loses_its_middle(
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head says what was run, the tail how it ended; memory stays bounded."""
+    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
+
+    outcome = processes.run(sh("echo first; seq 100000; echo last; seq 9 >&2"))
+
+    assert outcome.stdout.startswith("first\n1\n2\n")
+    assert outcome.stdout.endswith("\n100000\nlast\n")
+    assert 10_000 <= len(outcome.stdout) <= 20_000
+    assert outcome.stderr == "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+
+
+def test_output_up_to_the_limit_is_whole(
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost before it must be."""
+    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 10_000)
+    expected = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
+
+    assert processes.run(sh("seq 1000 2799")).stdout == expected
+
+
+def test_a_line_without_end_is_read_in_pieces(processes: ProcessRunner) -> None:
+    """A program that prints no newline must not fill the memory before its first line ends."""
+    lines: list[str] = []
+    argv = ("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+
+    processes.run(Command(argv=argv, timeout_s=10, on_line=lines.append))
+
+    assert [len(line) for line in lines] == [65536, 65536, 65536, 3392]
+
+
+def test_bytes_that_are_no_text_are_replaced(processes: ProcessRunner) -> None:
+    """A damaged log line is still a log line."""
+    assert processes.run(sh(r"printf 'a\377b'")).stdout == "a�b"
+
+
+def test_lines_are_shown_as_they_come_and_logged(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Of both streams, each in its order; a log that is there is continued."""
+    log = tmp_path / "build.log"
+    log.write_text("$ before\n", encoding="utf-8")
+    lines: list[str] = []
+    command = Command(
+        argv=("sh", "-c", "echo 1; echo 3 >&2; echo 2"),
+        timeout_s=10,
+        log=log,
+        on_line=lines.append,
+    )
+
+    processes.run(command)
+
+    assert [line for line in lines if line != "3"] == ["1", "2"]
+    assert sorted(lines) == ["1", "2", "3"]
+    assert sorted(log.read_text(encoding="utf-8").splitlines()) == ["$ before", "1", "2", "3"]
+
+
+def test_a_full_disk_fails_the_run_and_does_not_hang_it(processes: ProcessRunner) -> None:
+    """The program would wait for ever on a pipe that no one reads."""
+    argv = ("sh", "-c", "seq 100000; echo end >&2")
+    command = Command(argv=argv, timeout_s=5, log=Path("/dev/full"))
+
+    started = time.monotonic()
+    with pytest.raises(InfrastructureFailure) as caught:
+        processes.run(command)
+
+    assert caught.value.message == "/dev/full cannot be written: No space left on device"
+    assert time.monotonic() - started < 4
+
+
+def test_an_error_in_who_listens_is_shown_after_the_run(processes: ProcessRunner) -> None:
+    """A bug in a progress line is a bug, not a build that hangs."""
+
+    def listen(line: str) -> None:
+        raise ZeroDivisionError(line)
+
+    with pytest.raises(ZeroDivisionError, match=r"^1$"):
+        processes.run(Command(argv=("seq", "100000"), timeout_s=5, on_line=listen))
+
+
+def test_ctrl_c_ends_the_program_and_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
+    """No child is left; what it printed in its last moments does not matter."""
+    child = tmp_path / "pid"
+
+    def press() -> None:
+        written_pid(child)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    hand = threading.Thread(target=press)
+    hand.start()
+    with pytest.raises(Interrupted, match=r"^interrupted while running sh$"):
+        processes.run(sh(f"sleep 0.2; echo $$ > {child}; sleep 600; sleep 600"))
+    hand.join()
+
+    assert not alive(written_pid(child))
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    ("start", "reported"),
+    [
+        ("processes.run(command)", "Interrupted interrupted while running sleep"),
+        ("with processes.background(command): print('begun')", "KeyboardInterrupt "),
+    ],
+)
+def test_ctrl_c_while_a_program_is_started_is_not_lost(
+    processes: ProcessRunner, tmp_path: Path, start: str, reported: str, number: str
+) -> None:
+    """What a hook raises after a fork is dropped. The interrupt comes once the program is known."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, sys\n"
+        f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
+        "from megtrim.util.process import Command, ProcessRunner\n"
+        "processes = ProcessRunner(os.environ)\n"
+        "command = Command(argv=('sleep', '20'), timeout_s=5)\n"
+        "def interrupt(_number, _frame): raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGTERM, interrupt)\n"
+        "signal.signal(signal.SIGHUP, interrupt)\n"
+        f"pressed = [signal.{number}]\n"
+        "def press():\n"
+        "    if pressed: signal.raise_signal(pressed.pop())\n"
+        "os.register_at_fork(after_in_parent=press)\n"
+        "try:\n"
+        f"    {start}\n"
+        "except BaseException as error:\n"
+        "    print(type(error).__name__, error)\n"
+        "print(signal.getsignal(signal.SIGTERM) is interrupt)\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+        "try: os.waitpid(-1, os.WNOHANG)\n"
+        "except ChildProcessError: print('no one is left')\n",
+        encoding="utf-8",
+    )
+    outcome = processes.run(Command(argv=(sys.executable, str(script)), timeout_s=30))
+
+    assert outcome.stderr == ""
+    assert outcome.stdout == f"{reported}\nTrue\nTrue\nno one is left\n"
+
+
+DIES_EARLY = """
+def outlive():
+    parent = os.getppid()
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent: time.sleep(0.01)
+    Path({child!r}).write_text(f"{{os.getpid()}}\\n")
+os.register_at_fork(after_in_child=outlive)
+"""
+"""Kills the parent as soon as it forked: before the child asks to end with it."""
+
+
+@pytest.mark.parametrize("mode", ["kill", "exit", "kill early"])
+def test_a_killed_parent_takes_its_program_along(
+    processes: ProcessRunner, tmp_path: Path, mode: str
+) -> None:
+    """A build that goes on would write into a tree that the next run uses."""
+    child = tmp_path / "pid"
+    parent = tmp_path / "parent.py"
+    parent.write_text(
+        "import os, signal, sys, threading, time\n"
+        f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
+        "from pathlib import Path\n"
+        "from megtrim.util.process import Command, ProcessRunner\n"
+        f"{DIES_EARLY.format(child=str(child)) if mode == 'kill early' else ''}"
+        f"if {mode == 'exit'}: threading.Timer(0.5, os._exit, [0]).start()\n"
+        "ProcessRunner(os.environ).run(Command(\n"
+        f"    argv=('sh', '-c', 'echo $$ > {child}; exec sleep 600'), timeout_s=30))\n",
+        encoding="utf-8",
+    )
+    pid = os.posix_spawn(sys.executable, [sys.executable, str(parent)], dict(os.environ))
+    program = written_pid(child)
+    if mode == "kill":
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+    until(lambda: not alive(program), "the program's end")
+
+
+def test_capture_returns_what_a_tool_prints(processes: ProcessRunner, tmp_path: Path) -> None:
+    """As it is, from the folder that was asked for."""
+    assert processes.capture("pwd", cwd=tmp_path) == f"{tmp_path}\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("echo no such option >&2; exit 3", "exited with 3: no such option"),
+        ("echo shown on stdout; exit 1", "exited with 1: shown on stdout"),
+    ],
+)
+def test_capture_reports_why_a_tool_failed(
+    processes: ProcessRunner, script: str, expected: str
+) -> None:
+    """In the tool's own words, with the command line."""
+    with pytest.raises(InputError) as caught:
+        processes.capture("sh", "-c", script)
+
+    assert caught.value.message == f"sh -c '{script}' {expected}"
+
+
+def test_capture_gives_up_on_a_tool_that_hangs(processes: ProcessRunner) -> None:
+    """That says nothing about what was asked: infrastructure."""
+    with pytest.raises(InfrastructureFailure, match=r"^sleep did not answer within 0 s: sleep 20$"):
+        processes.capture("sleep", "20", timeout_s=0.2)
+
+
+def test_a_command_is_shown_as_a_shell_takes_it() -> None:
+    """Ready to be pasted."""
+    assert str(Command(argv=("a", "b c", "$d"), timeout_s=1)) == "a 'b c' '$d'"
+
+
+def test_another_thread_can_abort_a_program(processes: ProcessRunner) -> None:
+    """It is distinguished from a program that ended, and from one that was late."""
+    abort = threading.Event()
+    threading.Timer(0.2, abort.set).start()
+    outcome = processes.run(Command(argv=("sleep", "60"), timeout_s=60, abort=abort))
+
+    assert (outcome.aborted, outcome.timed_out, outcome.ok) == (True, False, False)
+    assert outcome.wall_s < 10
+
+
+def test_a_program_that_ended_by_itself_was_not_aborted(processes: ProcessRunner) -> None:
+    """However long it might have taken."""
+    outcome = processes.run(Command(argv=("true",), timeout_s=60, abort=threading.Event()))
+
+    assert (outcome.aborted, outcome.ok) == (False, True)
+
+
+def test_programs_are_waited_for_on_any_system(
+    processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a process has no descriptor to wait on."""
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+
+    assert processes.run(sh("exit 3")).rc == 3
+    assert processes.run(sh("sleep 60", timeout_s=0.2)).timed_out
+
+
+def test_a_program_next_to_us_ends_with_the_block(processes: ProcessRunner, tmp_path: Path) -> None:
+    """What it printed is in its log."""
+    log = tmp_path / "log"
+    pid_file = tmp_path / "pid"
+    script = f"echo $$ > {pid_file}; echo out; echo err >&2; exec sleep 60"
+    with processes.background(
+        Command(argv=("sh", "-c", script), timeout_s=1, log=log)
+    ) as companion:
+        pid = written_pid(pid_file)
+        until(lambda: log.read_text("utf-8") == "out\nerr\n", "the log")
+        assert (companion.pid, companion.alive(), companion.rc()) == (pid, True, None)
+
+    assert (companion.alive(), companion.rc()) == (False, 128 + signal.SIGTERM)
+    assert not alive(pid)
+
+
+def test_a_program_that_ends_others_has_the_time_for_it(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """It takes longer here than a program usually has before it is killed."""
+    ready, ended = tmp_path / "ready", tmp_path / "ended"
+    slow = f"""
+import pathlib, signal, time
+def end(*_):
+    time.sleep({2.5 * process.GRACE_S})
+    pathlib.Path({str(ended)!r}).touch()
+    raise SystemExit
+signal.signal(signal.SIGTERM, end)
+pathlib.Path({str(ready)!r}).touch()
+time.sleep(60)
+"""
+    command = Command(argv=(sys.executable, "-c", slow), timeout_s=1)
+    with processes.background(command, grace_s=20 * process.GRACE_S):
+        until(ready.exists, "its handler")
+
+    assert ended.exists()
+
+
+def test_a_program_next_to_us_may_end_before_the_block(processes: ProcessRunner) -> None:
+    """Leaving it is no error then."""
+    with processes.background(sh("exit 1")) as companion:
+        until(lambda: not companion.alive(), "its end")
+        assert companion.rc() == 1
+
+
+def test_a_log_that_cannot_be_written_is_shown(processes: ProcessRunner, tmp_path: Path) -> None:
+    """Before anything is started."""
+    command = Command(argv=("true",), timeout_s=1, log=tmp_path / "gone" / "log")
+    with (
+        pytest.raises(InfrastructureFailure, match="cannot be written: No such file"),
+        processes.background(command),
+    ):
+        pass
+
+
+def test_a_program_reads_and_writes_files_as_they_are(
+    processes: ProcessRunner, tmp_path: Path
+) -> None:
+    """Bytes that are no text, and more of them than is kept of an output."""
+    data = bytes(range(256)) * 100_000
+    (tmp_path / "in").write_bytes(data)
+    outcome = processes.run(
+        Command(
+            argv=("sh", "-c", "cat; echo shown >&2"),
+            timeout_s=10,
+            stdin=tmp_path / "in",
+            stdout_to=tmp_path / "out",
+        )
+    )
+
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "shown\n")
+    assert (tmp_path / "out").read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [({"stdin": "gone"}, "gone cannot be read"), ({"stdout_to": "gone/x"}, "x cannot be written")],
+)
+def test_a_file_that_cannot_be_opened_is_shown(
+    processes: ProcessRunner, tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    """Before anything is started."""
+    paths: Any = {name: tmp_path / value for name, value in files.items()}
+    with pytest.raises(InfrastructureFailure, match=said):
+        processes.run(Command(argv=("true",), timeout_s=1, **paths))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE])
+def test_a_program_hears_signals_in_a_background_job_too(
+    processes: ProcessRunner, number: signal.Signals
+) -> None:
+    """Where a shell or nohup runs us, we ignore some, and a program would inherit that."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        outcome = processes.run(sh(f"kill -{number} $$; exit 1"))
+    finally:
+        signal.signal(number, before)
+
+    assert outcome.rc == 128 + number
+
+
+@pytest.mark.parametrize("word", ["a\0b", "a\ud800b"])
+def test_a_word_that_no_command_line_can_hold_is_bad_input(
+    processes: ProcessRunner, word: str
+) -> None:
+    """It may stand in a configuration."""
+    with pytest.raises(InputError, match="an argument holds a NUL byte"):
+        processes.run(Command(argv=("echo", word), timeout_s=1))
+
+
+def test_a_program_may_take_longer_than_a_poll_can_wait(processes: ProcessRunner) -> None:
+    """Which counts milliseconds in 31 bits: 24 days."""
+    assert processes.run(Command(argv=("true",), timeout_s=40 * 86_400)).rc == 0
+
+
+def test_a_program_that_someone_still_holds_open_is_started_again(
+    tmp_path: Path, processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of another thread does for a moment; one that never lets go is shown."""
+    program = tmp_path / "program"
+    shutil.copy2(sys.executable, program)
+    held = program.open("ab")
+    threading.Timer(0.1, held.close).start()
+
+    assert processes.run(Command(argv=(str(program), "-S", "-c", ""), timeout_s=10)).rc == 0
+
+    monkeypatch.setattr(process, "_WRITTEN_S", (0.01,))
+    with program.open("ab"), pytest.raises(InfrastructureFailure, match=r"Text file busy"):
+        processes.run(Command(argv=(str(program),), timeout_s=10))

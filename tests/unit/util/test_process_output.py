@@ -1,0 +1,66 @@
+"""Reading a program's output while it runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from megtrim.util import process_output
+from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.process_output import Stream
+
+
+def read(*pieces: bytes, log: Path | None = None, lines: list[str] | None = None) -> Stream:
+    """Return the stream of a program that printed ``pieces`` and ended."""
+    reader, writer = os.pipe()
+    stream = Stream(
+        os.fdopen(reader, "rb"), log=log, on_line=None if lines is None else lines.append
+    )
+    for piece in pieces:
+        os.write(writer, piece)
+    os.close(writer)
+    stream.wait(10)
+    return stream
+
+
+def test_output_is_kept_reported_and_logged(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are replaced in texts, and kept in the log."""
+    lines: list[str] = []
+    log = tmp_path / "log"
+
+    stream = read(b"one\ntw", b"o \xff\nlast", log=log, lines=lines)
+
+    assert stream.text() == "one\ntwo \ufffd\nlast"
+    assert lines == ["one", "two \ufffd", "last"]
+    assert log.read_bytes() == b"one\ntwo \xff\nlast"
+    assert stream.failure is None
+
+
+def test_the_middle_of_long_output_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The beginning and the end say most."""
+    monkeypatch.setattr(process_output, "CAPTURE_LIMIT_BYTES", 40)
+
+    text = read(*(f"line {number:04}\n".encode() for number in range(100))).text()
+
+    assert text.startswith("line 0000\nline 0001\n")
+    assert text.endswith("line 0098\nline 0099\n")
+    assert len(text) < 100
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_reading(tmp_path: Path) -> None:
+    """The program would block for ever; the failure is kept for the caller."""
+    stream = read(b"one\n", b"two\n", log=tmp_path)
+
+    assert stream.text() == "one\ntwo\n"
+    assert isinstance(stream.failure, InfrastructureFailure)
+    assert "cannot be written" in stream.failure.message
+
+
+def test_no_pipe_is_no_output() -> None:
+    """Such as stderr that goes into stdout."""
+    stream = Stream(None, log=None, on_line=None)
+    stream.wait(10)
+
+    assert (stream.text(), stream.failure) == ("", None)
