@@ -27,11 +27,11 @@ from sides import Sides, forget, run
 from megtrim import stages
 from megtrim.chain.filenames import DROPPED_FILE
 from megtrim.chain.graph import PLAIN, REDUCED, verify_task
-from megtrim.chain.results import VerifyResult
 from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.devices import Lease, RunDirectory
 from megtrim.load_and_run.arguments import ProgramArguments, compose
+from megtrim.proof.results import VerifyResult
 from megtrim.trim.runs.execution import CACHE, MODEL
 from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.util.errors import ProductFailure

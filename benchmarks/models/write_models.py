@@ -19,9 +19,9 @@ import numpy as np
 from megtrim import stages
 from megtrim.chain.graph import PLAIN
 from megtrim.chain.session import Session, binary
-from megtrim.chain.store import sha256_file
 from megtrim.checks.invocation import Options
 from megtrim.cli.session.setup import open_session
+from megtrim.util.files import sha256_file
 
 HERE = Path(__file__).resolve().parent
 TO = HERE / "out"

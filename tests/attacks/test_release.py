@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from attacks.arena import Arena
+from megtrim.checks.statuses import CheckStatus, VerdictKind
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.archive import ReleaseFile, write_archive
 from megtrim.release.bill_of_materials import BILL_FILE
@@ -30,7 +31,6 @@ from megtrim.release.packages import CONFIG_PATH
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.prove import prove
 from megtrim.release.statement import STATEMENT_FILE
-from megtrim.verdict.model import CheckStatus, VerdictKind
 from support.fork_server import run_megtrim
 from unit.release.examples import as_files, contents, documents, proofs_of, sha, sum_up, write
 

@@ -22,7 +22,6 @@ from megtrim import stages
 from megtrim.build_spec import Link
 from megtrim.chain.filenames import DROPPED_FILE
 from megtrim.chain.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
-from megtrim.chain.results import VerifyResult
 from megtrim.chain.session import Session
 from megtrim.chain.store import MANIFEST
 from megtrim.checks.invocation import Options
@@ -34,6 +33,7 @@ from megtrim.elf.symbol_table import read_table
 from megtrim.functions import linker_script, local_functions
 from megtrim.functions.keep_patterns import BY_VALUES
 from megtrim.functions.observables import read_observables
+from megtrim.proof.results import VerifyResult
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_folder import read_folder
 from megtrim.trim.builds import variants

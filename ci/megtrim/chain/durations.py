@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from megtrim.chain.store import write_atomically
 from megtrim.devices.pool.state_dir import state_folder
 from megtrim.util.console import show_time
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.files import write_atomically
 from megtrim.util.input_files import read_text
 from megtrim.util.strict_json import dump, load
 

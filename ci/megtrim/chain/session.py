@@ -16,7 +16,7 @@ from megtrim.build_spec import Origin, Toolchain
 from megtrim.chain.durations import DurationLog
 from megtrim.chain.graph import Task
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import StageFolder, Store, sha256_file
+from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Invocation, Options
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import Config
@@ -25,6 +25,7 @@ from megtrim.devices import Device
 from megtrim.size.history import SizeTrend
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.util.files import sha256_file
 
 if TYPE_CHECKING:
     from megtrim.evidence.imported import ImportedEvidence

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
+
+if TYPE_CHECKING:
+    pass
 
 
 class VerdictKind(StrEnum):
@@ -92,3 +96,41 @@ def exit_code(verdict: VerdictKind, unverified: UnverifiedPolicy = UnverifiedPol
     if verdict is VerdictKind.UNVERIFIED and unverified is UnverifiedPolicy.FAIL:
         return InfrastructureFailure.exit_code
     return ProductFailure.exit_code if verdict is VerdictKind.FAIL else EXIT_PASS
+
+
+MEANINGS = {
+    VerdictKind.PASS: "Every check passed.",
+    VerdictKind.FAIL: "At least one check failed.",
+    VerdictKind.UNVERIFIED: "Nothing failed, but not everything could be run.",
+    VerdictKind.INCONCLUSIVE: "Nothing failed, but what was seen does not prove that it works.",
+}
+
+
+# An icon never appears without its word.
+VERDICT_SIGNS = {
+    VerdictKind.PASS: "✅",
+    VerdictKind.FAIL: "❌",
+    VerdictKind.UNVERIFIED: "⚠️",
+    VerdictKind.INCONCLUSIVE: "❔",
+}
+
+
+CHECK_SIGNS = {
+    CheckStatus.PASS: "✅ pass",
+    CheckStatus.FAIL: "❌ fail",
+    CheckStatus.INFRASTRUCTURE: "⚠️ infrastructure",
+    CheckStatus.UNVERIFIED: "⚠️ unverified",
+    CheckStatus.INCONCLUSIVE: "❔ inconclusive",
+    CheckStatus.SKIPPED: "◽ skipped",
+}
+
+
+SCENARIO_STATUSES = {
+    ScenarioStatus.PASS: CheckStatus.PASS,
+    ScenarioStatus.TRAP: CheckStatus.FAIL,
+    ScenarioStatus.PARITY: CheckStatus.FAIL,
+    ScenarioStatus.ENGINE_ERROR: CheckStatus.FAIL,
+    ScenarioStatus.TRACE: CheckStatus.FAIL,
+    ScenarioStatus.INFRASTRUCTURE: CheckStatus.INFRASTRUCTURE,
+    ScenarioStatus.UNVERIFIED: CheckStatus.UNVERIFIED,
+}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from megtrim.chain.store import sha256_file
 from megtrim.cli.echo import show
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe
 from megtrim.util.errors import EXIT_PASS
+from megtrim.util.files import sha256_file
 
 
 @click.group()

@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from megtrim.chain.store import cannot_write
 from megtrim.checks.invocation import DEFAULT_OUT, Options
 from megtrim.cli.environment import read_invocation
 from megtrim.config.config_id import DEFAULT_CONFIG, split
 from megtrim.util.errors import InputError, MegtrimError
+from megtrim.util.files import cannot_write
 
 Command = Callable[..., Any]
 

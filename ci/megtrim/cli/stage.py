@@ -27,7 +27,8 @@ from megtrim.chain.graph import (
 )
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult, dump_result
-from megtrim.chain.store import Store, cannot_write
+from megtrim.chain.store import Store
+from megtrim.checks.check import Check
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import (
@@ -49,8 +50,9 @@ from megtrim.report import table
 from megtrim.size.rows import budget_checks_of
 from megtrim.stages import MODULES
 from megtrim.util.errors import ACCEPT, InputError, worst_exit_code
+from megtrim.util.files import cannot_write
 from megtrim.util.strict_json import make_schemas
-from megtrim.verdict.model import Check, parse_verdict
+from megtrim.verdict.model import parse_verdict
 
 EXAMPLE = """\b
 Examples:

@@ -17,7 +17,7 @@ import click
 from megtrim.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
 from megtrim.chain.graph import REPORT, SIZE, VERDICT, Stage
 from megtrim.chain.session import Session
-from megtrim.chain.store import Store, write_atomically
+from megtrim.chain.store import Store
 from megtrim.checks.invocation import BASELINE_FILE, Options
 from megtrim.cli.environment import read_invocation
 from megtrim.cli.options import (
@@ -45,6 +45,7 @@ from megtrim.util.errors import (
     MegtrimError,
     worst_exit_code,
 )
+from megtrim.util.files import write_atomically
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HINT = "trim it again"

@@ -9,12 +9,6 @@ from megtrim.build_spec import Link
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import FUNCTIONS, HEADER, LINKED, REDUCED, REGION, Stage, task_name
 from megtrim.chain.result_content import content_of
-from megtrim.chain.results import (
-    FunctionsKeepSetResult,
-    HeaderResult,
-    ReduceResult,
-    UnfoldedLinksResult,
-)
 from megtrim.chain.store import StageFolder, Store, made_by_another
 from megtrim.crashes.left_out import LeftOutFunctions
 from megtrim.crashes.program import TrimmedProgram, read_unfolded
@@ -25,6 +19,12 @@ from megtrim.regions.header import LEFT_OUT
 from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds.variants import name_headers
+from megtrim.trim.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+)
 from megtrim.util.errors import InputError
 
 _BINARIES = "bin/"

@@ -20,6 +20,7 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.build_spec import Link, Variant
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.evidence import limits
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
@@ -33,7 +34,6 @@ from megtrim.util.errors import InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load
-from megtrim.verdict.model import DeviceIdentity
 
 VERSION = 6
 BUNDLE_FILE = "bundle.json"

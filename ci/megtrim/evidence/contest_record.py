@@ -14,6 +14,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.content import Contradiction
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
@@ -23,8 +25,6 @@ from megtrim.experiments.samples import Mark, Sample
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load
 from megtrim.util.wording import count
-from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.model import DeviceIdentity
 
 VERSION = 2
 LARGEST_RECORD = LARGEST_DOCUMENT

@@ -13,9 +13,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.device import KINDS_OF_KEY, DeviceSettings, is_on_runner
 from megtrim.evidence import limits
-from megtrim.verdict.model import DeviceIdentity
 
 _CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
 

@@ -15,14 +15,16 @@ from typing import Annotated
 
 from pydantic import Field
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.content import Contradiction, expect_consistent
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
-from megtrim.verdict.conclusion import Contradiction, expect_consistent
-from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 
 VERSION = 4
 EVIDENCE_FILE = "evidence.json"

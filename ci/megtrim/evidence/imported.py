@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.configuration import expect_evidence_of
@@ -24,7 +26,6 @@ from megtrim.evidence.evidence import (
     read_folders,
 )
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _HINT = "give the folders of one run of the device jobs"
 _WHAT = {JobPurpose.TRACE: "traces of it", JobPurpose.RECORD: "lists of its functions"}

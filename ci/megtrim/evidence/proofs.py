@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
 
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.util.wording import count
-from megtrim.verdict.model import ScenarioStatus
 
 DAY_S = 86_400
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from megtrim.checks.check import DeviceIdentity
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.configuration import expect_evidence_of
@@ -37,7 +38,6 @@ from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
 from megtrim.jobs.evidence_checks import PENDING, PendingReason
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
-from megtrim.verdict.model import DeviceIdentity
 
 MOST_DAYS = 1
 """By how much the day of a device may differ: a night has two, and clocks differ."""

@@ -92,6 +92,6 @@ def _append(env: Mapping[str, str], variable: str, text: str) -> None:
         with path.open("a", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             stream.write(text)
     except OSError as error:
-        from megtrim.chain.store import cannot_write
+        from megtrim.util.files import cannot_write
 
         raise cannot_write(path, error) from None

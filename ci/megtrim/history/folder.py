@@ -8,9 +8,9 @@ from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
-from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 from megtrim.util.errors import InputError
+from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.input_files import read_bytes
 from megtrim.util.strict_json import dump
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 
+from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import (
     APPROVE_JOB,
     BRING_DEVICE_BACK,
@@ -28,10 +29,9 @@ from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
+from megtrim.proof.results import ScenarioResult
+from megtrim.proof.scenario_checks import detail, with_note
 from megtrim.util.wording import count
-from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.join import detail, with_note
-from megtrim.verdict.model import ScenarioResult
 
 
 class PendingReason(StrEnum):

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from megtrim.checks.check import Check, DeviceIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus, decide
 from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.configuration import expect_configuration, expect_evidence_of
 from megtrim.evidence.evidence import Evidence, EvidenceSet
 from megtrim.jobs.evidence_checks import Devices, PendingReason, ScenarioCheck
+from megtrim.proof.results import ScenarioResult
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import Check, DeviceIdentity, ScenarioResult, Verdict
+from megtrim.verdict.model import Verdict
 
 _FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
 

@@ -26,7 +26,7 @@ from megtrim.chain.graph import (
     trims_plain_build,
 )
 from megtrim.chain.session import Session, TaskResults, TrimRequest, binary
-from megtrim.chain.store import StageFolder, cannot_write, sha256_file
+from megtrim.chain.store import StageFolder
 from megtrim.config.model import Config
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence import limits
@@ -59,6 +59,7 @@ from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
+from megtrim.util.files import cannot_write, sha256_file
 
 _PROGRAMS = {
     PLAIN: Variant.PLAIN,

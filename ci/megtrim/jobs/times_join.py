@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from megtrim.chain.results import PerfResult
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import CheckKind
 from megtrim.config.device import EMULATED
 from megtrim.config.yaml.problems import Place
 from megtrim.evidence.bundle import Bundle
@@ -18,6 +19,7 @@ from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.configuration import expect_configuration
 from megtrim.evidence.times import AskedContest, TimesJudge
 from megtrim.jobs.join import verdict_with
+from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.checks import performance_checks, summarize
 from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.perf.rows.rows import (
@@ -26,7 +28,7 @@ from megtrim.perf.rows.rows import (
     show_again,
 )
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.verdict.model import CheckKind, DeviceIdentity, Verdict
+from megtrim.verdict.model import Verdict
 
 _HINT = "give the verdict and the bundle of one build job"
 

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
-from megtrim.chain.store import cannot_write
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle
 from megtrim.util.errors import InfrastructureFailure, InputError
+from megtrim.util.files import cannot_write
 
 _CHUNK_BYTES = 1024 * 1024
 _HINT = "the bundle was changed or cut off on its way: run the build job again"

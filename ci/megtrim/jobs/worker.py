@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from megtrim.build_spec import Link, Variant
-from megtrim.chain.results import VerificationOutcome
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Device, Lease
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.devices.retry import keep_first_failure, run_with_retries
@@ -43,6 +44,7 @@ from megtrim.functions.observables import read_observables
 from megtrim.jobs.contest_job import ContestJob
 from megtrim.jobs.verified_copy import put, take, take_program
 from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.proof.results import VerificationOutcome
 from megtrim.proof.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.regions.keepset import read_keep_set
@@ -52,7 +54,6 @@ from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.util.wording import count
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2

@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from megtrim.util.strict_json import AnyMagnitude
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -139,3 +141,14 @@ def _advice(below: float, tolerance: Tolerance) -> str:
     if below > 0:
         return f"set a tolerance below {below:g}"
     return "set tolerance: 0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputResult:
+    """One output tensor of reduced, compared with plain's."""
+
+    name: str
+    size_bytes: int
+    equal: bool
+    largest_difference: AnyMagnitude | None
+    """None: not comparable (other size, or a value that is not a number)."""

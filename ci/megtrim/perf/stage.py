@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.chain.graph import PLAIN, Stage, Task
-from megtrim.chain.results import PerfResult
 from megtrim.chain.session import Session, scenario_inputs
-from megtrim.chain.store import sha256_file
+from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.config.device import EMULATED
 from megtrim.evidence.bundle import binding, deviceless
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
@@ -34,11 +33,12 @@ from megtrim.perf.plan import (
     subject_of,
     trimmed_variant,
 )
+from megtrim.perf.results import PerfResult
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.console import show_time
+from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import dump
-from megtrim.verdict.model import MACHINE_FACTS, DeviceIdentity
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from megtrim.chain.graph import REDUCED, Stage, verify_task
-from megtrim.chain.results import VerifyResult
 from megtrim.chain.session import Session
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.proofs import DAY_S
+from megtrim.proof.results import VerifyResult
 from megtrim.trim.builds import programs
 from megtrim.util.wording import count
-from megtrim.verdict.model import ScenarioStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

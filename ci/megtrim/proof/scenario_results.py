@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.chain.graph import Stage, Task, functions_task, search_task, trace_task, verify_task
-from megtrim.chain.results import VerificationOutcome, VerifyResult
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.store import StageFolder
+from megtrim.checks.check import Check
+from megtrim.checks.content import Contradiction, expect_consistent
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.proof.last_proof import LastProof
+from megtrim.proof.results import ScenarioResult, VerificationOutcome, VerifyResult
+from megtrim.proof.scenario_checks import scenario_checks
 from megtrim.regions.trace import TraceFailure
 from megtrim.trim.keepset_usage import traced_regions
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
-from megtrim.verdict.conclusion import Contradiction, expect_consistent
-from megtrim.verdict.join import scenario_checks
-from megtrim.verdict.model import Check, ScenarioResult, ScenarioStatus
 
 _VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
 """What to do about a result that contradicts itself, and the command that does it."""

@@ -23,13 +23,15 @@ from megtrim.chain.graph import (
     search_task,
     trims_functions,
 )
-from megtrim.chain.results import VerificationOutcome, VerifyResult
 from megtrim.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.chain.store import StageFolder, code_digest
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence.bundle import binding
+from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.symbolizing_link import ensure_named_program
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.regions.keepset import read_keep_set
@@ -41,7 +43,6 @@ from megtrim.trim.runs.scenario_runs import (
     make_run_spec,
     scenario_of,
 )
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 
 _Ended = tuple[DeviceIdentity, VerificationOutcome]
 """The machine, and how the scenario ended there."""

@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.build_spec import Variant
-from megtrim.chain.results import VerificationOutcome
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Lease
 from megtrim.devices.retry import ProgramKilled
 from megtrim.evidence.limits import clean_log
 from megtrim.load_and_run import app_outputs
 from megtrim.load_and_run.dump import Comparison, compare, parse_dump, refusal
 from megtrim.load_and_run.exit_status import RunOutcome, ending
-from megtrim.load_and_run.parity import Tolerance
+from megtrim.load_and_run.parity import OutputResult, Tolerance
+from megtrim.proof.results import VerificationOutcome
 from megtrim.proof.trap_diagnosis import (
     Diagnosis,
     SymbolizingLink,
@@ -31,7 +32,6 @@ from megtrim.regions.keepset import KeepSet
 from megtrim.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.wording import count
-from megtrim.verdict.model import OutputResult, ScenarioStatus
 
 _TAIL_LINES = 30
 _RUNS_OF_KILLED = 3

@@ -20,10 +20,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.chain.store import cannot_write, sha256_file
 from megtrim.release.contents import PROGRAMS, ReleaseContents
 from megtrim.release.documents import is_inside, seal
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.files import cannot_write, sha256_file
 from megtrim.util.input_files import open_plain_file
 
 _FOLDER_MODE = 0o755

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.chain.store import sha256_file
+from megtrim.checks.statuses import CheckStatus
 from megtrim.crashes.left_out import parse_left_out
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.regions.keepset import parse_keep_set
@@ -50,9 +50,9 @@ from megtrim.release.packages import AAR_PATH, CONFIG_PATH, render_config
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE, parse_statement
 from megtrim.util.errors import InputError, ProductFailure
+from megtrim.util.files import sha256_file
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
-from megtrim.verdict.model import CheckStatus
 
 _MOST_FILES = 100_000
 _RIGHTS_OF_OTHERS = stat.S_ISUID | stat.S_ISGID

@@ -21,7 +21,7 @@ from megtrim.chain.graph import (
     keep_task,
 )
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder, sha256_file
+from megtrim.chain.store import StageFolder
 from megtrim.config.scenarios import all_scenarios
 from megtrim.crashes.left_out import dump_left_out
 from megtrim.crashes.trimmed_programs import read_program
@@ -51,6 +51,7 @@ from megtrim.size.references import read_links as references
 from megtrim.trim.builds.links import locate_named
 from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.util.errors import InputError
+from megtrim.util.files import sha256_file
 from megtrim.verdict.model import Verdict, parse_verdict
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})

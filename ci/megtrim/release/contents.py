@@ -12,23 +12,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from megtrim.build_spec import EngineIdentity, Variant
-from megtrim.checks.statuses import decide
+from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity, ToolchainIdentity
+from megtrim.checks.content import Contradiction, expect_consistent
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.config.config_id import NAME_PATTERN
+from megtrim.load_and_run.parity import OutputResult
+from megtrim.trim.usage import FunctionsUse, TrimChoice
 from megtrim.util.printable import make_printable
 from megtrim.util.strict_json import dump, encode, load
-from megtrim.verdict.conclusion import Contradiction, expect_consistent
-from megtrim.verdict.model import (
-    MACHINE_FACTS,
-    CheckStatus,
-    DeviceIdentity,
-    FunctionsUse,
-    OutputResult,
-    ScenarioStatus,
-    ToolchainIdentity,
-    TrimChoice,
-    Verdict,
-    VerdictKind,
-)
+from megtrim.verdict.model import Verdict
 
 VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"

@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from megtrim.checks.check import ToolchainIdentity
 from megtrim.release.contents import HEADERS, LIBRARIES, PROGRAMS
 from megtrim.util.strict_json import dump
-from megtrim.verdict.model import ToolchainIdentity
 
 PACKAGE = "MegEngineTrimmed"
 CONFIG_PATH = f"{LIBRARIES}/cmake/{PACKAGE}/{PACKAGE}Config.cmake"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.checks.statuses import CheckStatus
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.release.contents import ReleaseContents, hide_machine
-from megtrim.verdict.model import CheckStatus
 
 
 def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContents:

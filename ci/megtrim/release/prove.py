@@ -15,6 +15,7 @@ from megtrim.build_spec import EngineIdentity
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import Stage, keep_task
 from megtrim.chain.session import Session
+from megtrim.checks.statuses import CheckStatus
 from megtrim.evidence.evidence import EvidenceSet, dump_set, load_proofs
 from megtrim.release.archive import ReleaseFile, from_text, seal_files
 from megtrim.release.check import ReleaseCheck, check_release, expect_whole
@@ -29,7 +30,7 @@ from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
-from megtrim.verdict.model import CheckStatus, Verdict, parse_verdict
+from megtrim.verdict.model import Verdict, parse_verdict
 
 
 def prove_release(

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.config_id import split
+from megtrim.render.formatting import group_digits
 from megtrim.render.markup import command, one_line, path_in_project, path_in_repository
-from megtrim.verdict.model import Check, Verdict
-from megtrim.verdict.wording import group_digits, list_urgent
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import list_urgent
 
 MOST_OF_A_LEVEL = 8
 """Per level and step."""

@@ -13,10 +13,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, exit_code
+from megtrim.build_spec import Origin
+from megtrim.checks.check import Check, DeviceIdentity
+from megtrim.checks.statuses import (
+    CHECK_SIGNS,
+    MEANINGS,
+    SCENARIO_STATUSES,
+    VERDICT_SIGNS,
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    VerdictKind,
+    exit_code,
+)
 from megtrim.config.config_id import id_of
 from megtrim.perf.report import tables as performance_tables
 from megtrim.proof.neighbours import report as neighbours
+from megtrim.proof.results import ScenarioResult
+from megtrim.proof.scenario_checks import with_note
+from megtrim.render.formatting import group_digits, kept_of_held, seconds
 from megtrim.render.markup import (
     MOST_ROWS,
     block,
@@ -33,31 +48,10 @@ from megtrim.size.budget_row import name_subject
 from megtrim.size.report import arrivals as growth
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as sizes
+from megtrim.trim.usage import OperatorUse, RegionsUse, TagUse
 from megtrim.util.errors import EXIT_PASS
-from megtrim.verdict.join import with_note
-from megtrim.verdict.model import (
-    Check,
-    DeviceIdentity,
-    OperatorUse,
-    Origin,
-    RegionsUse,
-    ScenarioResult,
-    TagUse,
-    Verdict,
-)
-from megtrim.verdict.wording import (
-    CHECK_SIGNS,
-    MEANINGS,
-    SCENARIO_STATUSES,
-    VERDICT_SIGNS,
-    describe_origin,
-    describe_rebuild,
-    group_digits,
-    kept_of_held,
-    list_trimmed,
-    list_urgent,
-    seconds,
-)
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import describe_origin, describe_rebuild, list_trimmed, list_urgent
 
 T = TypeVar("T")
 

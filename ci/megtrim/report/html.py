@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from megtrim.checks.statuses import ScenarioStatus
+from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, ScenarioStatus
 from megtrim.config.units import format_bytes
 from megtrim.perf.report import experiments, history, size_speed, tables
 from megtrim.perf.report.numbers import milliseconds
 from megtrim.proof.neighbours import report as neighbours
 from megtrim.proof.neighbours.model import count_working
+from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
 from megtrim.render.markup import clean, path_in_repository
 from megtrim.report.charts import region_map, size_picture
 from megtrim.size.budget_row import LimitKind
@@ -28,19 +29,9 @@ from megtrim.size.prices.price_list import PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report.byte_map import draw_map
 from megtrim.size.report.trend import draw_trends
-from megtrim.verdict.model import TagUse, Verdict
-from megtrim.verdict.wording import (
-    MEANINGS,
-    SCENARIO_STATUSES,
-    describe_origin,
-    describe_rebuild,
-    group_digits,
-    kept_of_held,
-    list_urgent,
-    origin_facts,
-    percent,
-    seconds,
-)
+from megtrim.trim.usage import TagUse
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import describe_origin, describe_rebuild, list_urgent, origin_facts
 
 if TYPE_CHECKING:
     from jinja2 import Environment

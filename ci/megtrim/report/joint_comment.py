@@ -8,22 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from megtrim.checks.statuses import VerdictKind
+from megtrim.checks.statuses import CHECK_SIGNS, VERDICT_SIGNS, VerdictKind
 from megtrim.config.config_id import id_of
 from megtrim.config.units import format_bytes
+from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.report.comment import LIMIT, describe_next_step
-from megtrim.verdict.model import VariantSize, Verdict
-from megtrim.verdict.wording import (
-    CHECK_SIGNS,
-    VERDICT_SIGNS,
-    align_columns,
-    group_digits,
-    growth_of,
-    list_trimmed,
-    list_urgent,
-    percent,
-)
+from megtrim.size.artifact_sizes import VariantSize
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import growth_of, list_trimmed, list_urgent
 
 _NO_VERDICT = "❌ no verdict"
 _WORST_FIRST = (

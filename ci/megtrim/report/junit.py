@@ -20,15 +20,18 @@ from typing import assert_never
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
+from megtrim.build_spec import Origin
+from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.config_id import suffix_of
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.perf.report.properties import LIMIT as PROPERTIES_LIMIT
 from megtrim.perf.report.properties import properties
+from megtrim.render.formatting import group_digits
 from megtrim.render.markup import clean, command, one_line, path_in_repository
 from megtrim.util.errors import ProductFailure
-from megtrim.verdict.model import Check, Origin, Verdict
-from megtrim.verdict.wording import group_digits, list_urgent, origin_facts
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import list_urgent, origin_facts
 
 LIMIT = 16 * 1024 * 1024
 """Bytes of the document. Beyond it, details of the mildest checks are omitted, then the checks."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
+from megtrim.checks.statuses import VERDICT_SIGNS
 from megtrim.elf.symbol_names import brief
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, find_lost_functions, find_lost_regions
 from megtrim.render.markup import code, code_in_title, fold, prose, table
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
-from megtrim.verdict.wording import VERDICT_SIGNS
 
 _ROOM = {"rows": 16_000, "operators": 4_000, "names": 26_000}
 """Characters for each part, so that all parts together stay below the limit. If there are both

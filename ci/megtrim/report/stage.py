@@ -7,10 +7,10 @@ from pathlib import Path
 
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import VERDICT, Task
-from megtrim.chain.results import ReportResult
 from megtrim.chain.session import Session
 from megtrim.report import comment, html, junit
 from megtrim.verdict.model import parse_verdict
+from megtrim.verdict.results import ReportResult
 
 _WRITERS = (
     ("junit.xml", junit.render),

@@ -7,21 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from megtrim.checks.check import Check
 from megtrim.config.units import format_bytes
 from megtrim.perf.report import tables as performance_tables
+from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import command, one_line
+from megtrim.size.artifact_sizes import ArtifactSizes
 from megtrim.size.report import budgets
-from megtrim.verdict.model import ArtifactSizes, Check, Verdict
-from megtrim.verdict.wording import (
-    TO_LOOK_AT,
-    align_columns,
-    functions_of,
-    group_digits,
-    growth_of,
-    list_urgent,
-    percent,
-    regions_of,
-)
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import TO_LOOK_AT, functions_of, growth_of, list_urgent, regions_of
 
 _HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from megtrim.checks.statuses import CHECK_SIGNS, CheckStatus
 from megtrim.config.measure_names import name_budget
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.util.strict_json import SignedInt
+
+if TYPE_CHECKING:
+    pass
 
 
 class LimitKind(StrEnum):
@@ -121,3 +126,10 @@ class BudgetRow:
             return f"{self.used_text}{since}, {format_bytes(self.max_bytes)} allowed"
         room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
         return f"{self.used_text} of {format_bytes(self.max_bytes)}, {room}"
+
+
+BUDGET_SIGNS = {
+    BudgetStatus.PASS: CHECK_SIGNS[CheckStatus.PASS],
+    BudgetStatus.FAIL: CHECK_SIGNS[CheckStatus.FAIL],
+    BudgetStatus.SKIPPED: CHECK_SIGNS[CheckStatus.SKIPPED],
+}

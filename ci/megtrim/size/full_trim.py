@@ -21,11 +21,11 @@ from megtrim.chain.graph import (
     trims_functions,
     trims_plain_build,
 )
-from megtrim.chain.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 from megtrim.chain.session import Session, TaskResults
 from megtrim.chain.store import StageFolder, key_of
 from megtrim.regions.keepset import bindings, read_keep_set
 from megtrim.trim.builds import links, variants
+from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 
 FUNCTION = "function"
 """Name of the full trim's program where the quick one's is shown, too, which is *reduced*."""

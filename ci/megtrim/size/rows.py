@@ -6,17 +6,14 @@ from collections.abc import Iterator
 
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import SIZE
-from megtrim.chain.results import SizeResult
 from megtrim.chain.session import Session, TaskResults
+from megtrim.checks.check import Check
+from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
 from megtrim.size.budget_row import BudgetRow, name_subject
 from megtrim.size.budgets import warn_early
+from megtrim.size.checks import budget_check
 from megtrim.size.growth.inputs import Cause, CauseNote
-from megtrim.verdict.join import budget_check
-from megtrim.verdict.model import (
-    ArtifactSizes,
-    Check,
-    VariantSize,
-)
+from megtrim.size.results import SizeResult
 
 
 def artifact_sizes(session: Session) -> tuple[ArtifactSizes, ...]:

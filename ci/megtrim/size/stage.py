@@ -17,9 +17,8 @@ from megtrim.chain.graph import (
     Task,
     trims_plain_build,
 )
-from megtrim.chain.results import ArtifactSize, SizeResult
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
-from megtrim.chain.store import StageFolder, sha256_file
+from megtrim.chain.store import StageFolder
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables, full_trim
@@ -37,8 +36,10 @@ from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_ca
 from megtrim.size.measures import ExistingParts, Measures, find_measure, list_measures, list_parts
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.size.prices.pricing import find_prices
+from megtrim.size.results import ArtifactSize, SizeResult
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
+from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import dump
 
 _File = tuple[str, str]

@@ -12,8 +12,10 @@ from megtrim.build.engines import Engine
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import keep_task, trims_functions, trims_plain_build, verb_of
 from megtrim.chain.session import Session, TrimRequest
-from megtrim.chain.store import StageFolder, cannot_write, sha256_file, write_atomically
+from megtrim.chain.store import StageFolder
+from megtrim.checks.check import Check
 from megtrim.checks.invocation import suggest_for_keep_set, suggest_for_other_link
+from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import all_scenarios
 from megtrim.elf.symbol_names import brief
@@ -32,8 +34,8 @@ from megtrim.regions.keepset_folder import dump_folder, find_files, read_folder
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.trim.runs.scenario_runs import bind
 from megtrim.util.errors import ACCEPT, EXIT_PASS, InputError, ProductFailure
+from megtrim.util.files import cannot_write, sha256_file, write_atomically
 from megtrim.util.wording import count
-from megtrim.verdict.model import Check, CheckKind, CheckStatus
 
 _TRIM = ("trim",)
 

@@ -16,7 +16,6 @@ from megtrim.chain.graph import (
     trace_task,
     trims_plain_build,
 )
-from megtrim.chain.results import ReduceResult, TraceResult
 from megtrim.chain.session import Session, TaskResults
 from megtrim.config.scenarios import all_scenarios
 from megtrim.config.switches import switched_off
@@ -24,7 +23,8 @@ from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.trim.builds import size_options
-from megtrim.verdict.model import (
+from megtrim.trim.results import ReduceResult, TraceResult
+from megtrim.trim.usage import (
     FunctionsUse,
     OperatorsUse,
     OperatorUse,

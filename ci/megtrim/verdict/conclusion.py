@@ -7,12 +7,13 @@ the gate does not need may be anything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from megtrim.build_spec import Variant
+from megtrim.checks.content import _UNKNOWN, Contradiction, expect_consistent
 from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
@@ -22,65 +23,10 @@ from megtrim.checks.statuses import (
     decide,
 )
 from megtrim.util import json_text
-from megtrim.util.errors import InputError
-from megtrim.util.wording import count
-
-
-class Contradiction(InputError):
-    """A document contradicts itself, so no one knows which part is true."""
-
-
-def expect_consistent(
-    subject: str,
-    status: ScenarioStatus,
-    *,
-    outputs: Sequence[Any],
-    missing_regions: Sequence[str],
-    crash: str,
-    compared: bool = True,
-) -> None:
-    """Raise Contradiction for a result whose status is better than the rest of it.
-
-    ``compared``: a pass must hold outputs, because it says that they are equal.
-    """
-    objections = list(_signs_of_failure(outputs, missing_regions, crash))
-    if status == ScenarioStatus.PASS and compared:
-        objections += _signs_of_nothing(outputs)
-    if objections and status in (ScenarioStatus.PASS, *_UNKNOWN):
-        msg = f"{subject}: its status is {status}, and {objections[0]}"
-        raise Contradiction(msg)
-
-
-def _signs_of_failure(
-    outputs: Sequence[Any], missing_regions: Sequence[str], crash: str
-) -> Iterator[str]:
-    if missing_regions:
-        yield f"it misses {count(len(missing_regions), 'region')}"
-    if crash:
-        yield "its program crashed"
-    for output in outputs:
-        if not output.equal:
-            yield f"output {output.name} differs"
-
-
-def _signs_of_nothing(outputs: Sequence[Any]) -> Iterator[str]:
-    if not outputs:
-        yield "it holds no output"
-    for name, times in sorted(Counter(output.name for output in outputs).items()):
-        if times > 1:
-            yield f"output {name} stands there {times} times"
-    for output in outputs:
-        if output.size_bytes == 0:
-            yield f"output {output.name} is empty"
-        if output.largest_difference is None:
-            yield f"output {output.name} could not be compared"
-
 
 Verdict: TypeAlias = Any
 BudgetRow: TypeAlias = Any
 """One of :mod:`~.model`, or its document with keys as attributes, which needs no schema."""
-
-_UNKNOWN = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
 
 
 def expect_sound(verdict: Verdict) -> None:

@@ -26,20 +26,14 @@ from megtrim.chain.graph import (
     verify_task,
 )
 from megtrim.chain.result_content import content_of, failure_content
-from megtrim.chain.results import (
-    FunctionsKeepSetResult,
-    HeaderResult,
-    ReduceResult,
-    UnfoldedLinksResult,
-    VerdictResult,
-    VerifyResult,
-)
 from megtrim.chain.session import Session, TaskResults
-from megtrim.checks.statuses import UnverifiedPolicy
+from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
+from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.config.scenarios import all_scenarios
 from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
 from megtrim.proof.last_proof import LastProof, find_expired, last_proofs
 from megtrim.proof.neighbours.summary import neighbour_results
+from megtrim.proof.results import VerifyResult
 from megtrim.proof.scenario_results import scenario_results
 from megtrim.size.budget_row import name_subject
 from megtrim.size.budgets import ending
@@ -64,18 +58,18 @@ from megtrim.trim.keepset_usage import (
     regions_use,
     trim_choice,
 )
+from megtrim.trim.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+)
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.strict_json import dump
 from megtrim.util.wording import count
 from megtrim.verdict.join import VerdictInputs, join
-from megtrim.verdict.model import (
-    Check,
-    CheckKind,
-    CheckStatus,
-    DeviceIdentity,
-    ToolchainIdentity,
-    to_json,
-)
+from megtrim.verdict.model import to_json
+from megtrim.verdict.results import VerdictResult
 
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,

@@ -14,7 +14,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.test_evidence import Team
-from megtrim.chain.store import sha256_file
+from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
 from support import sshd
 from support.sshd import Sshd

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.chain.filenames import KEEP_SET_FILE
-from megtrim.chain.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.chain.results import UnfoldedLinksResult as Unfolded
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import Store, sha256_file
+from megtrim.chain.store import Store
 from megtrim.regions.keepset import dump_keep_set
 from megtrim.trim.builds import links as linking
+from megtrim.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
+from megtrim.trim.results import UnfoldedLinksResult as Unfolded
+from megtrim.util.files import sha256_file
 from unit.crashes.made_programs import UNFOLDED, WHOLE, folded, numbered
 from unit.functions.made_links import linked
 from unit.trim.stages.results import BUILD

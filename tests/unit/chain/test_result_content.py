@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from megtrim.chain.result_content import content_of, failure_content
-from megtrim.chain.results import NeighbourRunResult, VerifyResult
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import ScenarioStatus
+from megtrim.proof.neighbours.model import NeighbourRunResult
+from megtrim.proof.results import VerifyResult
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from unit.trim.stages.results import DEVICE, NEIGHBOUR, OUTCOME, sample
 

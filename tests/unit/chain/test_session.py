@@ -14,9 +14,9 @@ from megtrim.chain.session import (
     binary_digest,
     scenario_inputs,
 )
-from megtrim.chain.store import sha256_file
 from megtrim.config.scenarios import all_scenarios
 from megtrim.util.errors import InputError
+from megtrim.util.files import sha256_file
 from unit.trim.stages.built import built, finish
 from unit.trim.stages.support import open_session
 

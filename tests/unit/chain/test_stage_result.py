@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.chain.results import VerifyResult
 from megtrim.chain.stage_result import StageResult, dump_result, parse_result
+from megtrim.proof.results import VerifyResult
 from megtrim.util.errors import InputError
 from unit.trim.stages.results import SAMPLES, sample
 

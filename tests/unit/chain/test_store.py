@@ -22,17 +22,10 @@ from megtrim.chain import manifest as manifests
 from megtrim.chain import store as stores
 from megtrim.chain.manifest import dump_manifest, parse_manifest
 from megtrim.chain.stage_result import StageResult
-from megtrim.chain.store import (
-    MANIFEST,
-    StageFolder,
-    Store,
-    code_digest,
-    key_of,
-    sha256_file,
-    write_atomically,
-)
+from megtrim.chain.store import MANIFEST, StageFolder, Store, code_digest, key_of
 from megtrim.util import integrity
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.files import sha256_file, write_atomically
 from support.waiting import until
 
 INPUTS = {"model": "aa", "arguments": "--cpu"}

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import (
     Bundle,
     BundleInput,
@@ -38,13 +40,8 @@ from megtrim.experiments.contest import (
 from megtrim.experiments.criterion import Criterion
 from megtrim.experiments.experiment import Step
 from megtrim.experiments.samples import Mark, Sample
-from megtrim.load_and_run.parity import EXACT
-from megtrim.verdict.model import (
-    DeviceIdentity,
-    OutputResult,
-    PerformanceStatus,
-    ScenarioStatus,
-)
+from megtrim.load_and_run.parity import EXACT, OutputResult
+from megtrim.perf.rows.model import PerformanceStatus
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64

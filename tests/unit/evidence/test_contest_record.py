@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.content import Contradiction
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.contest_record import (
     ContestRecord,
@@ -19,7 +20,6 @@ from megtrim.evidence.contest_record import (
 from megtrim.experiments.contest import FEWEST_ROUNDS, Contest, ContestResult, ContestStatus
 from megtrim.experiments.samples import Mark, Sample
 from megtrim.util.errors import InputError
-from megtrim.verdict.conclusion import Contradiction
 from unit.evidence.support import (
     BINDING,
     CONTEST,

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.content import Contradiction
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import (
@@ -21,10 +23,9 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.util.errors import InputError
-from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import ImportedEvidence, read_brought
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import BINDING, SCENARIO, evidence, result, write_evidence, written
 
 TRACE = b"midout_trace v1\n"

@@ -6,9 +6,10 @@ from datetime import date
 
 import pytest
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.proofs import Proof, as_set, newest
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import DAY, OTHER_BINDING, SCENARIO, evidence, result
 
 TODAY = date.fromisoformat(DAY)

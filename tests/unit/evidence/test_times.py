@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.contest_record import make_skipped_result
 from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge, read_times
 from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import (
     BINDING,
     BUNDLE,

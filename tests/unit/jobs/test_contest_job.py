@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.devices import Device
 from megtrim.devices.local import Local
@@ -28,7 +29,6 @@ from megtrim.load_and_run.parity import EXACT
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
-from megtrim.verdict.model import ScenarioStatus
 from support.timed_program import timed_program
 from unit.evidence.support import (
     BINDING,

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import Invocation, suggest_for_scenario
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence
 from megtrim.jobs.evidence_checks import Devices, PendingReason, ScenarioCheck
 from megtrim.load_and_run.parity import Tolerance
-from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import (
     OTHER_BINDING,
     SCENARIO,

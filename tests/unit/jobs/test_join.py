@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from megtrim.checks.check import Check, DeviceIdentity
+from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import (
     APPROVE_JOB,
     BRING_DEVICE_BACK,
@@ -22,20 +24,12 @@ from megtrim.evidence.bundle import Bundle, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
 from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.jobs.join import DeviceFindings, join
-from megtrim.load_and_run.parity import Tolerance
+from megtrim.load_and_run.parity import OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import junit
 from megtrim.util.errors import InputError
-from megtrim.verdict.conclusion import Contradiction
 from megtrim.verdict.join import join as join_facts
-from megtrim.verdict.model import (
-    Check,
-    DeviceIdentity,
-    OutputResult,
-    Verdict,
-    parse_verdict,
-    to_json,
-)
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.evidence.support import (
     BINDING,
     DAY,

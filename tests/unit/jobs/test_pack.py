@@ -22,9 +22,9 @@ from megtrim.chain.graph import (
     REDUCED,
     search_task,
 )
-from megtrim.chain.results import UnfoldedLinksResult
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import (
@@ -40,11 +40,11 @@ from megtrim.evidence.device import (
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
-from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
 from megtrim.proof import stage as verify
+from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import DeviceIdentity, OutputResult
 from unit.evidence.support import evidence, result
 from unit.trim.stages.built import (
     CONFIG,

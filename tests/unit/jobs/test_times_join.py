@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
+from megtrim.checks.statuses import CheckStatus, VerdictKind
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.times import TimesJudge, read_times
@@ -20,7 +21,7 @@ from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.jobs.times_join import join_times
 from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import CheckStatus, Verdict, VerdictKind, parse_verdict, to_json
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.evidence.support import (
     BUNDLE,
     CONTEST,

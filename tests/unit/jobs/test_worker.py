@@ -13,19 +13,20 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Device
 from megtrim.devices.device import make_too_large_error
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
 from megtrim.functions import probes, qemu_log
 from megtrim.jobs.worker import DeviceJob, JobResult, run
-from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.regions.keepset import dump_keep_set
 from megtrim.trim.runs import function_coverage
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.verdict.model import DeviceIdentity, OutputResult, ScenarioStatus
 from unit.evidence.support import BUNDLE, bundle, device, scenario
 from unit.trim.stages.fake_device import GOOD, PROFILE, TRAPS, FakeDevice, FakeDirectory, Fickle
 from unit.trim.stages.support import keep_set, trace

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.contest_record import LARGEST_RECORD, ContestRecord, dump_record
 from megtrim.experiments.contest import FEWEST_ROUNDS, ContestStatus
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.evidence.support import (
     BINDING,
     CONTEST,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.checks.statuses import VerdictKind
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import Bundle, BundleInput
 from megtrim.evidence.bundle_contest import BundleContest
@@ -28,7 +29,7 @@ from megtrim.perf.nights.night import NightFacts, make_runs
 from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus
 from megtrim.report import comment
 from megtrim.util.console import Console
-from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from support.perf_runs import make_run
 from unit.cli.ci.github.test_regressions import FAST, SLOW, open_team
 from unit.cli.support import Shell

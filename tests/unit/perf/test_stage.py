@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from megtrim.chain.graph import REDUCED, Stage
-from megtrim.chain.results import PerfResult
 from megtrim.chain.stage_result import dump_result, parse_result
 from megtrim.experiments.contest import Contest, ContestResult, ContestStatus, Side
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import find_files, plan_contest
 from megtrim.perf.plan import BASE, perf_tasks
+from megtrim.perf.results import PerfResult
 from megtrim.util.console import show_time
 from unit.perf.measuring.test_contest_plan import CONFIG, find_task, open_session
 from unit.trim.stages.built import finish

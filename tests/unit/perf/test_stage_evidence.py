@@ -11,6 +11,7 @@ import pytest
 
 from megtrim.chain.graph import Stage, Task
 from megtrim.chain.session import Session
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.contest_record import ContestRecord
@@ -21,7 +22,6 @@ from megtrim.jobs.pack import list_runners
 from megtrim.perf import stage as perf
 from megtrim.perf.plan import perf_tasks
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import contest_result, origin, write_times
 from unit.jobs.timed import timed
 from unit.trim.stages.support import changed

@@ -16,16 +16,16 @@ from megtrim.chain.graph import (
     verify_task,
 )
 from megtrim.chain.session import Session
+from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.proof.last_proof import LastProof
 from megtrim.proof.scenario_results import scenario_result
 from megtrim.regions.trace import TraceFailure, TraceProblem
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.verdict import stage as verdict
-from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.model import OutputResult
 from unit.build.engines.support import TOOLCHAIN
 from unit.trim.stages.built import built, finish
 from unit.trim.stages.results import OUTCOME

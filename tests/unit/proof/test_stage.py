@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from megtrim.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
-from megtrim.chain.results import VerificationOutcome, VerifyResult
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import binding
 from megtrim.proof import stage as verify
+from megtrim.proof.results import VerificationOutcome, VerifyResult
 from megtrim.proof.verification import VerificationCase, prove
 from megtrim.regions.keepset import KeepSet, dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.regions.trace import Trace
 from megtrim.trim.runs.scenario_runs import record_of, scenario_of
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.trim.stages.built import PROGRAMS, built
 from unit.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 from unit.trim.stages.support import changed

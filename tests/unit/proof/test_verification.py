@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from megtrim.build_spec import Variant
-from megtrim.chain.results import VerificationOutcome
-from megtrim.load_and_run.parity import EXACT, Tolerance
+from megtrim.checks.statuses import ScenarioStatus
+from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
 from megtrim.proof import verification
+from megtrim.proof.results import VerificationOutcome
 from megtrim.proof.verification import OutputComparison, VerificationCase, prove
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.trim.stages.fake_device import GOOD as SAYS_GOOD
 from unit.trim.stages.fake_device import PROFILE, TRAPS, FakeDevice
 from unit.trim.stages.support import evidence, floats, keep_set

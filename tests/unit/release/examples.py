@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.checks.check import ToolchainIdentity
 from megtrim.regions.keepset import KeepSet, ScenarioRecord, dump_keep_set
 from megtrim.regions.region import Region
 from megtrim.release.aar import collect_aar
@@ -21,7 +22,7 @@ from megtrim.release.contents import (
 )
 from megtrim.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
 from megtrim.release.packages import CONFIG_PATH, render_config
-from megtrim.verdict.model import ToolchainIdentity, Verdict
+from megtrim.verdict.model import Verdict
 from unit.evidence.support import evidence, result, written
 from unit.verdict.examples import passing
 

@@ -12,7 +12,7 @@ from megtrim.release.archive import ReleaseFile, from_text, write_folder
 from megtrim.release.contents import ArtifactKind, ReleaseArtifact, locate_left_out
 from megtrim.release.documents import DOCUMENTS, seal
 from megtrim.release.packages import CONFIG_PATH, render_config
-from megtrim.verdict.model import FunctionsUse
+from megtrim.trim.usage import FunctionsUse
 from unit.release.examples import STAGES, contents, documents
 
 NAME = "app"

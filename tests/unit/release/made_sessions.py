@@ -11,8 +11,8 @@ from megtrim.build.engines import checkout
 from megtrim.build_spec import EngineLibrary, Linkage, Origin
 from megtrim.chain.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.chain.session import Session
-from megtrim.chain.store import sha256_file
 from megtrim.size.baseline import dump_sizes
+from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import Verdict, to_json
 from unit.release.examples import keep_set

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.checks.check import ToolchainIdentity
 from megtrim.release.aar import AarPart, collect_aar, collect_part, explain_missing, make_aar
 from megtrim.release.archive import ReleaseFile
 from megtrim.release.contents import ArtifactKind, ReleaseContents
 from megtrim.release.packages import AAR_PATH
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import ToolchainIdentity
 from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip
 from unit.elf.made_objects import shared_library
 from unit.release.examples import contents

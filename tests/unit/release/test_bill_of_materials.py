@@ -11,7 +11,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from megtrim.release.bill_of_materials import render_bill
 from megtrim.release.contents import ReleaseContents
-from megtrim.verdict.model import FunctionsUse
+from megtrim.trim.usage import FunctionsUse
 from unit.release.examples import PROGRAM, contents, sha
 
 LICENCES = ("licences/LICENSE", "licences/third_party/flatbuffers/LICENSE.txt")

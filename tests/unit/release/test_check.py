@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.crashes.left_out import LeftOutFunctions, dump_left_out
 from megtrim.evidence.evidence import dump_set, parse_set
 from megtrim.release.bill_of_materials import BILL_FILE
@@ -26,7 +27,6 @@ from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.statement import STATEMENT_FILE
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.verdict.join import join
-from megtrim.verdict.model import CheckStatus, ScenarioStatus, VerdictKind
 from unit.crashes.made_programs import program
 from unit.elf.made_objects import shared_library
 from unit.release.examples import (

@@ -11,6 +11,8 @@ import pytest
 from megtrim.build_spec import Origin
 from megtrim.chain.graph import HEADER, PLAIN, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.chain.session import Session
+from megtrim.checks.check import ToolchainIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.collect import collect_export, collect_release, list_stage_keys
@@ -23,7 +25,6 @@ from megtrim.size.prices.price_list import StoredPrice
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ScenarioStatus, ToolchainIdentity
 from unit.elf.made_objects import shared_library
 from unit.release.made_sessions import BUILT, make_session
 from unit.trim.stages.built import finish

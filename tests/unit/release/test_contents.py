@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.release.contents import dump_contents, find_plain_sizes, parse_contents
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ScenarioStatus
 from unit.release.examples import MODELS, contents
 from unit.verdict.examples import PLAIN_BYTES, RESNET, facts, passing, scenario
 

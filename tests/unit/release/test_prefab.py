@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from megtrim.checks.check import ToolchainIdentity
 from megtrim.release.packages import (
     AndroidLibrary,
     AndroidTarget,
@@ -13,7 +14,6 @@ from megtrim.release.packages import (
     parse_target,
     render_descriptions,
 )
-from megtrim.verdict.model import ToolchainIdentity
 
 ARM64 = AndroidTarget(abi="arm64-v8a", api=23, ndk=21)
 ARMV7 = AndroidTarget(abi="armeabi-v7a", api=16, ndk=21)

@@ -10,20 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.checks.statuses import decide
+from megtrim.checks.check import Check
+from megtrim.checks.statuses import CheckKind, CheckStatus, decide
 from megtrim.release.archive import write_folder
 from megtrim.release.check import check_release
 from megtrim.release.contents import PROOFS_PATH, RELEASE_FILE, ReleaseContents
 from megtrim.release.prove import prove_release
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.verdict.join import join
-from megtrim.verdict.model import (
-    Check,
-    CheckKind,
-    CheckStatus,
-    Verdict,
-    to_json,
-)
+from megtrim.verdict.model import Verdict, to_json
 from unit.release.examples import (
     MODELS,
     contents,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus
 from megtrim.release.contents import ArtifactKind
 from megtrim.release.pages import render_readme as render
-from megtrim.verdict.model import CheckStatus, ScenarioStatus
 from unit.release.examples import contents
 from unit.verdict.examples import RESNET
 

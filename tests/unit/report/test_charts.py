@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.report.charts import Tile, layout, region_map, size_picture
-from megtrim.verdict.model import ArtifactSizes, RegionsUse, VariantSize
+from megtrim.render.treemap import Tile, layout
+from megtrim.report.charts import region_map, size_picture
+from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
+from megtrim.trim.usage import RegionsUse
 from unit.verdict.examples import regions, sizes, tag
 
 

@@ -12,24 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.build_spec import Origin
+from megtrim.checks.check import Check
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy, decide
+from megtrim.proof.results import ScenarioResult
 from megtrim.render.markup import MOST_ROWS
 from megtrim.report import comment
 from megtrim.report.comment import Links, describe_next_step, render
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.growth.inputs import Cause
+from megtrim.trim.usage import OperatorsUse, OperatorUse, Rebuild, RegionsUse, SizeFlagResult
 from megtrim.verdict.join import join
-from megtrim.verdict.model import (
-    Check,
-    OperatorsUse,
-    OperatorUse,
-    Rebuild,
-    RegionsUse,
-    ScenarioResult,
-    SizeFlagResult,
-    Verdict,
-)
+from megtrim.verdict.model import Verdict
 from unit.report.golden import (
     BASELINE,
     COMMENTS,

@@ -14,8 +14,9 @@ import pytest
 from megtrim.checks.invocation import Invocation
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.report import comment, html
+from megtrim.trim.usage import OperatorsUse, RegionsUse, TrimChoice
 from megtrim.verdict.join import join
-from megtrim.verdict.model import OperatorsUse, RegionsUse, TrimChoice, Verdict
+from megtrim.verdict.model import Verdict
 from unit.verdict.examples import (
     HOSTILE,
     MOBILENET,

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
+from megtrim.build_spec import Origin
+from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus, decide
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.report import junit
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Check, Origin, Verdict
+from megtrim.verdict.model import Verdict
 from unit.verdict.examples import (
     RESNET,
     TUNED,

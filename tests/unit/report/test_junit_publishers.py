@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase
 
+from megtrim.checks.check import Check
+from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.report import junit
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Check, CheckKind, CheckStatus, Verdict
+from megtrim.verdict.model import Verdict
 from unit.report.golden import COMMENTS, on_device, pull_request
 from unit.verdict.examples import RESNET, TUNED, big, failing, hostile, passing, unverified
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from megtrim.report import html
 from megtrim.report.comment import render
+from megtrim.trim.usage import SizeFlagResult, TrimChoice
 from megtrim.verdict.join import join
-from megtrim.verdict.model import SizeFlagResult, TrimChoice, parse_verdict, to_json
+from megtrim.verdict.model import parse_verdict, to_json
 from unit.verdict.examples import HOSTILE, facts
 
 MEANS = (

@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from megtrim.chain.graph import VERDICT, Stage, Task
-from megtrim.chain.results import ReportResult
 from megtrim.report import stage as report
 from megtrim.util.errors import InputError
 from megtrim.verdict.model import to_json
+from megtrim.verdict.results import ReportResult
 from unit.trim.stages.built import finish
 from unit.trim.stages.support import open_session
 from unit.verdict.examples import failing

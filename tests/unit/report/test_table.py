@@ -7,8 +7,8 @@ from dataclasses import replace
 from megtrim.checks.invocation import suggest_for_scenario
 from megtrim.checks.statuses import CheckKind
 from megtrim.report import table
+from megtrim.trim.usage import RegionsUse
 from megtrim.verdict.join import join
-from megtrim.verdict.model import RegionsUse
 from unit.verdict.examples import by_committed, compared, facts, failing, hostile, passing
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from megtrim.build_spec import BuildSpec, LinkSpec, Variant
 from megtrim.chain.filenames import BYTE_TABLES_FILE
-from megtrim.chain.results import BuildResult
 from megtrim.chain.store import StageFolder, Store
 from megtrim.size import byte_tables
 from megtrim.trim.builds import variants
+from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from unit.elf.made_objects import Named, Part, object_file

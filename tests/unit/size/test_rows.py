@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.chain.graph import SIZE
-from megtrim.chain.results import ArtifactSize, SizeResult
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.load import load_config
 from megtrim.size.budget_row import BudgetStatus
+from megtrim.size.results import ArtifactSize, SizeResult
 from megtrim.size.rows import (
     artifact_sizes,
     baseline_text,

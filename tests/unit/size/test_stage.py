@@ -15,7 +15,6 @@ import pytest
 
 from megtrim.build.engines.checkout import Checkout
 from megtrim.chain.graph import PLAIN, REDUCED, SIZE, Task, tasks
-from megtrim.chain.results import BuildResult, ReduceResult, SizeResult
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder, Store
@@ -27,12 +26,14 @@ from megtrim.size.baseline import dump_sizes
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import make_table
 from megtrim.size.growth.inputs import ORDERS, Cause
+from megtrim.size.results import SizeResult
 from megtrim.size.rows import (
     artifact_sizes,
     baseline_text,
     cause_notes,
     causes_of_growth,
 )
+from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, object_file
 from unit.size.support import PROGBITS, A, X, elf

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.chain.results import HeaderResult
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
 from megtrim.checks.statuses import CheckStatus
@@ -16,6 +15,7 @@ from megtrim.config.load import load_config
 from megtrim.regions.keepset import KeepSet, dump_keep_set
 from megtrim.trim import committed_keepset
 from megtrim.trim.committed_keepset import settle
+from megtrim.trim.results import HeaderResult
 from megtrim.trim.runs.scenario_runs import bind
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner

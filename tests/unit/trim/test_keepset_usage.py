@@ -16,12 +16,12 @@ from megtrim.chain.graph import (
     tasks,
     trace_task,
 )
-from megtrim.chain.results import FunctionCount
 from megtrim.chain.session import Session
 from megtrim.regions.keepset import dump_keep_set
 from megtrim.trim import keepset_usage
+from megtrim.trim.results import FunctionCount
+from megtrim.trim.usage import Rebuild
 from megtrim.verdict import stage as verdict
-from megtrim.verdict.model import Rebuild
 from unit.trim.stages.built import finish
 from unit.trim.stages.support import changed, keep_set, only_scenario, open_session
 

@@ -7,39 +7,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from megtrim.build_spec import Origin
+from megtrim.build_spec import EngineIdentity, Origin
+from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.invocation import Invocation
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.config.yaml.problems import Place
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
+from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
+from megtrim.proof.results import ScenarioResult
+from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_map import ByteMap, MappedComponent, MappedSymbol
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
+from megtrim.trim.usage import OperatorsUse, OperatorUse, RegionsUse, RegionUse, TagUse, TrimChoice
 from megtrim.verdict.join import VerdictInputs, join
-from megtrim.verdict.model import (
-    ArtifactSizes,
-    Check,
-    CheckKind,
-    CheckStatus,
-    DeviceIdentity,
-    EngineIdentity,
-    NeighbourLevel,
-    NeighbourOutcome,
-    NeighbourResult,
-    OperatorsUse,
-    OperatorUse,
-    OutputResult,
-    RegionsUse,
-    RegionUse,
-    ScenarioResult,
-    ScenarioStatus,
-    TagUse,
-    ToolchainIdentity,
-    TrimChoice,
-    VariantSize,
-    Verdict,
-)
+from megtrim.verdict.model import Verdict
 
 RESNET = "resnet18-s/default@any"
 TUNED = "resnet18-s/tuned@armv82-dotprod"

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.checks.content import Contradiction, expect_consistent
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import (
-    Contradiction,
     conclude,
     expect_budget_check,
-    expect_consistent,
     expect_scenario_checks,
     read_conclusion,
 )
-from megtrim.verdict.model import OutputResult, Verdict, parse_verdict, to_json
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.verdict.examples import budget, failing, hostile, passing, unverified
 from unit.verdict.test_model import changed
 

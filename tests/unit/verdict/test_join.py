@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.checks.check import Check
 from megtrim.checks.invocation import Invocation, suggest_for_scenario
 from megtrim.checks.statuses import (
     CheckKind,
@@ -16,10 +17,14 @@ from megtrim.checks.statuses import (
     exit_code,
 )
 from megtrim.config.yaml.problems import Place
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.proof.results import ScenarioResult
+from megtrim.proof.scenario_checks import scenario_checks
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.verdict.join import budget_check, join, scenario_checks
-from megtrim.verdict.model import Check, OutputResult, RegionsUse, ScenarioResult
+from megtrim.size.checks import budget_check
+from megtrim.trim.usage import RegionsUse
+from megtrim.verdict.join import join
 from unit.verdict.examples import (
     MOBILENET,
     RESNET,

@@ -11,22 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.checks.statuses import decide
+from megtrim.checks.statuses import ScenarioStatus, decide
+from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
+from megtrim.proof.results import ScenarioResult
+from megtrim.proof.scenario_checks import scenario_checks
+from megtrim.trim.usage import SizeFlagResult, TrimChoice
 from megtrim.util import json_text
 from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import read_conclusion
-from megtrim.verdict.join import scenario_checks
-from megtrim.verdict.model import (
-    OutputResult,
-    ScenarioResult,
-    ScenarioStatus,
-    SizeFlagResult,
-    TrimChoice,
-    Verdict,
-    parse_verdict,
-    to_json,
-)
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.verdict.examples import (
     big,
     by_committed,

@@ -9,8 +9,8 @@ from megtrim.build.engines import source_copy
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.cmake.driver import WorkTree
 from megtrim.build_spec import BuildSpec
-from megtrim.chain.store import cannot_write
 from megtrim.util.errors import ProductFailure
+from megtrim.util.files import cannot_write
 
 
 def write(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.build.engines.checkout import Checkout, digest_of
-from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.util.errors import InputError
+from megtrim.util.files import cannot_write, write_atomically
 
 _RECORD = "shadow.json"
 

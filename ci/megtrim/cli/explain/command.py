@@ -12,9 +12,10 @@ import click
 
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.chain.graph import Stage
-from megtrim.chain.results import VerdictResult
 from megtrim.chain.store import Store, made_by_another
+from megtrim.checks.check import Check
 from megtrim.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.explain.crash import explain_crash, explain_crash_of_release
@@ -27,7 +28,8 @@ from megtrim.regions.keepset_folder import find_files, read_folder
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
 from megtrim.util.errors import EXIT_PASS, InputError
-from megtrim.verdict.model import Check, ScenarioStatus, Verdict, parse_verdict
+from megtrim.verdict.model import Verdict, parse_verdict
+from megtrim.verdict.results import VerdictResult
 
 _LISTED = 50
 

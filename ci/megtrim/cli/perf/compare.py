@@ -10,9 +10,9 @@ from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options
 from megtrim.cli.perf.options import choose_runs
 from megtrim.perf.nights.run_comparison import RunComparison, compare_runs
+from megtrim.render.formatting import align_columns
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.strict_json import encode
-from megtrim.verdict.wording import align_columns
 
 _METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
 

@@ -12,7 +12,6 @@ import click
 from megtrim import stages
 from megtrim.chain.graph import PLAIN, tasks, with_dependencies
 from megtrim.chain.session import Session
-from megtrim.chain.store import write_atomically
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option, json_option
@@ -31,6 +30,7 @@ from megtrim.perf.report.numbers import ratio_with_interval
 from megtrim.perf.tuning.halving import Heat, Search, TuneResult, tune
 from megtrim.perf.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
 from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.util.files import write_atomically
 from megtrim.util.strict_json import encode
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from megtrim.chain.graph import Stage
-from megtrim.chain.store import cannot_write
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option
@@ -21,6 +20,7 @@ from megtrim.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.release.contents import ReleaseContents
 from megtrim.release.prove import compare_rebuild, is_traced
 from megtrim.util.errors import EXIT_PASS, ProductFailure, worst_exit_code
+from megtrim.util.files import cannot_write
 from megtrim.util.wording import count
 
 _REBUILT = "rebuilt"

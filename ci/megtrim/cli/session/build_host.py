@@ -16,7 +16,7 @@ from megtrim.build.images import cache, container_owner
 from megtrim.build.images.container_runner import ContainerRunner, Mounts
 from megtrim.build.images.docker import DockerClient
 from megtrim.build_spec import Toolchain
-from megtrim.chain.store import cannot_write
+from megtrim.util.files import cannot_write
 from megtrim.util.process import ProcessRunner
 
 _OF_THE_IMAGE = frozenset(

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from megtrim.build_spec import Origin
 from megtrim.chain.filenames import VERDICT_FILE
-from megtrim.checks.statuses import VerdictKind
+from megtrim.checks.statuses import VERDICT_SIGNS, VerdictKind
 from megtrim.config.config_id import id_of, is_inside, split
 from megtrim.evidence.early_exit import EarlyExit, parse_ending
 from megtrim.evidence.limits import ENDING_FILE
@@ -24,7 +24,6 @@ from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.input_files import read_bytes
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.verdict.model import Verdict, parse_verdict
-from megtrim.verdict.wording import VERDICT_SIGNS
 
 COMMENT_FILE = "comment.md"
 _LARGEST_PAGE = 1024 * 1024

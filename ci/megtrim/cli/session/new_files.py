@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.chain.store import cannot_write
 from megtrim.util.errors import NO_ROOM, InputError
+from megtrim.util.files import cannot_write
 from megtrim.util.input_files import read_text
 
 Content = str | bytes

@@ -16,7 +16,6 @@ from megtrim.build.images.reference import expect_fixed
 from megtrim.build_spec import Relocations, Toolchain
 from megtrim.chain.durations import open_durations
 from megtrim.chain.graph import PLAIN, Stage, task_name
-from megtrim.chain.results import BuildResult
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
 from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.invocation import Options
@@ -59,6 +58,7 @@ from megtrim.perf.plan import BASE
 from megtrim.size import stage as size
 from megtrim.trim import committed_keepset
 from megtrim.trim.builds import programs, size_options, switch_checks
+from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
 from megtrim.util.environment import describe_ignored
 from megtrim.util.errors import InputError

@@ -24,6 +24,7 @@ from megtrim.config.load import load_config
 from megtrim.config.model import Budget
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.history.entries import History
+from megtrim.render.formatting import align_columns, group_digits
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import (
     SIZE_FILES,
@@ -37,7 +38,6 @@ from megtrim.size.history import (
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.strict_json import encode
 from megtrim.util.wording import count
-from megtrim.verdict.wording import align_columns, group_digits
 
 _COMMIT_DIGITS = 12
 _BARS = "▁▂▃▄▅▆▇█"

@@ -20,7 +20,6 @@ from megtrim.chain.graph import (
     trims_functions,
     with_dependencies,
 )
-from megtrim.chain.results import ReferencesResult
 from megtrim.chain.session import Session
 from megtrim.chain.staleness import TaskState
 from megtrim.chain.store import made_by_another
@@ -30,6 +29,7 @@ from megtrim.cli.options import committed_option, common, quick_option
 from megtrim.cli.session.setup import open_session
 from megtrim.cli.size.show import draw_table, top_option
 from megtrim.elf.symbol_names import fold, shorten
+from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
 from megtrim.size.prices.price_list import Price, PriceKind, PriceList
 from megtrim.size.prices.pricing import PricedArtifact, make_price_list, open_artifacts
@@ -43,9 +43,9 @@ from megtrim.size.references.left_out import (
     list_left_out,
 )
 from megtrim.size.references.linked_file import LinkedFile
+from megtrim.size.references.read_links import ReferencesResult
 from megtrim.util.errors import EXIT_PASS, InputError
 from megtrim.util.strict_json import encode
-from megtrim.verdict.wording import align_columns, group_digits
 
 _HINT = "trim first: its results are what is asked about"
 

@@ -13,13 +13,13 @@ import click
 from megtrim.cli.echo import show
 from megtrim.config.units import format_bytes
 from megtrim.functions.link_map import read_map
+from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
 from megtrim.size.attribution import NameSources
 from megtrim.size.breakdown import Breakdown, FileSizes, View, break_down, compare_breakdowns
 from megtrim.size.byte_table import ByteChange
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.input_files import read_bytes
-from megtrim.verdict.wording import align_columns, group_digits
 
 Row = TypeVar("Row")
 

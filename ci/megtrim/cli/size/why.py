@@ -23,6 +23,7 @@ from megtrim.regions.keepset_parts import NeededParts
 from megtrim.regions.kept_things import ThingKind, find_kept
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region
+from megtrim.render.formatting import align_columns, group_digits
 from megtrim.render.markup import one_line
 from megtrim.size.references import read_links as references
 from megtrim.size.references import search
@@ -31,7 +32,6 @@ from megtrim.size.references.linked_file import LinkedFile, read_graph
 from megtrim.size.references.search import Match
 from megtrim.trim.keepset_usage import list_held_regions
 from megtrim.util.errors import EXIT_PASS, InputError
-from megtrim.verdict.wording import align_columns, group_digits
 
 _GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
 

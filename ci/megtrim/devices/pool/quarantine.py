@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.chain.store import write_atomically
 from megtrim.devices.pool.state_dir import StateFile, lock_file, make_damage_error, read_saved, slug
 from megtrim.util.errors import InputError
+from megtrim.util.files import write_atomically
 
 MOST_REBOOTS = 3
 REBOOT_WINDOW = timedelta(hours=24)

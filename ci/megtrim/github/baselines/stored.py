@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from megtrim.chain.store import cannot_write
 from megtrim.evidence.evidence import EVIDENCE_FILE
 from megtrim.github.api import Api
 from megtrim.github.commits import fetch_head, is_ancestor
 from megtrim.github.log_text import one_line
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError
+from megtrim.util.files import cannot_write
 
 LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
 _LARGEST_FILE_BYTES = 64 * 1024 * 1024

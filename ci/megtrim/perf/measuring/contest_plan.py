@@ -9,6 +9,7 @@ from pathlib import Path
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, Task
 from megtrim.chain.session import Session
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.cpu_features import read_device_features
@@ -56,7 +57,6 @@ from megtrim.perf.plan import (
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import DeviceIdentity
 
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.experiments.contest import METHOD
 from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.nights.history import (
@@ -33,7 +34,7 @@ from megtrim.perf.rows.model import (
     TrimmingRow,
 )
 from megtrim.render.markup import one_line
-from megtrim.verdict.model import MACHINE_FACTS, DeviceIdentity, Verdict
+from megtrim.verdict.model import Verdict
 
 _LONGEST_LINE = 250
 _MOST_LEFT_OUT = 20

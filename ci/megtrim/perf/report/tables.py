@@ -36,6 +36,7 @@ from megtrim.perf.rows.model import (
     TrimmingRow,
     check_status,
 )
+from megtrim.render.formatting import align_columns
 from megtrim.render.markup import (
     MOST_ROWS,
     bounded_table,
@@ -45,7 +46,6 @@ from megtrim.render.markup import (
     one_line,
     prose,
 )
-from megtrim.verdict.wording import align_columns
 
 HEAD = (
     "experiment",

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from megtrim.checks.check import Check
 from megtrim.checks.invocation import LOOK_AT_DEVICE
+from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.yaml.problems import Place
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.rows.model import STATUS_WORDS, Reference, check_status
-from megtrim.verdict.model import (
-    Check,
-    CheckKind,
-    CheckStatus,
+from megtrim.perf.rows.model import (
+    STATUS_WORDS,
     Performance,
     PerformanceRow,
     PerformanceStatus,
     RatioResult,
+    Reference,
     StageTime,
     TrimmingRow,
+    check_status,
 )
 
 _HINTS: Mapping[PerformanceStatus, str] = {

@@ -17,10 +17,10 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import Field
 
+from megtrim.checks.content import Contradiction
 from megtrim.checks.statuses import CheckStatus
 from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.answer import Answer
-from megtrim.verdict.conclusion import Contradiction
 
 
 class PerformanceStatus(StrEnum):

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, Stage, Task
-from megtrim.chain.results import BuildResult, PerfResult, ReduceResult
 from megtrim.chain.session import Session
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.device import EMULATED
 from megtrim.perf.plan import list_trimmed, perf_tasks, subject_of
+from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.model import Performance
 from megtrim.perf.rows.rows import (
     ContestOutcome,
@@ -17,8 +18,8 @@ from megtrim.perf.rows.rows import (
     show_again,
 )
 from megtrim.trim.builds import programs
+from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.trim.runs.scenario_runs import scenario_of
-from megtrim.verdict.model import DeviceIdentity
 
 
 def summarize_performance(wants: Iterable[str], session: Session) -> Performance | None:

@@ -9,13 +9,13 @@ from typing import Literal
 
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import Stage
-from megtrim.chain.results import PerfResult
 from megtrim.checks.invocation import Invocation
 from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
 from megtrim.experiments.criterion import Criterion
 from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.comparison import adjust_p_values
 from megtrim.perf.plan import SINCE_PREFIX, TRIMMING, TRIMMING_PREFIX
+from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.contest_times import (
     compare_sides,
     count_left_out,

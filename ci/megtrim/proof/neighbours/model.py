@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from megtrim.chain.stage_result import StageResult
+
 
 class NeighbourOutcome(StrEnum):
     """How a neighbour ended on a trimmed build."""
@@ -70,3 +72,18 @@ def count_working(rows: Sequence[NeighbourResult]) -> str:
 def working(rows: Sequence[NeighbourResult]) -> str:
     """Return the same as a sentence."""
     return f"{count_working(rows)} neighbours work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourRunResult(StageResult):
+    """Of the stage `neighbours`: one neighbour."""
+
+    neighbour: NeighbourResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighboursResult(StageResult):
+    """Of the stage `neighbours`: all neighbours of a scenario."""
+
+    scenario: str
+    neighbours: tuple[NeighbourResult, ...]

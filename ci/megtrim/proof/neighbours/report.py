@@ -16,8 +16,8 @@ from megtrim.proof.neighbours.model import (
     NeighbourResult,
     count_working,
 )
+from megtrim.render.formatting import align_columns
 from megtrim.render.markup import bounded_table, code, fold, one_line, prose
-from megtrim.verdict.wording import align_columns
 
 NOT_APPLICABLE = "-"
 _WORDS = {

@@ -24,20 +24,25 @@ from megtrim.chain.graph import (
     trims_functions,
     trims_plain_build,
 )
-from megtrim.chain.results import NeighbourRunResult, NeighboursResult
 from megtrim.chain.session import Session, TrimRequest, scenario_inputs
-from megtrim.chain.store import sha256_file
 from megtrim.config.scenarios import Scenario
 from megtrim.devices.retry import run_with_retries
 from megtrim.proof.neighbours import requests as neighbour_plan
 from megtrim.proof.neighbours import runs as neighbour_runs
-from megtrim.proof.neighbours.model import NeighbourOutcome, NeighbourResult, working
+from megtrim.proof.neighbours.model import (
+    NeighbourOutcome,
+    NeighbourResult,
+    NeighbourRunResult,
+    NeighboursResult,
+    working,
+)
 from megtrim.proof.neighbours.plan import Neighbour
 from megtrim.proof.neighbours.runs import Attempt, Build, RunObservation, attempt
 from megtrim.proof.symbolizing_link import ensure_named_program
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import RunResult
 from megtrim.trim.runs.scenario_runs import scenario_of
+from megtrim.util.files import sha256_file
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

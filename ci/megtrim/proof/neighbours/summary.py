@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from megtrim.chain.graph import neighbours_task
-from megtrim.chain.results import NeighboursResult
 from megtrim.chain.session import Session
 from megtrim.config.scenarios import all_scenarios
-from megtrim.proof.neighbours.model import NeighbourResult
+from megtrim.proof.neighbours.model import NeighbourResult, NeighboursResult
 
 
 def neighbour_results(session: Session) -> tuple[NeighbourResult, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from megtrim.build_spec import Link
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import REDUCED, keep_task
 from megtrim.chain.session import Session
+from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_linked
 from megtrim.functions.keep_reasons import KeptFunctions
@@ -44,3 +47,10 @@ def read_kept_functions(name: str, session: Session) -> KeptFunctions:
         origins=program.origins,
         patterns=program.patterns,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencesResult(StageResult):
+    """Of the stage `references`: programs linked with their relocations, and their maps."""
+
+    programs: tuple[str, ...]

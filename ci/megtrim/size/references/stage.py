@@ -22,8 +22,8 @@ from megtrim.chain.graph import (
     trims_functions,
 )
 from megtrim.chain.result_content import content_of
-from megtrim.chain.results import ReferencesResult
 from megtrim.chain.session import Session
+from megtrim.size.references.read_links import ReferencesResult
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs, shipped_links, size_options, variants
 

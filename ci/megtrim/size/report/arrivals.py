@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.render.formatting import group_digits
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, prose
+from megtrim.size.artifact_sizes import VariantSize
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.inputs import Cause, count_kinds, name_kind
 from megtrim.size.prices.price_list import PriceChange
-from megtrim.verdict.model import VariantSize, Verdict
-from megtrim.verdict.wording import group_digits, list_trimmed
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import list_trimmed
 
 
 def explain(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from megtrim.config.units import format_bytes
 from megtrim.elf.symbol_names import without_arguments
+from megtrim.render.formatting import percent
 from megtrim.render.markup import one_line
-from megtrim.report.charts import Tile, layout
+from megtrim.render.treemap import Tile, layout
 from megtrim.size.byte_map import ByteMap, MappedComponent
-from megtrim.verdict.wording import percent
 
 Part = TypeVar("Part")
 

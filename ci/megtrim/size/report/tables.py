@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.render.formatting import group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.artifact_sizes import VariantSize
+from megtrim.size.budget_row import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.byte_table import ByteChange, list_largest
 from megtrim.size.report import arrivals as growth
-from megtrim.verdict.model import VariantSize, Verdict
-from megtrim.verdict.wording import BUDGET_SIGNS, group_digits, growth_of, list_trimmed, percent
+from megtrim.verdict.model import Verdict
+from megtrim.verdict.wording import growth_of, list_trimmed
 
 _MOST_ARTIFACTS = 10
 _MOST_NAMED = 3

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from megtrim.config.units import format_growth
+from megtrim.render.formatting import group_digits
 from megtrim.render.markup import one_line
 from megtrim.render.scale import Join, Scale, Tick, around, round_values
 from megtrim.size.budget_row import BudgetRow, LimitKind
 from megtrim.size.history import SizePoint, SizeTrend
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
-from megtrim.verdict.wording import group_digits
 
 HEIGHT = 150.0
 """Pixels of the area of the points."""

@@ -8,7 +8,6 @@ from megtrim.build.engines.link.relink import LINKS
 from megtrim.build_spec import UNSTRIPPED, BuildSpec, Link, Variant
 from megtrim.chain.filenames import DROPPED_FILE
 from megtrim.chain.graph import LINKED, trims_plain_build
-from megtrim.chain.results import UnfoldedLinksResult
 from megtrim.chain.session import Session, TaskResults
 from megtrim.chain.store import StageFolder
 from megtrim.elf.layout import WITH_BUILD_ID
@@ -16,6 +15,7 @@ from megtrim.elf.symbol_table import FunctionTable, parse_table, read_linked
 from megtrim.functions.calls import Disassembly, parse_code
 from megtrim.functions.observables import Observables, read_observables
 from megtrim.trim.builds import programs, size_options, variants
+from megtrim.trim.results import UnfoldedLinksResult
 
 KEEP_SET = "keep set"
 """What the inputs of the link that ships call the file that lists its functions."""

@@ -12,8 +12,8 @@ from megtrim.chain.graph import trims_functions, trims_plain_build
 from megtrim.chain.session import Session
 from megtrim.config.switches import switched_off
 from megtrim.trim.builds import programs
+from megtrim.trim.usage import SizeFlagResult
 from megtrim.util.errors import InputError
-from megtrim.verdict.model import SizeFlagResult
 
 
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from megtrim.build.engines import switches
 from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
 from megtrim.chain.graph import HEADER
-from megtrim.chain.results import BuildSummary
 from megtrim.chain.session import Services, Session, TaskResults
 from megtrim.chain.store import StageFolder
 from megtrim.config.switches import OPTIONS, switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.trim.builds import programs, size_options
+from megtrim.trim.results import BuildSummary
 
 _INCLUDE = "include/"
 """Where the stage `header` leaves the generated files."""

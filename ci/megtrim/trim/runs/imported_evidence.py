@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.verdict.model import ScenarioStatus
 
 ANOTHER = "give what the device jobs of this build brought"
 

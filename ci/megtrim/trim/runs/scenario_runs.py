@@ -8,7 +8,6 @@ from pathlib import Path
 
 from megtrim.chain.graph import Task, search_task
 from megtrim.chain.session import Session, TrimRequest
-from megtrim.chain.store import sha256_file
 from megtrim.config.load import LoadedConfig
 from megtrim.config.scenarios import Scenario
 from megtrim.models.reader import digest_model_graph
@@ -17,6 +16,7 @@ from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.execution import CACHE, RunSpec
 from megtrim.util.errors import ACCEPT, InputError, MegtrimError
+from megtrim.util.files import sha256_file
 
 _UNTRACED = Trace(regions=(), sha256="")
 _ADD = "trace it, and commit the keep set"

@@ -7,12 +7,12 @@ from pathlib import Path
 from megtrim.build_spec import Variant
 from megtrim.chain.filenames import REGIONS_FILE
 from megtrim.chain.graph import Task, trims_functions
-from megtrim.chain.results import BuildResult
 from megtrim.chain.session import Session
 from megtrim.regions.region import Region
 from megtrim.regions.trace import regions_in_binary
 from megtrim.size import byte_tables
 from megtrim.trim.builds import programs, variants
+from megtrim.trim.results import BuildResult
 from megtrim.util.errors import ProductFailure
 
 

@@ -24,13 +24,7 @@ from megtrim.chain.graph import (
     search_task,
     trims_plain_build,
 )
-from megtrim.chain.results import (
-    FunctionsKeepSetResult,
-    RecordResult,
-    UnfoldedLinksResult,
-)
 from megtrim.chain.session import Services, Session, TrimRequest, scenario_inputs
-from megtrim.chain.store import sha256_file
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.switches import switched_off
 from megtrim.devices import Lease
@@ -64,6 +58,7 @@ from megtrim.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.committed_keepset import read_committed
+from megtrim.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
 from megtrim.trim.runs import function_coverage, imported_evidence
 from megtrim.trim.runs.scenario_runs import (
     binding_of,
@@ -73,6 +68,7 @@ from megtrim.trim.runs.scenario_runs import (
     unfit,
 )
 from megtrim.util.errors import ACCEPT, InputError
+from megtrim.util.files import sha256_file
 
 _LIST = "list of functions"
 _Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from megtrim.chain.filenames import KEEP_SET_FILE, TRACE_FILE
 from megtrim.chain.graph import Task, trace_task
-from megtrim.chain.results import HeaderResult
 from megtrim.chain.session import Session, TrimRequest
-from megtrim.chain.store import sha256_file
 from megtrim.config.model import ModelConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.models.needs import load_needs
@@ -28,7 +26,9 @@ from megtrim.regions.keepset import (
 from megtrim.regions.trace import read_trace
 from megtrim.trim.builds import generated_headers
 from megtrim.trim.committed_keepset import read_committed
+from megtrim.trim.results import HeaderResult
 from megtrim.trim.runs.scenario_runs import binding_of, record_of
+from megtrim.util.files import sha256_file
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from megtrim.chain.filenames import CACHE_FILE, TRACE_FILE
 from megtrim.chain.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
-from megtrim.chain.results import SearchResult, TraceResult
 from megtrim.chain.session import Session, scenario_inputs
+from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
@@ -23,11 +23,11 @@ from megtrim.evidence.imported import ImportedEvidence
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.regions.trace import Trace, parse_trace
 from megtrim.trim.builds import programs
+from megtrim.trim.results import SearchResult, TraceResult
 from megtrim.trim.runs import imported_evidence, tracing
 from megtrim.trim.runs.execution import RunResult
 from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.util.errors import InputError, ProductFailure
-from megtrim.verdict.model import DeviceIdentity
 
 _TRACE = "trace"
 _LOG = "run.log"

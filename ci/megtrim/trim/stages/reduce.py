@@ -23,13 +23,6 @@ from megtrim.chain.graph import (
     trims_plain_build,
 )
 from megtrim.chain.result_content import content_of
-from megtrim.chain.results import (
-    BuildResult,
-    BuildSummary,
-    FunctionCount,
-    ReduceResult,
-    SymbolizingLinkResult,
-)
 from megtrim.chain.session import Session, TrimRequest, binary
 from megtrim.chain.store import StageFolder
 from megtrim.elf.symbol_table import read_registrations, read_table
@@ -38,6 +31,13 @@ from megtrim.size.byte_tables import leave_symbols
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import shipped_links, size_options, variants
 from megtrim.trim.builds.shipped_links import RelinkedProgram
+from megtrim.trim.results import (
+    BuildResult,
+    BuildSummary,
+    FunctionCount,
+    ReduceResult,
+    SymbolizingLinkResult,
+)
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

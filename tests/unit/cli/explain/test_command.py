@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.chain.results import VerdictResult
 from megtrim.chain.store import Store
 from megtrim.checks.invocation import Invocation, suggest_for_keep_set
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
+from megtrim.verdict.results import VerdictResult
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.trim.stages.support import CONFIG, keep_set
 from unit.verdict.examples import TUNED, facts, trapped

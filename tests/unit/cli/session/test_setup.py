@@ -13,10 +13,10 @@ import pytest
 
 from megtrim.build import toolchains
 from megtrim.chain import store as stores
-from megtrim.chain.results import BuildResult
 from megtrim.chain.store import Store
 from megtrim.cli import options as out
 from megtrim.cli.session import setup
+from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
 from megtrim.util.process import ProcessRunner
 from unit.build.engines.support import TOOLCHAIN, git, repository

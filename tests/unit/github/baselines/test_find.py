@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Origin
+from megtrim.checks.check import DeviceIdentity
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import VERSION, Evidence, EvidenceSet, dump_set
 from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.event import Event, PullRequest
 from megtrim.size.baseline import dump_sizes
-from megtrim.verdict.model import DeviceIdentity
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import Asking, asking

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.nights.history import HistoryRun, MeasuredCommit, RowStatus, dump_run, parse_run
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.verdict.join import join
-from megtrim.verdict.model import DeviceIdentity, Verdict, parse_verdict, to_json
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.verdict.examples import RESNET, facts
 from unit.verdict.performance_examples import (
     REGRESSED,

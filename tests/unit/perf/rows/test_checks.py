@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus, VerdictKind, exit_code
 from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Check, Verdict
+from megtrim.verdict.model import Verdict
 from unit.verdict.examples import facts
 from unit.verdict.performance_examples import (
     NO_CHANGE,

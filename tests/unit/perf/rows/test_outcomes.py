@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.chain.results import PerfResult
 from megtrim.chain.session import Session
+from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
 from megtrim.experiments.samples import Mark
 from megtrim.perf.plan import perf_tasks
+from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.model import Performance, PerformanceStatus, Reference
 from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.experiments.test_contest import CONTEST
 from unit.perf.measuring.test_contest_plan import CONFIG, open_session
 from unit.perf.rows.test_contest_times import make_result

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.chain.results import PerfResult
+from megtrim.checks.check import DeviceIdentity
 from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
 from megtrim.experiments.criterion import Criterion
+from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus, Reference
 from megtrim.perf.rows.rows import ContestOutcome, make_performance
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.experiments.test_contest import CONTEST
 from unit.perf.rows.test_contest_times import make_result
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from megtrim.chain.results import PerfResult
 from megtrim.checks.invocation import Invocation
 from megtrim.experiments.contest import ContestResult, ContestStatus
 from megtrim.experiments.criterion import Criterion
 from megtrim.experiments.samples import Mark
+from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.model import Performance, PerformanceStatus
 from megtrim.perf.rows.rows import (
     ContestOutcome,

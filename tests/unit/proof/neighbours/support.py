@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from megtrim.chain.graph import PLAIN, REDUCED, Stage, Task
-from megtrim.chain.results import NeighboursResult
 from megtrim.chain.session import Session
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.load_and_run.dialects import LITE
 from megtrim.proof.neighbours import requests as neighbour_plan
 from megtrim.proof.neighbours import stage as neighbours
+from megtrim.proof.neighbours.model import NeighboursResult
 from megtrim.proof.neighbours.plan import Neighbour
 from megtrim.regions.keepset import dump_keep_set
 from unit.trim.stages.built import built

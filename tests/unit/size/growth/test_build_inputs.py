@@ -7,11 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from megtrim.build.engines.checkout import Checkout, digest_of
-from megtrim.chain.results import ReduceResult
 from megtrim.chain.session import Session
 from megtrim.chain.store import Store
 from megtrim.size.growth.build_inputs import read_build_inputs
 from megtrim.size.growth.inputs import Cause
+from megtrim.trim.results import ReduceResult
 from unit.trim.stages.results import BUILD
 from unit.trim.stages.support import open_session
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.size.artifact_sizes import ArtifactSizes
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.inputs import Cause
 from megtrim.size.report import tables as sizes
 from megtrim.verdict.join import join
-from megtrim.verdict.model import ArtifactSizes, Verdict
+from megtrim.verdict.model import Verdict
 from unit.verdict import examples
 from unit.verdict.examples import REDUCED_BYTES, budget, facts, growth, hostile
 

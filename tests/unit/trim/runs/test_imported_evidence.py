@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.trim.runs import imported_evidence
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.trim.stages.support import only_scenario, open_session
 
 BROUGHT = ImportedEvidence(

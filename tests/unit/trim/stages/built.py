@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from megtrim.chain.graph import HEADER, LINKED, PLAIN, PROFILE, REDUCED
-from megtrim.chain.results import UnfoldedLinksResult
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder
 from megtrim.config.load import load_config
 from megtrim.devices import Device
+from megtrim.trim.results import UnfoldedLinksResult
 from unit.trim.stages.fake_device import GOOD, FakeDevice
 from unit.trim.stages.fake_device import PROFILE as TRACES
 from unit.trim.stages.results import sample, type_of

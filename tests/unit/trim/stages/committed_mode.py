@@ -7,11 +7,11 @@ from pathlib import Path
 
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.chain.graph import Stage, Task
-from megtrim.chain.results import HeaderResult
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder
 from megtrim.regions.keepset import KeepSet
 from megtrim.trim.committed_keepset import write_committed
+from megtrim.trim.results import HeaderResult
 from megtrim.trim.stages import header
 from megtrim.util.process import ProcessRunner
 from unit.trim.stages.support import changed, open_session

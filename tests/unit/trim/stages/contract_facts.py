@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.build_spec import Linkage, Origin, Relocations, SourceOptions, Switch, Variant
-from megtrim.chain.results import UnfoldedLinksResult
+from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.invocation import Invocation
 from megtrim.config.units import GrowthLimit
 from megtrim.load_and_run import dialects
 from megtrim.size.history import SizeTrend
+from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.util.errors import InfrastructureFailure
-from megtrim.verdict.model import DeviceIdentity
 from unit.trim.stages.contract_world import BASES, UNVERIFIED, World
 from unit.trim.stages.fake_device import FakeDevice
 

@@ -24,20 +24,22 @@ from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.build_spec import BuildSpec, EngineIdentity
 from megtrim.chain.graph import Stage, Task, on_demand, tasks
-from megtrim.chain.results import VerifyResult
 from megtrim.chain.session import Session
-from megtrim.chain.store import StageFolder, Store, sha256_file
+from megtrim.chain.store import StageFolder, Store
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.load import load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.imported import ImportedEvidence
 from megtrim.perf.plan import perf_tasks
+from megtrim.proof.results import VerifyResult
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.scoped_headers import Scopes
 from megtrim.trim.committed_keepset import write_committed
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.build.engines.support import TOOLCHAIN
 from unit.trim.stages import results
 from unit.trim.stages.fake_device import FakeDevice

@@ -12,43 +12,39 @@ from megtrim import stages
 from megtrim.build_spec import EngineIdentity, RebuiltSources
 from megtrim.chain.graph import Stage, Task
 from megtrim.chain.result_content import MEASURED
-from megtrim.chain.results import (
-    ArtifactSize,
+from megtrim.chain.stage_result import Result, StageResult
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus, VerdictKind
+from megtrim.experiments.contest import ContestResult, ContestStatus
+from megtrim.experiments.samples import Sample
+from megtrim.load_and_run.parity import OutputResult
+from megtrim.load_and_run.telemetry import Conditions, Reading
+from megtrim.perf.results import PerfResult
+from megtrim.proof.neighbours.model import (
+    NeighbourLevel,
+    NeighbourOutcome,
+    NeighbourResult,
+    NeighbourRunResult,
+    NeighboursResult,
+)
+from megtrim.proof.results import VerificationOutcome, VerifyResult
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.references.read_links import ReferencesResult
+from megtrim.size.results import ArtifactSize, SizeResult
+from megtrim.trim.results import (
     BuildResult,
     BuildSummary,
     FunctionCount,
     FunctionsKeepSetResult,
     HeaderResult,
-    NeighbourRunResult,
-    NeighboursResult,
-    PerfResult,
     RecordResult,
     ReduceResult,
-    ReferencesResult,
-    ReportResult,
     SearchResult,
-    SizeResult,
     SymbolizingLinkResult,
     TraceResult,
     UnfoldedLinksResult,
-    VerdictResult,
-    VerificationOutcome,
-    VerifyResult,
 )
-from megtrim.chain.stage_result import Result, StageResult
-from megtrim.experiments.contest import ContestResult, ContestStatus
-from megtrim.experiments.samples import Sample
-from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
-from megtrim.verdict.model import (
-    DeviceIdentity,
-    NeighbourLevel,
-    NeighbourOutcome,
-    NeighbourResult,
-    OutputResult,
-    ScenarioStatus,
-    VerdictKind,
-)
+from megtrim.verdict.results import ReportResult, VerdictResult
 from unit.experiments.test_contest import CONTEST
 
 BUILD = BuildSummary(

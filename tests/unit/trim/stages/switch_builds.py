@@ -18,9 +18,9 @@ from megtrim.build_spec import (
     Variant,
 )
 from megtrim.chain.graph import HEADER
-from megtrim.chain.results import HeaderResult
 from megtrim.chain.session import Session
 from megtrim.config.load import load_config
+from megtrim.trim.results import HeaderResult
 from megtrim.util.errors import ProductFailure
 from unit.build.engines.support import TOOLCHAIN
 from unit.trim.stages.results import sample

@@ -11,24 +11,24 @@ from pathlib import Path
 import pytest
 
 from megtrim.chain.graph import LINKED, PLAIN, PROFILE, REDUCED
-from megtrim.chain.results import UnfoldedLinksResult
 from megtrim.chain.session import Session
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.bundle import Bundle, BundleApplication, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs import worker
 from megtrim.jobs.pack import pack
-from megtrim.load_and_run.parity import EXACT
+from megtrim.load_and_run.parity import EXACT, OutputResult
 from megtrim.proof import stage as verify
 from megtrim.proof import verification
 from megtrim.proof.verification import OutputComparison, VerificationCase, prove
 from megtrim.regions.trace import Trace
 from megtrim.trim.builds import programs
+from megtrim.trim.results import UnfoldedLinksResult
 from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.trim.runs.scenario_runs import make_run_spec, record_of
 from megtrim.trim.stages import profile
 from megtrim.util.console import Console
-from megtrim.verdict.model import OutputResult, ScenarioStatus
 from unit.evidence.support import BUNDLE, device
 from unit.trim.stages.built import finish
 from unit.trim.stages.fake_device import FakeDevice

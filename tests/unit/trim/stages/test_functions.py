@@ -11,8 +11,9 @@ from typing import Any, cast
 import pytest
 
 from megtrim.chain.graph import FUNCTIONS, Stage, Task
-from megtrim.chain.results import FunctionsKeepSetResult, RecordResult
 from megtrim.chain.session import Session
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import binding
 from megtrim.evidence.imported import ImportedEvidence
@@ -21,9 +22,9 @@ from megtrim.regions.keepset import KeepSet, dump_keep_set
 from megtrim.regions.trace import TraceFailure
 from megtrim.trim.builds import links
 from megtrim.trim.committed_keepset import write_committed
+from megtrim.trim.results import FunctionsKeepSetResult, RecordResult
 from megtrim.trim.stages import functions
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.trim.stages.built import CONFIG, LINK, built, linked
 from unit.trim.stages.support import changed, keep_set
 

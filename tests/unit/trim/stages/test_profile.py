@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from megtrim.chain.graph import Stage, Task
-from megtrim.chain.results import SearchResult, TraceResult
 from megtrim.chain.session import Session
+from megtrim.checks.check import DeviceIdentity
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.bundle import binding
 from megtrim.evidence.imported import ImportedEvidence
+from megtrim.trim.results import SearchResult, TraceResult
 from megtrim.trim.stages import profile
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.verdict.model import DeviceIdentity, ScenarioStatus
 from unit.trim.stages.built import CONFIG, built
 from unit.trim.stages.support import changed, trace
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from megtrim.build.engines.cmake import remote_cache
 from megtrim.build.engines.cmake.remote_cache import Storage
-from megtrim.chain.store import cannot_write
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.files import cannot_write
 from megtrim.util.process import Command, ProcessRunner
 
 VARIABLE = "CCACHE_REMOTE_STORAGE"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from megtrim.build_spec import BuildScript, Toolchain
-from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.render.markup import clean
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.util.process_output import CAPTURE_LIMIT_BYTES
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from megtrim.build.engines.cmake.driver import WorkTree
 from megtrim.build_spec import BuildSpec, Toolchain
-from megtrim.chain.store import cannot_write, write_atomically
+from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import Command, ProcessRunner
 
 _RECORD = "built.json"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from megtrim.build.engines.link.invocation import ASK_TIMEOUT_S, LinkEnvironment
-from megtrim.chain.store import cannot_write
 from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.files import cannot_write
 
 Here = Callable[[Path], Path]
 """Maps a path as the linker sees it to the path of the same file on this machine, if any."""

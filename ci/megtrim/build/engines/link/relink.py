@@ -18,8 +18,8 @@ from megtrim.build.engines.link.invocation import (
     LinkEnvironment,
 )
 from megtrim.build_spec import LinkSpec
-from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.util.errors import InputError
+from megtrim.util.files import cannot_write, write_atomically
 
 LINKS = "links"
 STRIPPED = "stripped"

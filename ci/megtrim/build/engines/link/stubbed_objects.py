@@ -13,8 +13,8 @@ from pathlib import Path
 from megtrim.build.engines.link import inputs
 from megtrim.build.engines.link.invocation import LinkEnvironment
 from megtrim.build_spec import LinkSpec
-from megtrim.chain.store import cannot_write
 from megtrim.functions import link_map, local_functions
+from megtrim.util.files import cannot_write
 
 _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 """They abort, without their message, if they do not find unwind tables of their own."""

@@ -12,7 +12,6 @@ import click
 
 from megtrim import devices
 from megtrim.chain.matrix import Shard
-from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_today
 from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make, make_bundle_specs
@@ -26,6 +25,7 @@ from megtrim.jobs.worker import DeviceJob, JobResult, run
 from megtrim.util.console import Console
 from megtrim.util.environment import PASSED
 from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.process import ProcessRunner
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"

@@ -16,8 +16,9 @@ import click
 
 from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
-from megtrim.chain.store import cannot_write, sha256_file, write_atomically
+from megtrim.checks.content import Contradiction
 from megtrim.checks.invocation import BASELINE_FILE
+from megtrim.checks.statuses import VerdictKind
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.ci.gate import NOTHING_LEFT
 from megtrim.cli.echo import open_console, show
@@ -44,8 +45,8 @@ from megtrim.jobs.times_join import join_times
 from megtrim.report import comment, html, junit
 from megtrim.report.comment import Links
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
-from megtrim.verdict.conclusion import Contradiction
-from megtrim.verdict.model import Verdict, VerdictKind, parse_verdict, to_json
+from megtrim.util.files import cannot_write, sha256_file, write_atomically
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 
 _PATH = click.Path(path_type=Path)
 _REPORT_FILE = "report.md"

@@ -9,7 +9,6 @@ import click
 
 from megtrim import stages
 from megtrim.chain.graph import PROFILE, tasks, trims_functions, with_dependencies
-from megtrim.chain.store import sha256_file
 from megtrim.checks.invocation import Options
 from megtrim.cli.ci.evidence.previous_proofs import proofs_option, read_proofs
 from megtrim.cli.echo import show
@@ -20,6 +19,7 @@ from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
 from megtrim.github.runner import write_output
 from megtrim.jobs import pack as bundling
 from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
+from megtrim.util.files import sha256_file
 from megtrim.util.wording import count
 
 _PATH = click.Path(path_type=Path)

@@ -16,7 +16,6 @@ from megtrim import stages
 from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks, tasks_up_to
-from megtrim.chain.store import cannot_write, write_atomically
 from megtrim.checks.invocation import Options
 from megtrim.cli.ci.github.client import open_api, open_event
 from megtrim.cli.echo import open_console, show
@@ -31,6 +30,7 @@ from megtrim.github.runner import write_output
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
+from megtrim.util.files import cannot_write, write_atomically
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load

@@ -13,7 +13,6 @@ from typing import TypeVar
 import click
 
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
-from megtrim.chain.store import write_atomically
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
@@ -31,6 +30,7 @@ from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.size.baseline import load_sizes
 from megtrim.size.history import expect_sizes_of, make_commit_sizes
 from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.files import write_atomically
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict.model import to_json
 

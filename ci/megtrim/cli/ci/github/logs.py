@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from megtrim.chain.store import MANIFEST, write_atomically
+from megtrim.chain.store import MANIFEST
 from megtrim.cli.echo import show
 from megtrim.cli.environment import read_cache_variables
 from megtrim.cli.options import out_option
 from megtrim.util.errors import EXIT_PASS
+from megtrim.util.files import write_atomically
 
 LARGEST_BYTES = 512 * 1024
 """Of one log; the end is kept, which shows the failure."""

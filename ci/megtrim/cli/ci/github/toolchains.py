@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim.chain.store import write_atomically
 from megtrim.checks.invocation import REPORT_ARTIFACT
 from megtrim.checks.statuses import exit_code
 from megtrim.cli.ci.gate import read_ending, read_report
@@ -23,6 +22,7 @@ from megtrim.render.markup import block
 from megtrim.report.comment import Links
 from megtrim.report.joint_comment import ToolchainReport, find_worst, render
 from megtrim.util.errors import InputError, MegtrimError, worst_exit_code
+from megtrim.util.files import write_atomically
 from megtrim.verdict.model import Verdict, parse_verdict
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
@@ -26,7 +27,6 @@ from megtrim.evidence.evidence import (
 from megtrim.regions.keepset import dump_keep_set
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
-from megtrim.verdict.model import ScenarioStatus
 from support.clock import clock_at
 from unit.cli.support import Shell
 from unit.evidence.support import (

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from megtrim.chain.graph import LINKED, REDUCED
+from megtrim.checks.check import DeviceIdentity
 from megtrim.cli.ci.github.matrix import show_matrix
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
 from megtrim.jobs.pack import select
 from megtrim.util.console import Console
-from megtrim.verdict.model import DeviceIdentity
 from unit.evidence.support import evidence, result
 from unit.jobs.timed import timed
 from unit.trim.stages.built import built, linked

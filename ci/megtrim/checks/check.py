@@ -1,0 +1,57 @@
+"""One thing that was checked, and what it was checked on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from megtrim.checks.statuses import (
+    CheckKind,
+    CheckStatus,
+)
+
+MACHINE_FACTS = ("serial", "host", "CPU model")
+"""Facts of a device that tell one machine from all others, as times see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was checked, and the result."""
+
+    id: str
+    """Unique: kind, a colon, subject."""
+    kind: CheckKind
+    subject: str
+    status: CheckStatus
+    text: str
+    """One line: the result."""
+    detail: str = ""
+    """Several lines, or empty."""
+    hint: str = ""
+    """What to do, or empty."""
+    time_s: float = 0.0
+    file: str
+    """Where the subject is configured: relative to the project, with / between folders."""
+    line: int = 1
+    reproduce: str = ""
+    """Command that reproduces it, or empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolchainIdentity:
+    """What compiled it."""
+
+    kind: str
+    target: str
+    version: str
+    image: str = ""
+    """Digest or ID of the image that contains it; empty: it is on the machine itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceIdentity:
+    """What it ran on."""
+
+    name: str
+    kind: str
+    facts: Mapping[str, str]

@@ -1,0 +1,31 @@
+"""Result of the stage that measures times. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megtrim.chain.stage_result import StageResult
+from megtrim.checks.check import DeviceIdentity
+from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
+from megtrim.util.errors import EXIT_PASS, ProductFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerfResult(StageResult):
+    """Of the stage `perf`: one contest of a scenario."""
+
+    scenario: str
+    subject: str
+    """The experiment, or ``trimming-VARIANT``."""
+    skipped: str = ""
+    """Why it was not held; empty where it was."""
+    device: DeviceIdentity | None = None
+    emulated: bool = False
+    contest: Contest | None = None
+    measured: ContestResult | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a program that failed; what samples mean, the verdict says."""
+        bad = self.measured is not None and self.measured.status is not ContestStatus.MEASURED
+        return ProductFailure.exit_code if bad else EXIT_PASS

@@ -1,0 +1,65 @@
+"""Numbers and columns as every report writes them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
+
+if TYPE_CHECKING:
+    pass
+
+
+def percent(share: float) -> str:
+    """Format a fraction: 0.067 is ``6.7%``."""
+    return f"{share:.1%}"
+
+
+def width_of(part: float, whole: float) -> str:
+    """Return a part of a picture's width or height: ``12.500%``."""
+    return f"{100 * part / whole:.3f}%" if whole > 0 else "0%"
+
+
+def group_digits(number: int) -> str:
+    """Format an integer with separators: ``39,300,016``."""
+    return f"{number:,}"
+
+
+def seconds(time_s: float) -> str:
+    """Format a duration: ``0.75 s``, ``12 s``, ``27 min 1 s``."""
+    if time_s < 10:
+        return f"{time_s:.2f} s"
+    whole = round(time_s)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def kept_of_held(kept: int, held: int) -> str:
+    """Return ``53 of 900``, or ``53`` if no profile build shows the total."""
+    return f"{group_digits(kept)} of {group_digits(held)}" if held else group_digits(kept)
+
+
+def align_columns(
+    head: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str]
+) -> list[str]:
+    """Return the lines of a table; columns in ``words`` are left-aligned, all others right."""
+    table = [head, *rows]
+    widths = [max(map(_measure, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join(
+            _pad(cell, width, left=name in words)
+            for cell, width, name in zip(row, widths, head, strict=True)
+        ).rstrip()
+        for row in table
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
+
+
+def _pad(cell: str, width: int, *, left: bool) -> str:
+    space = " " * (width - _measure(cell))
+    return cell + space if left else space + cell
+
+
+def _measure(cell: str) -> int:
+    """Return how many columns a terminal needs: two for a Chinese character."""
+    return len(cell) + sum(east_asian_width(character) in "WF" for character in cell)
