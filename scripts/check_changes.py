@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Check what a change can have broken, in about half a minute: `nox -s check`.
 
-It runs the walls (lint and types among them), and the unit tests of rooms that differ from a
-commit. Tests that need compilers, phones or containers are left to `nox -s tests`.
+It runs the walls (lint and types among them), and the unit tests that mirror or import a module
+that differs from a commit. Those that need compilers, phones or containers are left to
+`nox -s tests`.
 
 Exit status: 0 (all passed, or nothing changed), 1 (a check failed), 2 (no such commit).
 """
@@ -10,9 +11,10 @@ Exit status: 0 (all passed, or nothing changed), 1 (a check failed), 2 (no such 
 from __future__ import annotations
 
 import argparse
+import ast
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import click
@@ -21,8 +23,7 @@ from megtrim.util.errors import InputError, MegtrimError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = PurePosixPath("ci/megtrim")
-PHONE = PurePosixPath("ci/virtual_phone")
+SOURCES = PurePosixPath("ci")
 UNIT = PurePosixPath("tests/unit")
 WALLS = (
     *("architecture", "checkers", "words"),
@@ -67,20 +68,28 @@ def find_changes(since: str, root: Path, processes: ProcessRunner) -> tuple[str,
 
 
 def select_tests(changed: Iterable[str], root: Path) -> tuple[str, ...]:
-    """Return the walls, and the unit tests at the mirrored paths of what changed."""
-    found = {f"tests/walls/test_{wall}.py" for wall in WALLS}
-    for name in map(PurePosixPath, changed):
-        if name.is_relative_to(PACKAGE):
-            inner = name.relative_to(PACKAGE)
-            alone = len(inner.parts) == 1
-            found.add(str(UNIT / (f"test_{inner.name}" if alone else inner.parts[0])))
-        elif name.is_relative_to(PHONE):
-            found.add(str(UNIT / PHONE.name))
-        elif name.is_relative_to(UNIT) and name.name.startswith("test_"):
-            found.add(str(name))
-    present = {name for name in found if (root / name).exists()}
-    covered = {name for name in present if present & set(map(str, PurePosixPath(name).parents))}
-    return tuple(sorted(present - covered))
+    """Return the walls, and the unit tests that mirror, import or are what changed."""
+    paths = {PurePosixPath(name) for name in changed}
+    modules = {
+        ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
+        for path in paths
+        if path.suffix == ".py" and path.is_relative_to(SOURCES)
+    }
+    mirrored = {module.removeprefix("megtrim.") for module in modules}
+    selected = {f"tests/walls/test_{wall}.py" for wall in WALLS}
+    for test in (root / UNIT).rglob("test_*.py"):
+        name = PurePosixPath(test.relative_to(root).as_posix())
+        mirrors = ".".join(name.relative_to(UNIT).with_suffix("").parts).replace("test_", "")
+        if name in paths or mirrors in mirrored or modules & set(_list_imports(test)):
+            selected.add(str(name))
+    return tuple(sorted(name for name in selected if (root / name).exists()))
+
+
+def _list_imports(test: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(test.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def run_tests(tests: tuple[str, ...], processes: ProcessRunner) -> int:

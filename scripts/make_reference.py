@@ -22,6 +22,7 @@ from typing import Any
 import click
 import yaml
 
+from megtrim import stages
 from megtrim.chain.graph import Stage, on_demand, tasks
 from megtrim.cli.ci.schema import NAMES, make_schema, name_file
 from megtrim.cli.lazy_group import LazyGroup
@@ -187,7 +188,7 @@ def _stage_reads() -> dict[Stage, list[Stage]]:
 
 
 def _about(stage: Stage) -> str:
-    return _opening(SOURCES / "megtrim" / "stages" / f"{stage}.py").partition(": ")[2]
+    return _first_line(stages.MODULES[stage].__doc__ or "").partition(": ")[2]
 
 
 def _layers(package: str) -> Iterator[str]:
@@ -206,8 +207,11 @@ def _layers(package: str) -> Iterator[str]:
 
 def _opening(module: Path) -> str:
     """Return the first line of a module's docstring."""
-    text = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
-    return re.sub(r":\w+:`([^`]*)`|``", r"\1", text.partition("\n")[0])
+    return _first_line(ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or "")
+
+
+def _first_line(docstring: str) -> str:
+    return re.sub(r":\w+:`([^`]*)`|``", r"\1", docstring.partition("\n")[0])
 
 
 def _configuration() -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""Running a plan: each task once for equal inputs, in order, and what became of each.
+"""Every stage, and running a plan: each task once for equal inputs, in order.
+
+A stage module has three functions. ``inputs`` names everything that the result depends on, each
+as a short text or a digest; ``work`` does it in an empty folder and returns the result for the
+manifest; ``result_type`` is the type of that. Stages read former results from the store, and do
+not import each other.
 
 Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
 depends on it: the verdict speaks of it, and the chain exits as its worst stage.

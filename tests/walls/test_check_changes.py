@@ -18,25 +18,33 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        ("ci/megtrim/verdict/model.py", {"tests/unit/verdict"}),
-        ("ci/megtrim/build/engines/cmake/driver.py", {"tests/unit/build/engines"}),
-        ("ci/virtual_phone/faults/relay.py", {"tests/unit/virtual_phone"}),
-        ("ci/megtrim/util/process.py", {"tests/unit/util/test_process.py"}),
         ("tests/unit/chain/test_store.py", {"tests/unit/chain/test_store.py"}),
         ("ci/megtrim/no_such_room/module.py", set()),
         ("tests/integration/test_chain.py", set()),
         ("README.md", set()),
     ],
 )
-def test_a_file_calls_for_the_tests_at_its_mirrored_path(changed: str, selected: set[str]) -> None:
+def test_a_file_calls_for_the_tests_that_mirror_it(changed: str, selected: set[str]) -> None:
+    """And for the walls, whatever it is."""
     assert set(check_changes.select_tests([changed], ROOT)) == WALLS | selected
 
 
-def test_a_file_within_a_selected_folder_is_not_run_twice() -> None:
-    """Pytest would collect it once more."""
-    changed = ["ci/megtrim/verdict/model.py", "tests/unit/verdict/test_model.py"]
+def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
+    """Wherever they are, by each way to import it."""
+    for name, text in {
+        "a/test_one.py": "from megtrim.elf import symbols",
+        "b/test_two.py": "from megtrim.elf.symbols import read",
+        "c/test_three.py": "from megtrim.elf import objects",
+        "elf/test_symbols.py": "",
+    }.items():
+        path = tmp_path / "tests" / "unit" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
 
-    assert set(check_changes.select_tests(changed, ROOT)) == WALLS | {"tests/unit/verdict"}
+    selected = check_changes.select_tests(["ci/megtrim/elf/symbols.py"], tmp_path)
+    assert selected == tuple(
+        f"tests/unit/{name}.py" for name in ("a/test_one", "b/test_two", "elf/test_symbols")
+    )
 
 
 def test_every_wall_is_there() -> None:

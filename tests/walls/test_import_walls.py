@@ -31,8 +31,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "megtrim/verdict/model.py",
-            "from megtrim.report import markup",
-            "the command line over the stages over the doers over the ground over the pure rooms",
+            "from megtrim.report import html",
+            "the command line over the features over the chain over the ground",
         ),
         (
             "megtrim/devices/local.py",

@@ -1,1 +1,1 @@
-"""What the stages share: the session, names of files, builds, runs, summaries."""
+"""What is made in which order and where it is stored: graph, session, store. No feature."""

@@ -95,7 +95,7 @@ def code_digest() -> str:
 
     Those of the virtual phone are among them: what it plays is seen in results.
     """
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     hasher = hashlib.sha256()
     for root in (package, package.with_name("virtual_phone")):
         for folder, folders, names in os.walk(root, onerror=_reraise):

@@ -33,7 +33,7 @@ _NEWER = re.compile(r"version: found ([0-9]+), ")
 
 
 class HistoryEntry(Protocol):
-    """A value of :mod:`~megtrim.util.strict_json` that knows the path of its file in the history."""
+    """A value of :mod:`~megtrim.util.strict_json` that knows its file's path in the history."""
 
     @property
     def path(self) -> str:

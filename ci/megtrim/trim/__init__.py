@@ -1,1 +1,1 @@
-"""From the results of stages to what a verdict shows of them."""
+"""What is kept: builds, runs that record, the keep set, and the stages that trim."""

@@ -1,8 +1,8 @@
 """JSON documents of frozen dataclasses: equal bytes for equal values, read strictly by pydantic.
 
 Pure. A reader takes what a writer leaves and nothing else: every key, no other, each once; finite
-numbers within bounds. What does not fit is an :class:`~megtrim.util.errors.InputError` that names the
-path to it (``scenarios[2].status``), what was found, and what was expected.
+numbers within bounds. What does not fit is an :class:`~megtrim.util.errors.InputError` that
+names the path to it (``scenarios[2].status``), what was found, and what was expected.
 
 The JSON key of a field is its name or its pydantic alias. A number may be 0 to 2^62, unless its
 field is annotated with other bounds. A pydantic model inside a document keeps rules of its own:

@@ -319,9 +319,8 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     package = tmp_path / "megtrim"
     (package / "size").mkdir(parents=True)
     (tmp_path / "virtual_phone").mkdir()
-    (package / "store.py").write_text("", encoding="utf-8")
     (package / "size/page.j2").write_text("a", encoding="utf-8")
-    monkeypatch.setattr(stores, "__file__", str(package / "store.py"))
+    monkeypatch.setattr(stores, "__file__", str(package / "chain" / "store.py"))
 
     def digest() -> str:
         code_digest.cache_clear()
@@ -629,7 +628,7 @@ def start(tmp_path: Path) -> int:
     ready = tmp_path / "ready"
     ready.unlink(missing_ok=True)
     script = SCRIPT.format(
-        package=str(Path(stores.__file__).parents[1]),
+        package=str(Path(stores.__file__).parents[2]),
         root=str(tmp_path / "out"),
         count=str(tmp_path / "count"),
         ready=str(ready),

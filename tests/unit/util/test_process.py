@@ -282,7 +282,7 @@ def test_ctrl_c_while_a_program_is_started_is_not_lost(
     script = tmp_path / "script.py"
     script.write_text(
         "import os, signal, sys\n"
-        f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
+        f"sys.path.insert(0, {str(Path(process.__file__).parents[2])!r})\n"
         "from megtrim.util.process import Command, ProcessRunner\n"
         "processes = ProcessRunner(os.environ)\n"
         "command = Command(argv=('sleep', '20'), timeout_s=5)\n"
@@ -329,7 +329,7 @@ def test_a_killed_parent_takes_its_program_along(
     parent = tmp_path / "parent.py"
     parent.write_text(
         "import os, signal, sys, threading, time\n"
-        f"sys.path.insert(0, {str(Path(process.__file__).parents[1])!r})\n"
+        f"sys.path.insert(0, {str(Path(process.__file__).parents[2])!r})\n"
         "from pathlib import Path\n"
         "from megtrim.util.process import Command, ProcessRunner\n"
         f"{DIES_EARLY.format(child=str(child)) if mode == 'kill early' else ''}"

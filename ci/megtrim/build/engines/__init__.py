@@ -1,7 +1,7 @@
 """Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``.
 
-An engine describes itself and what a variant is made from; :mod:`megtrim.build.engines.builder` builds
-the variants of every kind.
+An engine describes itself and what a variant is made from; :mod:`megtrim.build.engines.builder`
+builds the variants of every kind.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _SOURCES = ("CMakeLists.txt", "cmake/", "src/")
 
 def find_embedded_source() -> Path:
     """Return the source that is part of megtrim: in the installed package or the repository."""
-    package = Path(__file__).resolve().parent.parent
+    package = Path(__file__).resolve().parents[2]
     installed = package / "sample_engine"
     return installed if installed.is_dir() else package.parent.parent / "examples/sample-engine"
 

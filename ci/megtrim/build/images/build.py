@@ -41,7 +41,7 @@ def default_tag(name: str) -> str:
 
 def recipes() -> Path:
     """Return the folder of the recipes: in the installed package or the repository."""
-    package = Path(__file__).resolve().parent.parent
+    package = Path(__file__).resolve().parents[2]
     installed = package / "recipes"
     return installed if installed.is_dir() else package.parent.parent / "docker"
 

@@ -1,1 +1,1 @@
-"""Times in the report: tables as in the engine's own pages, pictures, properties of tests."""
+"""What reports show of times: tables, pictures, properties of tests, issues."""

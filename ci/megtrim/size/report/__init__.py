@@ -1,1 +1,1 @@
-"""Why files grew, in the comment."""
+"""What reports show of sizes: tables, budgets, growth, maps and trends."""

@@ -107,7 +107,7 @@ def made(
     folder.mkdir(exist_ok=True)
     base, _ = open_session(folder)
     if model:
-        data = Path(__file__).parents[2] / "data/models" / model
+        data = Path(__file__).parents[3] / "data/models" / model
         (folder / "m.mge").write_bytes(data.read_bytes())
     text = (folder / "megtrim.yaml").read_text(encoding="utf-8")
     (folder / "megtrim.yaml").write_text(f"{text}trim: {trim}\n", encoding="utf-8")
