@@ -367,4 +367,4 @@ def test_every_stage_has_its_module() -> None:
     """The table is whole, and each entry is the module of that name."""
     assert set(stages.MODULES) == set(Stage)
     for stage, module in stages.MODULES.items():
-        assert getattr(module, "__name__", "") == f"megtrim.trim.stages.{stage}"
+        assert (module.__doc__ or "").startswith(f"Stage `{stage}`: ")

@@ -56,4 +56,4 @@ def test_a_planted_import_is_seen(copy: Path, module: str, planted: str, contrac
         path.write_text(text, encoding="utf-8")
 
     assert outcome.rc == 1, outcome.stdout
-    assert f"\n{contract} BROKEN\n" in outcome.stdout
+    assert f"\n{contract} BROKEN" in outcome.stdout

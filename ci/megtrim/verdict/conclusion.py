@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from megtrim.build_spec import Variant
-from megtrim.checks.content import _UNKNOWN, Contradiction, expect_consistent
+from megtrim.checks.content import UNKNOWN, Contradiction, expect_consistent
 from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
@@ -78,10 +78,10 @@ def expect_scenario_checks(
         if kind not in checks:
             msg = f"scenario {scenario}: it has no check of kind {kind}"
             raise Contradiction(msg)
-        if status in _UNKNOWN and checks[kind] == CheckStatus.PASS:
+        if status in UNKNOWN and checks[kind] == CheckStatus.PASS:
             msg = f"scenario {scenario}: its status is {status}, and its {kind} check passed"
             raise Contradiction(msg)
-    failed = status not in (ScenarioStatus.PASS, *_UNKNOWN)
+    failed = status not in (ScenarioStatus.PASS, *UNKNOWN)
     if failed and CheckStatus.FAIL not in checks.values():
         msg = f"scenario {scenario}: its status is {status}, and none of its checks failed"
         raise Contradiction(msg)
