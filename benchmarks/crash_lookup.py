@@ -29,18 +29,20 @@ from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.report import parse_report
 from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.release.released_programs import read_release
-from support.field_reports import fill_layouts, judge, list_places
-from support.megtrim_cli import ROOT, Project
-from support.planted_crashes import (
+from support.crash_reports import (
     PlantedCrash,
+    fill_layouts,
     find_kept,
     find_program,
     holds_truth,
+    judge,
+    list_places,
     look_up_in,
     other_reports,
     plant_in_numbered,
     plant_in_plain,
 )
+from support.megtrim_cli import ROOT, Project
 
 FEWEST_OTHERS = 10
 _CLASSIFY = ROOT / "examples/applications/sample-classify"

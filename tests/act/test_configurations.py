@@ -23,7 +23,7 @@ from act.world import WITH_DEVICE, Chapter, World, content
 from megtrim.config.units import format_bytes, format_growth
 from megtrim.evidence.limits import ENDING_FILE
 from megtrim.github.comment import key_of
-from support.fork_server import run_megtrim
+from support.megtrim_cli import run_megtrim
 
 CONFIGS = {
     "app": "megtrim.yaml",

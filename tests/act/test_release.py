@@ -15,8 +15,7 @@ from act.driver.runner import Run
 from act.world import DEVICE_JOB, World
 from integration.consumers import build_consumer
 from integration.sample_builds import run
-from support.fork_server import run_megtrim
-from support.megtrim_cli import SAMPLE
+from support.megtrim_cli import SAMPLE, run_megtrim
 
 TAG = "v1.0.0"
 FILE = f"{STRANGER.partition('/')[2]}-{TAG}.tar.gz"

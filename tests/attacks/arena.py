@@ -18,9 +18,7 @@ import junitparser
 
 from megtrim.experiments.contest import FEWEST_ROUNDS
 from megtrim.util.process import CompletedCommand
-from support.fork_server import run_megtrim
-from support.keep_folder import KeepFolder
-from support.megtrim_cli import SAMPLE, Project
+from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
 
 MODELS = ("tiny-mobile", "tiny-quant")
 SCENARIO = "tiny-mobile/default@any"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.fork_server import run_megtrim
+from support.megtrim_cli import run_megtrim
 
 HOSTILE = "\x1b[2Jx\u202ey\u200b\r\x9b1m\n::error::pwned\n ##[group]z\U000e0041"
 CONFIG = {

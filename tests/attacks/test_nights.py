@@ -17,8 +17,7 @@ from megtrim.perf.nights.base_commit import list_bases
 from megtrim.perf.nights.regressions import IssueState, KnownIssue, RegressionRecord, plan_actions
 from megtrim.size.baseline import dump_sizes
 from megtrim.util.process import ProcessRunner
-from support.perf_runs import make_row, make_run
-from support.size_history import make_sizes
+from support.history_entries import make_row, make_run, make_sizes
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Answer, Shell
 from unit.perf.nights.test_base_commit import rising

@@ -31,7 +31,7 @@ from megtrim.release.packages import CONFIG_PATH
 from megtrim.release.proofs import add_proofs, clean_proofs
 from megtrim.release.prove import prove
 from megtrim.release.statement import STATEMENT_FILE
-from support.fork_server import run_megtrim
+from support.megtrim_cli import run_megtrim
 from unit.release.examples import as_files, contents, documents, proofs_of, sha, sum_up, write
 
 SCRIPT = "#!/bin/sh\ntouch pwned\n"

@@ -14,9 +14,19 @@ import pytest
 
 from megtrim.regions.header import Layout, render
 from megtrim.util.process import ProcessRunner
-from support.sample_logs import CASES, JSONS, TRACES, keep_set
-from support.upstream import FACTS, OLD_TAG, Generator, facts, newer, older
-from support.upstream_flags import enabled
+from support.upstream import (
+    CASES,
+    FACTS,
+    JSONS,
+    OLD_TAG,
+    TRACES,
+    Generator,
+    enabled,
+    facts,
+    keep_set,
+    newer,
+    older,
+)
 
 pytestmark = pytest.mark.engine
 

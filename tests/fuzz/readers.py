@@ -12,7 +12,7 @@ import numpy as np
 from megtrim.config.yaml.document import parse_document
 from megtrim.crashes.report import parse_report
 from megtrim.elf.layout import segments
-from megtrim.elf.needed_libraries import find_cxx_runtime, parse_needed_names
+from megtrim.elf.needed_libraries import find_cxx_runtime
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
@@ -40,8 +40,8 @@ from megtrim.size.references.graph import find_dominators
 from megtrim.size.references.linked_file import read_graph
 from megtrim.util.strict_json import dump
 from megtrim.verdict.model import parse_verdict, to_json
-from support.field_reports import LAYOUTS
-from support.size_history import make_sizes
+from support.crash_reports import LAYOUTS
+from support.history_entries import make_sizes
 from unit.crashes.reports import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
 from unit.evidence.support import (
@@ -188,9 +188,6 @@ READERS = (
     FileReader("sections", (OBJECT, LINKED), lambda data: parse_elf(data, source="e")),
     FileReader("segments", (LINKED, PROGRAM), lambda data: segments(data, source="e")),
     FileReader("functions", (LINKED, PROGRAM), lambda data: parse_table(data, source="e")),
-    FileReader(
-        "needed names", (LINKED, PROGRAM), lambda data: parse_needed_names(data, source="e")
-    ),
     FileReader("C++ runtime", (LINKED, PROGRAM), lambda data: find_cxx_runtime(data, source="e")),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),
     FileReader(

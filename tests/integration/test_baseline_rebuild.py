@@ -14,8 +14,7 @@ from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.util.process import CompletedCommand
 from megtrim.util.strict_json import dump
-from support.fork_server import run_megtrim
-from support.megtrim_cli import SAMPLE, Project
+from support.megtrim_cli import SAMPLE, Project, run_megtrim
 
 pytestmark = pytest.mark.chain
 

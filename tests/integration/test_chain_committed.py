@@ -12,8 +12,7 @@ from integration.conftest import MakeProject
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.region import Region
 from megtrim.util.process import CompletedCommand
-from support.keep_folder import KeepFolder
-from support.megtrim_cli import Project
+from support.megtrim_cli import KeepFolder, Project
 
 pytestmark = [pytest.mark.chain]
 

@@ -22,8 +22,7 @@ from megtrim.config.config_id import suffix_of
 from megtrim.regions.keepset import KeepSet, dump_keep_set, read_keep_set
 from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
-from support.fork_server import run_megtrim
-from support.megtrim_cli import Project
+from support.megtrim_cli import Project, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 

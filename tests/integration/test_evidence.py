@@ -17,9 +17,7 @@ import pytest
 from integration.conftest import MakeProject
 from megtrim.util.process import CompletedCommand
 from support.clock import clock_at
-from support.fork_server import run_megtrim
-from support.keep_folder import KeepFolder
-from support.megtrim_cli import Project
+from support.megtrim_cli import KeepFolder, Project, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 

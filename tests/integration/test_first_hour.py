@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.fork_server import run_megtrim
+from support.megtrim_cli import run_megtrim
 from unit.cli.support import SAMPLE_MODELS
 
 pytestmark = [pytest.mark.chain]

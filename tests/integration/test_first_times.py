@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.fork_server import run_megtrim
-from support.keep_folder import KeepFolder
-from support.megtrim_cli import SAMPLE, Project
+from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 

@@ -14,7 +14,7 @@ from megtrim.history.branch import DataBranch
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
-from support.perf_runs import make_run
+from support.history_entries import make_run
 
 pytestmark = pytest.mark.chain
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.pages import Block, blocks_in
-from support.places import Place, configured_folder, new_folder
+from support.pages import Block, Place, blocks_in, configured_folder, new_folder
 
 
 @pytest.fixture(scope="module")

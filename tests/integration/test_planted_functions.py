@@ -38,8 +38,7 @@ from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_folder import read_folder
 from megtrim.trim.builds import variants
 from megtrim.trim.builds.links import locate_unstripped, observables
-from support.keep_folder import KeepFolder
-from support.megtrim_cli import Project
+from support.megtrim_cli import KeepFolder, Project
 
 pytestmark = [pytest.mark.chain]
 

@@ -13,8 +13,7 @@ import pytest
 from megtrim.checks.invocation import Invocation
 from megtrim.perf.rows.rows import show_again
 from megtrim.util.process import CompletedCommand, ProcessRunner
-from support.fork_server import run_megtrim
-from support.megtrim_cli import Project
+from support.megtrim_cli import Project, run_megtrim
 from unit.perf.report.test_regression_issue import body
 from unit.verdict.performance_examples import REGRESSED
 

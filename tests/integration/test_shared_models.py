@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.fork_server import run_megtrim
-from support.megtrim_cli import SAMPLE
+from support.megtrim_cli import SAMPLE, run_megtrim
 
 pytestmark = [pytest.mark.chain]
 

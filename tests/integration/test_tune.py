@@ -9,8 +9,7 @@ from difflib import SequenceMatcher
 import pytest
 import yaml
 
-from support.fork_server import run_megtrim
-from support.megtrim_cli import Project
+from support.megtrim_cli import Project, run_megtrim
 
 pytestmark = pytest.mark.chain
 

@@ -16,7 +16,7 @@ from megtrim.util.process import Command, ProcessRunner
 from plants.plant import ROOT, Plant
 from plants.result import Fate, Result, encode, passes, summarize
 from plants.trial import Settings, try_plants
-from support.waiting import until
+from support.clock import until
 
 PLANT = Plant(
     name="sums/minus",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.util.process import Command, ProcessRunner
-from support.run_failure import report_failure
+from support.starts import report_failure
 
 _CHECKOUT = Path(__file__).parents[2]
 _BEFORE = pytest.StashKey[frozenset[str] | None]()

@@ -28,8 +28,7 @@ from pytest_httpserver.httpserver import HTTPServerBase
 from werkzeug import Request, Response
 
 from support import github_routes
-from support.github_requests import as_json
-from support.github_state import BOT, Refused, Repository
+from support.github_state import BOT, Refused, Repository, as_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ from typing import Any
 
 from werkzeug import Response
 
-from support.github_requests import Asked, as_json, paged
-from support.github_state import Refused
+from support.github_state import Asked, Refused, as_json, paged
 
 
 def get_tag(asked: Asked, tag: str) -> Response:

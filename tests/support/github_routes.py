@@ -12,8 +12,16 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
 from support import github_release_routes
-from support.github_requests import Asked, as_json, paged
-from support.github_state import NO_COMMIT, Refused, Repository, blob_sha, tree_sha
+from support.github_state import (
+    NO_COMMIT,
+    Asked,
+    Refused,
+    Repository,
+    as_json,
+    blob_sha,
+    paged,
+    tree_sha,
+)
 
 _LARGEST_INLINE = 1024 * 1024
 """Bytes of a file that the contents API still gives as text."""

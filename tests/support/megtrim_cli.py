@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import pkgutil
 import shutil
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
+from megtrim import cli
+from megtrim.regions.keepset import KeepSet
+from megtrim.regions.keepset_folder import find_files, read_folder
+from megtrim.trim.committed_keepset import write_committed
 from megtrim.util.process import CompletedCommand
-from support.fork_server import run_megtrim
+from support.tally.sitecustomize import note
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "sample-engine"
@@ -85,3 +95,107 @@ class Project:
         """
         reported = json.loads(self.run("report", "--json").stdout)
         return Path(reported["done"][task]["folder"]) / name
+
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(
+    [
+        # megtrim itself loads these where it uses them.
+        *("jinja2", "scipy.optimize", "scipy.sparse.csgraph", "scipy.stats"),
+        "megtrim.__main__",
+        *(each.name for each in pkgutil.walk_packages(cli.__path__, "megtrim.cli.")),
+    ]
+)
+
+
+def run_megtrim(
+    *words: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 600,
+) -> CompletedCommand:
+    """Run megtrim to its end; ``env`` is added to the environment of the tests."""
+    note("megtrim")
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        streams = (Path(folder, "stdout"), Path(folder, "stderr"))
+        given = ({**os.environ, **(env or {})}, cwd or Path.cwd(), streams, words)
+        process = _CONTEXT.Process(target=_be_megtrim, args=given)
+        process.start()
+        process.join(timeout_s)
+        timed_out = process.exitcode is None
+        if timed_out:
+            process.kill()
+            process.join()
+        rc = process.exitcode or 0
+        process.close()
+        stdout, stderr = (path.read_text("utf-8", "replace") for path in streams)
+    return CompletedCommand(
+        argv=("megtrim", *words),
+        rc=rc if rc >= 0 else 128 - rc,
+        stdout=stdout,
+        stderr=stderr,
+        wall_s=time.monotonic() - started,
+        timed_out=timed_out,
+    )
+
+
+def _be_megtrim(
+    env: Mapping[str, str], cwd: Path, streams: tuple[Path, Path], words: tuple[str, ...]
+) -> NoReturn:
+    os.setsid()
+    for number, path in enumerate((Path(os.devnull), *streams)):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["megtrim", *words]
+
+    from megtrim.__main__ import run
+
+    run()
+    sys.exit()
+
+
+@dataclass(frozen=True, slots=True)
+class KeepFolder:
+    """A folder with a file for each scenario."""
+
+    path: Path
+
+    def read(self) -> KeepSet:
+        return read_folder(self.path)
+
+    def write(self, keep: KeepSet) -> None:
+        write_committed(self.path, keep)
+
+    def file(self, scenario: str) -> Path:
+        return self.path / f"{scenario}.json"
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of each file; none where there is no keep set."""
+        names = find_files(self.path)
+        return {name: (self.path / name).read_text(encoding="utf-8") for name in names}
+
+    def edit(self, change: Callable[[str], str]) -> None:
+        """Change the text of each file; one of them at least must become another."""
+        before = self.texts()
+        after = {name: change(text) for name, text in before.items()}
+        assert after != before
+        self.restore(after)
+
+    def drop_lines(self, drop: Callable[[str], bool]) -> list[str]:
+        """Remove lines from all files, and return those that were there, each once."""
+        lines = {line for text in self.texts().values() for line in text.splitlines(keepends=True)}
+        self.edit(lambda text: "".join(x for x in text.splitlines(keepends=True) if not drop(x)))
+        return sorted(filter(drop, lines))
+
+    def restore(self, texts: dict[str, str]) -> None:
+        for name, text in texts.items():
+            (self.path / name).write_text(text, encoding="utf-8")
+
+    def remove(self) -> None:
+        """Remove the keep set, if there is one."""
+        shutil.rmtree(self.path, ignore_errors=True)

@@ -140,3 +140,20 @@ def _run_backend(root: Path, request: Request) -> Response:
     headers = dict(line.split(": ", 1) for line in head.decode().splitlines())
     status = int(headers.pop("Status", "200 OK").split()[0])
     return Response(content, status, headers)
+
+
+KIT = "megtrim/kit"
+KIT_SHA = "ef37b3d1bfdb27299b83ae293700fd4ffae1856c"
+"""The commit of each version: equal content, people and days give equal commits."""
+
+
+def make_kit(root: Path, *tags: str, name: str = KIT) -> str:
+    """Make the kit's repository on a server in ``root``; return the server's URL."""
+    forge = SourceForge(root)
+    assert forge.commit("kit", {"README.md": "# The kit\n"}) == KIT_SHA
+    work, bare = root / "work" / "kit", root / "server" / f"{name}.git"
+    for number, tag in enumerate(tags):
+        text = ("-a", "-m", "A version") if number % 2 else ()  # both forms of tags
+        forge.git("-C", str(work), "tag", *text, tag)
+    forge.git("clone", "--quiet", "--bare", str(work), str(bare))
+    return (root / "server").as_uri()

@@ -10,17 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from megtrim.models.operators import merge, parse_operator_json
+from megtrim.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.regions.trace import read_trace
 from megtrim.util.process import Command, ProcessRunner
-from support.sample_logs import CASES, DATA
-from support.upstream_flags import Enabled, enabled
+from support.scenario_records import make_record
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 FACTS = DATA / "upstream-enabled.json"
 OLD_TAG = "v1.6.0"
 """The last release whose headers are of the older generation."""
@@ -157,3 +161,175 @@ def _generation(generator: Generator, folder: Path) -> str:
 
 if __name__ == "__main__":
     _write(Path(os.environ["MEGTRIM_ENGINE"]), ProcessRunner(os.environ))
+
+
+_DEFINE = re.compile(r"#\s*define\s+(\w+)(\(.*?\))?(?:\s+(.*))?", re.DOTALL)
+_REGION = re.compile(r"template\s*<\s*>\s*struct\s+(Region<[^;{]*>)\s*(?:;|\{([^}]*)\};)")
+_OPERATOR = re.compile(
+    r"struct\s+OprRegistryCaller<opr::(\w+),\s*Callee>\s*:\s*public\s+OprRegistryCallerDefaultImpl"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Macro:
+    parameters: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enabled:
+    """What is kept. None where the header says nothing of it, so that all of it is kept."""
+
+    generation: int
+    regions: tuple[str, ...] | None
+    """Canonical text of each, sorted."""
+    operators: tuple[str, ...] | None
+    switches: tuple[str, ...]
+    """Macros that switch a data type off, sorted."""
+    modes: tuple[str, ...] | None
+    """Elementwise modes that call back, sorted."""
+    all_modes: tuple[str, ...]
+    """Every mode that the header names, sorted."""
+    hashes: tuple[int, ...] | None
+
+
+def enabled(*texts: str) -> Enabled:
+    """Read the files of one header; a macro that stands twice is an error."""
+    macros = _macros(texts)
+    modes = _modes(macros)
+    registry = macros.get("MGB_OPR_REGISTRY_CALLER_SPECIALIZE")
+    return Enabled(
+        generation=int(macros["MGB_BINREDUCE_VERSION"].body),
+        regions=_regions(macros, texts),
+        operators=None if registry is None else tuple(sorted(_OPERATOR.findall(registry.body))),
+        switches=tuple(sorted(name for name in macros if name.startswith("MEGDNN_DISABLE_"))),
+        modes=None if modes is None else tuple(sorted(n for n, calls in modes.items() if calls)),
+        all_modes=tuple(sorted(modes or ())),
+        hashes=_hashes(macros.get("MGB_BINREDUCE_GRAPH_HASHES")),
+    )
+
+
+def _macros(texts: Iterable[str]) -> dict[str, _Macro]:
+    macros: dict[str, _Macro] = {}
+    for text in texts:
+        for line in re.sub(r"\\\n", " ", text).splitlines():
+            match = _DEFINE.fullmatch(line.strip())
+            if match:
+                assert match[1] not in macros, f"{match[1]} is defined twice"
+                macros[match[1]] = _Macro(match[2] or "", (match[3] or "").strip())
+    return macros
+
+
+def _modes(macros: dict[str, _Macro]) -> dict[str, bool] | None:
+    """Return whether each mode calls back; the names of the macros are the header's own matter."""
+    entry = macros.get("MEGDNN_ELEMWISE_MODE_ENABLE")
+    if entry is None:
+        return None
+    joined = re.fullmatch(r"\((\w+), (\w+)\) (\w+)##\1\(\2\)", f"{entry.parameters} {entry.body}")
+    assert joined, entry
+    modes = {}
+    for name, macro in macros.items():
+        if name.startswith(joined[3]):
+            mode = name.removeprefix(joined[3])
+            assert macro.body in ("", f"{macro.parameters.strip('()')}({mode})")
+            modes[mode] = bool(macro.body)
+    return modes
+
+
+def _regions(macros: dict[str, _Macro], texts: Iterable[str]) -> tuple[str, ...] | None:
+    if "MIDOUT_GENERATED" not in macros:
+        return None
+    found = [
+        _canonical(type_)
+        for text in texts
+        for line in text.splitlines()
+        # A tag's own file declares its regions in no macro.
+        for type_, _ in _REGION.findall(line if line.endswith(";") else "")
+    ]
+    for type_, body in _REGION.findall(macros["MIDOUT_GENERATED"].body):
+        assert body.strip() == "static constexpr bool enable = true;"
+        found.append(_canonical(type_))
+    for name, macro in macros.items():
+        if name.startswith("MEGTRIM_TAG_") and macro.body != "~, (MEGTRIM_ELSEWHERE)":
+            tag = name.removeprefix("MEGTRIM_TAG_")
+            kept = [_canonical(type_) for type_, body in _REGION.findall(macro.body) if not body]
+            assert kept
+            assert all(region.startswith(f"{tag}<") for region in kept)
+            found.extend(kept)
+    # The engine's generator writes a region twice when traces of two C++ libraries are merged.
+    return tuple(sorted(set(found)))
+
+
+def _canonical(type_: str) -> str:
+    """Return ``TAG<1, float>`` for ``Region<tags::TAG, std::integral_constant<int, 1>, float>``."""
+    text = re.sub(r"\s+", " ", type_).replace("> >", ">>").replace("> >", ">>")
+    text = re.sub(r"(?<=[<, (])::", "", text.replace("__ndk1::", ""))
+    text = re.sub(r"std::integral_constant<int, (-?\d+)>", r"\1", text)
+    text = re.sub(r"\bhalf\b(?!_|::)", "__fp16", text)
+    inner = text.removeprefix("Region<tags::").removesuffix(">")
+    tag, _, arguments = inner.partition(", ")
+    return f"{tag}<{arguments}>"
+
+
+def _hashes(macro: _Macro | None) -> tuple[int, ...] | None:
+    if macro is None:
+        return None
+    numbers = [number.strip() for number in macro.body.split(",")]
+    assert all(number.endswith("ULL") for number in numbers)
+    return tuple(sorted(int(number.removesuffix("ULL")) for number in numbers))
+
+
+TRACES = tuple(
+    f"{folder}/{path.name}"
+    for folder in ("traces", "traces-android")
+    for path in sorted((DATA / folder).glob("*.trace"))
+)
+"""Every recorded trace, relative to the data folder."""
+JSONS = tuple(f"strip-info/{path.name}" for path in sorted((DATA / "strip-info").glob("*.json")))
+"""Every recorded operator JSON, relative to the data folder."""
+
+
+def record(trace: str) -> ScenarioRecord:
+    """Return what a scenario brings whose trace is the recorded one of this name."""
+    read = read_trace(DATA / trace)
+    return make_record(read.regions, scenario=trace, trace_sha256=read.sha256)
+
+
+def keep_set(generation: int, names: Sequence[str]) -> KeepSet:
+    """Return the keep set of traces and operator JSON in one list, as the engine takes them."""
+    infos = [
+        (name, info)
+        for name in names
+        if name.endswith(".json")
+        for info in parse_operator_json((DATA / name).read_bytes(), source=name)
+    ]
+    return build_keep_set(
+        generation=generation,
+        scenarios=tuple(record(name) for name in names if name.endswith(".trace")),
+        operators=merge(infos) if infos else None,
+    )
+
+
+def _cases() -> dict[str, tuple[str, ...]]:
+    linux = tuple(name for name in TRACES if name.startswith("traces/"))
+    android = tuple(name for name in TRACES if name.startswith("traces-android/"))
+    own = {trace: next(name for name in JSONS if _model(name) == _model(trace)) for trace in TRACES}
+    return {
+        **{f"trace {trace}": (trace,) for trace in TRACES},
+        **{f"json {name}": (name,) for name in JSONS},
+        **{f"both {trace}": (trace, name) for trace, name in own.items()},
+        "merged linux": linux,
+        "merged android": android,
+        "merged json": JSONS,
+        "merged resnet18-s": tuple(n for n in (*TRACES, *JSONS) if _model(n) == "resnet18-s"),
+        "merged mobilenet-s": tuple(n for n in (*TRACES, *JSONS) if _model(n) == "mobilenet-s"),
+        "merged all": (*TRACES, *JSONS),
+    }
+
+
+def _model(name: str) -> str:
+    return name.rpartition("/")[2].partition(".")[0]
+
+
+CASES = _cases()
+"""Header inputs by name: each trace and JSON alone, each trace with its model's JSON, merged."""

@@ -15,7 +15,7 @@ import pytest
 
 from megtrim.__main__ import run
 from megtrim.cli import main as entry
-from support.waiting import alive, until, written_pid
+from support.clock import alive, until, written_pid
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from support.command_lines import PROGRAMS, find_refusal
-from support.pages import PAGES, ROOT, blocks_of
+from support.pages import PAGES, PROGRAMS, ROOT, blocks_of, find_refusal
 
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(rf"(?:^|&& )(?:[A-Z_]+=\S+ )*((?:{'|'.join(PROGRAMS)}) [a-z-].*)")

@@ -15,7 +15,7 @@ from megtrim.chain.graph import Stage
 from megtrim.cli.main import main
 from megtrim.perf.rows.rows import show_again
 from megtrim.util.errors import ACCEPT, InputError
-from support.command_lines import find_refusal
+from support.pages import find_refusal
 from unit.checks.test_invocation import EVERYTHING
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from support.command_lines import find_refusal
+from support.pages import find_refusal
 from workflows.documents import actions, workflows
 
 WAYS = ("--quick", "--committed")

@@ -14,7 +14,7 @@ import pytest
 from megtrim.devices.device import utc_now
 from megtrim.devices.pool.leases import Leases
 from megtrim.util.process import Background, Command, ProcessRunner
-from support.waiting import until
+from support.clock import until
 from unit.devices.machines import FakeMachine
 
 JOB = Path(__file__).with_name("lease_job.py")

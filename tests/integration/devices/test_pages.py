@@ -14,9 +14,8 @@ import pytest
 from megtrim.util.process import Command, ProcessRunner
 from support import sshd
 from support.megtrim_cli import ARGV, ROOT, SAMPLE
-from support.pages import BLOCKS, Block, blocks_in
+from support.pages import BLOCKS, LONGEST_S, Block, Place, blocks_in, configured_folder
 from support.phones import StartPhone
-from support.places import LONGEST_S, Place, configured_folder
 from virtual_phone.adb_server import AdbServer
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.util.process import Command, ProcessRunner
-from support.keep_folder import KeepFolder
-from support.megtrim_cli import SAMPLE
+from support.megtrim_cli import SAMPLE, KeepFolder
 
 COMMITTED = "megtrim/functions.keepset"
 

@@ -26,7 +26,7 @@ from megtrim.chain.store import MANIFEST, StageFolder, Store, code_digest, key_o
 from megtrim.util import integrity
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import sha256_file, write_atomically
-from support.waiting import until
+from support.clock import until
 
 INPUTS = {"model": "aa", "arguments": "--cpu"}
 

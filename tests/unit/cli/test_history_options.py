@@ -9,7 +9,7 @@ import pytest
 from megtrim.cli.history_options import HistorySelector
 from megtrim.history.folder import append_to_folder
 from megtrim.perf.nights.history import RUN_FILES
-from support.perf_runs import make_run
+from support.history_entries import make_run
 from unit.cli.support import Shell
 
 

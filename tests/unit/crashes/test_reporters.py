@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.field_reports import (
+from support.crash_reports import (
     DAMAGES,
     LAYOUTS,
     FieldReport,

@@ -16,7 +16,7 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.environment import PASSED
 from megtrim.util.errors import InfrastructureFailure, Interrupted
 from megtrim.util.process import Command, ProcessRunner
-from support.waiting import alive, until
+from support.clock import alive, until
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from megtrim.history.entries import parse_time
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.size.history import SIZE_FILES
 from megtrim.util.errors import InputError
-from support.perf_runs import make_run
-from support.size_history import make_sizes
+from support.history_entries import make_run, make_sizes
 
 
 @pytest.mark.parametrize("text", ["2026-1-4T02:00:00Z", "2026-01-04T02:00:00+00:00", "", "now"])

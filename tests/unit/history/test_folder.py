@@ -11,7 +11,7 @@ import pytest
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.util.errors import InfrastructureFailure, InputError
-from support.perf_runs import make_run
+from support.history_entries import make_run
 
 RUNS = tuple(make_run(night) for night in range(40))
 

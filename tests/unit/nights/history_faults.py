@@ -9,7 +9,7 @@ from pathlib import Path
 from megtrim.history.branch import DataBranch
 from megtrim.perf.nights.history import LARGEST_RUN_BYTES, HistoryRun
 from megtrim.util.process import ProcessRunner
-from support.perf_runs import make_run
+from support.history_entries import make_run
 
 LAST_WEEK, TONIGHT, ELSEWHERE = make_run(0), make_run(7), make_run(7, device="pixel-9")
 BRANCH = "perf-history"

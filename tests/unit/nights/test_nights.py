@@ -30,7 +30,7 @@ from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus
 from megtrim.report import comment
 from megtrim.util.console import Console
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
-from support.perf_runs import make_run
+from support.history_entries import make_run
 from unit.cli.ci.github.test_regressions import FAST, SLOW, open_team
 from unit.cli.support import Shell
 from unit.evidence.support import (

@@ -12,7 +12,7 @@ from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.region import Region
 from megtrim.regions.scoped_headers import ELEMWISE_MODES, GRAPH_HASHES, MACROS, OPERATORS, Scopes
 from megtrim.util.errors import InputError
-from support.upstream_flags import Enabled, enabled
+from support.upstream import Enabled, enabled
 from unit.regions.test_keepset import scenario
 
 MODES = (("RELU", 0), ("ADD", 16), ("PLUS", 16), ("ABS", 1))

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from megtrim.regions.header import Layout, render
-from support.sample_logs import CASES, keep_set
-from support.upstream import FACTS, facts
-from support.upstream_flags import enabled
+from support.upstream import CASES, FACTS, enabled, facts, keep_set
 
 RECORDED: dict[str, Any] = json.loads(FACTS.read_text(encoding="utf-8"))
 GENERATIONS = (20190219, 20220507)

@@ -23,7 +23,7 @@ from megtrim.size.history import (
 )
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
-from support.size_history import make_file, make_sizes
+from support.history_entries import make_file, make_sizes
 
 
 def test_points_are_in_the_order_of_commits() -> None:

@@ -16,7 +16,7 @@ import pytest
 from megtrim.util import process, process_output
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
-from support.waiting import alive, until, written_pid
+from support.clock import alive, until, written_pid
 
 STUBBORN = "import signal,time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\n"
 PYTHON = (sys.executable, "-S", "-E", "-c")

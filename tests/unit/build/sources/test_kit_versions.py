@@ -10,7 +10,7 @@ import pytest
 from megtrim.build.sources.kit_versions import expect_version, list_versions
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
-from support.kit_repository import KIT, KIT_SHA, make_kit
+from support.source_forge import KIT, KIT_SHA, make_kit
 
 OTHER = "0" * 40
 

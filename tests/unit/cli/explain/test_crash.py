@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.field_reports import fill_layouts, list_places
+from support.crash_reports import fill_layouts, list_places
 from unit.chain.made_trims import trim_by_functions
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.crashes.made_programs import ID, STAYS, STUB_AT, numbered

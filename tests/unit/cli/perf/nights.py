@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from support.perf_runs import make_row, make_run
+from support.history_entries import make_row, make_run
 
 _NOISE = 0.005 * np.random.default_rng(5).standard_normal(40)
 RUNS = tuple(

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from megtrim.history.folder import append_to_folder
-from support.perf_runs import make_run
+from support.history_entries import make_run
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
 

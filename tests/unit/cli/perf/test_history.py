@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.perf_runs import SCENARIO
+from support.history_entries import SCENARIO
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
 

@@ -19,7 +19,7 @@ from megtrim.history.folder import append_to_folder
 from megtrim.size.history import CommitSizes
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError
-from support.size_history import make_sizes
+from support.history_entries import make_sizes
 
 
 class Reader:

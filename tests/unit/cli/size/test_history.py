@@ -11,7 +11,7 @@ from megtrim.cli.ci.schema import make_schema
 from megtrim.history.folder import append_to_folder
 from megtrim.size.baseline import dump_sizes
 from support.clock import clock_at
-from support.size_history import make_sizes
+from support.history_entries import make_sizes
 from unit.cli.support import Shell
 
 

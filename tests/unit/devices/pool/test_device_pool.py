@@ -20,7 +20,7 @@ from megtrim.devices.pool.status import MachineState
 from megtrim.devices.retry import run_with_retries
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
-from support.waiting import until
+from support.clock import until
 from unit.devices.machines import NOON, QUICK, Clock, FakeMachine, make_spec
 
 

@@ -11,7 +11,7 @@ import pytest
 from megtrim.devices.remote.heartbeat import free_kb, watch_machine
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.timeouts import Timeouts
-from support.waiting import until
+from support.clock import until
 from unit.devices.folder_link import FolderLink, losing
 
 TIMEOUTS = Timeouts(heartbeat_s=0.02, probe_s=5.0, poll_s=0.01)

@@ -10,7 +10,7 @@ import numpy as np
 from megtrim.perf.nights.base_commit import list_bases
 from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.nights.regressions import IssueState, KnownIssue
-from support.perf_runs import make_row, make_run
+from support.history_entries import make_row, make_run
 from unit.perf.nights.test_regressions import BAD, GOOD, LATER, commit, history, opened
 
 

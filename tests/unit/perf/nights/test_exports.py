@@ -18,7 +18,7 @@ from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.nights.exports import ExportFormat, export_run
 from megtrim.perf.nights.history import RowStatus
 from megtrim.util.errors import InputError
-from support.perf_runs import SCENARIO, make_lost_row, make_row, make_run
+from support.history_entries import SCENARIO, make_lost_row, make_row, make_run
 
 RUN = make_run(
     0,

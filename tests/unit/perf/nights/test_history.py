@@ -24,7 +24,7 @@ from megtrim.perf.nights.history import (
     parse_run,
 )
 from megtrim.util.errors import InputError
-from support.perf_runs import make_lost_row, make_row, make_run
+from support.history_entries import make_lost_row, make_row, make_run
 
 RUN = make_run(3, [make_row(), make_lost_row(RowStatus.SKIPPED, "needs dot product", scenario="b")])
 

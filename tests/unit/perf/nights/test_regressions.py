@@ -27,7 +27,7 @@ from megtrim.perf.rows.model import (
     Reference,
     TrimmingRow,
 )
-from support.perf_runs import make_row, make_run
+from support.history_entries import make_row, make_run
 from unit.verdict.examples import RESNET, TUNED
 from unit.verdict.performance_examples import TRIMMING, ratio, row, since, skipped
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from megtrim.perf.nights.history import RowStatus, Times
 from megtrim.perf.nights.run_comparison import combine, compare_runs
-from support.perf_runs import make_lost_row, make_row, make_run
+from support.history_entries import make_lost_row, make_row, make_run
 
 
 def make_times(low_ms: float, median_ms: float, high_ms: float) -> Times:

@@ -7,7 +7,7 @@ import numpy as np
 from megtrim.perf.nights.change_points import Pattern
 from megtrim.perf.nights.history import HistoryRun, RowStatus
 from megtrim.perf.nights.series import make_series
-from support.perf_runs import SCENARIO, make_lost_row, make_row, make_run
+from support.history_entries import SCENARIO, make_lost_row, make_row, make_run
 
 
 def nights(count: int, *, slower_from: int = 10_000, new_from: int = 10_000) -> list[HistoryRun]:

@@ -20,7 +20,7 @@ from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
-from support.perf_runs import make_run
+from support.history_entries import make_run
 from unit.cli.ci.github.job import open_night
 from unit.cli.support import Answer, Shell
 from unit.verdict.examples import facts

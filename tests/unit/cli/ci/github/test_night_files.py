@@ -9,7 +9,7 @@ import pytest
 from megtrim.cli.ci.github.night_files import read_runs, read_verdict
 from megtrim.history.folder import append_to_folder
 from megtrim.util.errors import InputError
-from support.perf_runs import make_run
+from support.history_entries import make_run
 
 
 def test_a_first_night_has_no_history(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs of the history of times, made up for tests."""
+"""Entries of the history, made up for tests: runs with their times, and sizes of commits."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from megtrim.perf.nights.history import (
     RowStatus,
     Times,
 )
+from megtrim.size.history import CommitSizes, FileSize
 
 SCENARIO = "mobilenet/plain-run@armv82"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, 0, 0, tzinfo=UTC)
@@ -86,4 +87,37 @@ def make_run(
         programs={"reduced": "b" * 64, "plain": "a" * 64},
         method=method,
         rows=tuple([make_row()] if rows is None else rows),
+    )
+
+
+FIRST_DAY = datetime(2026, 11, 1, 2, 0, 0, tzinfo=UTC)
+
+
+def make_file(size_bytes: int, **components: int) -> FileSize:
+    """Return a file of which some components are known, and deflated to a half."""
+    known = {**components, "other": size_bytes - sum(components.values())} if components else {}
+    return FileSize(size_bytes=size_bytes, measures={"deflated": size_bytes // 2}, components=known)
+
+
+def make_sizes(
+    day: int,
+    size_bytes: int,
+    *,
+    config: str = "megtrim.yaml",
+    quick: bool = False,
+    run: int = 0,
+    **components: int,
+) -> CommitSizes:
+    files = {
+        "plain": make_file(9 * size_bytes),
+        "reduced": make_file(size_bytes, **components),
+    }
+    return CommitSizes(
+        commit=f"{day:040x}",
+        committed_at=show_time(FIRST_DAY + timedelta(days=day - 1)),
+        config=config,
+        megtrim="1.2.3",
+        run=run,
+        quick=quick,
+        artifacts={"app": files},
     )
