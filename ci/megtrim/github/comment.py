@@ -1,6 +1,6 @@
 """The one comment on a pull request: found by its marker, updated in place, never duplicated.
 
-Part of the github room. Only comments by ``author`` whose last line is the marker are megtrim's:
+Part of the github room. Only comments by ``AUTHOR`` whose last line is the marker are megtrim's:
 anyone can write a marker, and comments of others are neither changed nor removed.
 """
 
@@ -18,7 +18,7 @@ from megtrim.util.errors import InfrastructureFailure
 
 LONGEST_COMMENT = 63_000
 """UTF-16 units; GitHub refuses more than 65,536 characters, and a marker is added."""
-DEFAULT_AUTHOR = "github-actions[bot]"
+AUTHOR = "github-actions[bot]"
 """The author of comments that are written with a job's own token."""
 _MOST_COMMENTS = 10_000
 _LONGEST_KEY = 200
@@ -47,9 +47,7 @@ def marker(key: str) -> str:
     return f"<!-- megtrim:report:v1:{key} -->"
 
 
-def upsert(
-    api: Api, repository: str, number: int, key: str, body: str, author: str = DEFAULT_AUTHOR
-) -> CommentResult:
+def upsert(api: Api, repository: str, number: int, key: str, body: str) -> CommentResult:
     """Make ``body`` the only comment with ``key`` on pull request ``number``.
 
     If two runs wrote one each at the same time, the oldest is kept and the others are deleted.
@@ -57,7 +55,7 @@ def upsert(
     """
     text = _fit_body(body, marker(key))
     comments = f"/repos/{repository}/issues/{number}/comments"
-    own = _own(api, comments, marker(key), author)
+    own = _own(api, comments, marker(key))
     if not own:
         api.send("POST", comments, {"body": text})
         return CommentResult.CREATED
@@ -80,12 +78,12 @@ def _update(api: Api, repository: str, comments: str, comment: int, text: str) -
     return CommentResult.UPDATED
 
 
-def _own(api: Api, path: str, mark: str, author: str) -> dict[int, str]:
+def _own(api: Api, path: str, mark: str) -> dict[int, str]:
     """Return megtrim's comments by id; ids grow, so the smallest is the oldest."""
     own = {}
     for item in api.pages(path, most=_MOST_COMMENTS):
         body = normalize_body(item.get("body"))
-        if _login(item) == author and body.rpartition("\n")[2] == mark:
+        if _login(item) == AUTHOR and body.rpartition("\n")[2] == mark:
             identity = item.get("id")
             if type(identity) is not int:
                 msg = f"{path}: a comment has no number"

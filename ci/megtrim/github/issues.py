@@ -1,6 +1,6 @@
 """Issues of one repository that megtrim opened: listed, opened, and brought up to date.
 
-Part of the github room. Only issues by ``author`` with the label are megtrim's: anyone can write
+Part of the github room. Only issues by ``AUTHOR`` with the label are megtrim's: anyone can write
 an issue that looks like one, and issues of others are neither read nor changed.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from megtrim.github.api import Api
-from megtrim.github.comment import DEFAULT_AUTHOR
+from megtrim.github.comment import AUTHOR
 from megtrim.github.log_text import normalize_body
 from megtrim.util.errors import InfrastructureFailure
 
@@ -35,17 +35,14 @@ class IssueTracker:
     Methods raise the failures of :class:`~megtrim.github.api.Api`.
     """
 
-    def __init__(
-        self, api: Api, repository: str, *, label: str, author: str = DEFAULT_AUTHOR
-    ) -> None:
+    def __init__(self, api: Api, repository: str, *, label: str) -> None:
         self._api = api
         self._path = f"/repos/{repository}/issues"
         self._label = label
-        self._author = author
 
     def list_own(self) -> Iterator[TrackedIssue]:
         """Yield megtrim's issues, open and closed."""
-        asked = {"labels": self._label, "state": "all", "creator": self._author}
+        asked = {"labels": self._label, "state": "all", "creator": AUTHOR}
         for item in self._api.pages(self._path, params=asked, most=_MOST_ISSUES):
             if self._is_own(item):
                 yield _parse(item)
@@ -72,7 +69,7 @@ class IssueTracker:
         user, labels = item.get("user"), item.get("labels")  # null if the account was deleted
         login = user.get("login") if isinstance(user, dict) else None
         names = [each.get("name") for each in labels or () if isinstance(each, dict)]
-        return login == self._author and self._label in names and "pull_request" not in item
+        return login == AUTHOR and self._label in names and "pull_request" not in item
 
 
 def _parse(item: Any) -> TrackedIssue:

@@ -17,6 +17,8 @@ from megtrim.util.errors import InfrastructureFailure
 SHORTEST_PAUSE_S = 5.0
 LONGEST_PAUSE_S = 30.0
 _MOST_JOBS = 2000
+_PREFIX = "device"
+"""First word of the names of device jobs."""
 _COMPLETED = "completed"
 _RUNNING = "in_progress"
 _APPROVAL = "waiting"
@@ -34,14 +36,12 @@ class PollingLimits:
     jobs: int
     pickup_s: float
     run_s: float
-    prefix: str
-    """First word of the names of device jobs."""
     config_id: str = ""
-    """Second word, if the configuration has an id; CPU class and shard follow."""
+    """Second word of a job's name, if the configuration has an id; CPU class and shard follow."""
 
     def is_own(self, name: str) -> bool:
         """Tell whether a device job is one of those that are waited for."""
-        wanted = f"{self.prefix} {self.config_id}".rstrip()
+        wanted = f"{_PREFIX} {self.config_id}".rstrip()
         return _strip_callers(name).rsplit(" ", 2)[0] == wanted
 
 
@@ -75,7 +75,7 @@ def wait(
     between_s, reported = SHORTEST_PAUSE_S, ""
     while True:
         try:
-            statuses = _fetch_statuses(api, event, limits.prefix)
+            statuses = _fetch_statuses(api, event)
         except InfrastructureFailure as failure:
             text = "GitHub did not report the device jobs"
             return WaitResult(pending=PendingReason.LATE, text=text, failure=failure)
@@ -144,7 +144,7 @@ class _Watch:
                 self._ended.add(name)
 
 
-def _fetch_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
+def _fetch_statuses(api: Api, event: Event) -> dict[str, str]:
     """Return the status of each device job by its name.
 
     If one run calls the workflow several times, the jobs of all calls are included.
@@ -155,7 +155,7 @@ def _fetch_statuses(api: Api, event: Event, prefix: str) -> dict[str, str]:
     return {
         name: status
         for name, status in statuses.items()
-        if _strip_callers(name).startswith(f"{prefix} ")
+        if _strip_callers(name).startswith(f"{_PREFIX} ")
     }
 
 

@@ -207,16 +207,6 @@ def test_comments_of_deleted_accounts_do_no_harm(
     assert publish(github, "ours") is CommentResult.CREATED
 
 
-def test_a_token_of_an_app_writes_as_another(github: GithubDouble, repository: Repository) -> None:
-    """Who that is, is said."""
-    github.logins[github.token] = "acme-ci[bot]"
-    publish(github, "one", author="acme-ci[bot]")
-
-    assert publish(github, "two", author="acme-ci[bot]") is CommentResult.UPDATED
-    assert publish(github, "three") is CommentResult.CREATED
-    assert texts(repository) == [f"two\n\n{MARK}", f"three\n\n{MARK}"]
-
-
 def test_the_most_of_a_report_fits(github: GithubDouble, repository: Repository) -> None:
     """60,000 bytes of a report are never cut, also next to the longest key."""
     key = key_of("a" * 200)

@@ -54,7 +54,6 @@ class Waiting:
         jobs: int = 1,
         pickup_s: float = 600,
         run_s: float = 3600,
-        prefix: str = "device",
     ) -> WaitResult:
         self.github.repository("acme/phone").jobs[(RUN, ATTEMPT)] = list(rounds)
         event = Event(
@@ -73,7 +72,7 @@ class Waiting:
         return wait(
             asking(self.github.url).api,
             event,
-            PollingLimits(jobs=jobs, pickup_s=pickup_s, run_s=run_s, prefix=prefix),
+            PollingLimits(jobs=jobs, pickup_s=pickup_s, run_s=run_s),
             pause=self.pause,
             clock=lambda: self.now,
             say=self.said.append,
@@ -112,7 +111,7 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "jobs", "prefix"),
+    ("rounds", "jobs"),
     [
         # The prefix is a whole word, after the names of callers.
         (
@@ -127,16 +126,13 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
                 ]
             ],
             1,
-            "device",
         ),
-        ([[job("phone a 1/1", ENDED), *pixel(QUEUED)]], 1, "phone"),
         # Those of another configuration have its id before their class.
-        ([[job("device android pixel-6 1/1", QUEUED), *pixel(ENDED)]], 1, "device"),
+        ([[job("device android pixel-6 1/1", QUEUED), *pixel(ENDED)]], 1),
         # What they bring, or do not bring, is for the verdict.
         (
             [[job("device a 1/2", ENDED, "cancelled"), job("device a 2/2", ENDED, "failure")]],
             2,
-            "device",
         ),
         # Two callers in one run have jobs of equal names.
         (
@@ -145,11 +141,10 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
                 [job("a / device any 1/1", ENDED), job("b / device any 1/1", ENDED)],
             ],
             1,
-            "device",
         ),
         # A matrix has up to 256: more than a page.
-        ([pixel(*[ENDED] * 256)], 256, "device"),
-        ([[{"id": 1, "name": None, "status": 7}, *pixel(ENDED)]], 1, "device"),
+        ([pixel(*[ENDED] * 256)], 256),
+        ([[{"id": 1, "name": None, "status": 7}, *pixel(ENDED)]], 1),
         # One phone takes the shards of its class one after the other.
         (
             [
@@ -159,19 +154,17 @@ def test_it_waits_until_the_last_has_ended(waiting: Waiting) -> None:
                 pixel(ENDED, ENDED),
             ],
             2,
-            "device",
         ),
         # A phone that is busy with another configuration comes to this one next.
         (
             [*[[job("device android pixel-6 1/1", RUNS), *pixel(QUEUED)]] * 40, pixel(ENDED)],
             1,
-            "device",
         ),
     ],
 )
-def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int, prefix: str) -> None:
+def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int) -> None:
     """Other jobs do not count, and nothing that a runner comes to is given up."""
-    assert waiting(*rounds, jobs=jobs, prefix=prefix).pending is None
+    assert waiting(*rounds, jobs=jobs).pending is None
     assert len(waiting.pauses) == len(rounds) - 1
 
 
@@ -274,9 +267,7 @@ def test_jobs_of_other_configurations_are_not_waited_for() -> None:
     names = ("device android desk 1/1", "size / device desk 1/1", "device linux desk 1/1")
     own = {
         config: [
-            PollingLimits(jobs=1, pickup_s=1, run_s=1, prefix="device", config_id=config).is_own(
-                name
-            )
+            PollingLimits(jobs=1, pickup_s=1, run_s=1, config_id=config).is_own(name)
             for name in names
         ]
         for config in ("android", "")

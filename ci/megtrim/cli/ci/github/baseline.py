@@ -17,7 +17,7 @@ from megtrim.build_spec import Origin
 from megtrim.chain.filenames import SIZES_FILE
 from megtrim.chain.graph import SIZE, Stage, tasks, tasks_up_to
 from megtrim.checks.invocation import Options
-from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.cli.options import common, out_option
@@ -25,6 +25,7 @@ from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, find
+from megtrim.github.event import read_event
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
 from megtrim.size.baseline import dump_sizes, load_sizes
@@ -91,7 +92,7 @@ def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
     """
     console = open_console()
     env = open_processes().env
-    event = open_event(env)
+    event = read_event(env)
     api = open_api(env, event)
     found = find(api, event, config=config, artifact=artifact, now_s=time.time(), quick=quick)
     for warning in found.warnings:

@@ -1,21 +1,25 @@
-"""From a job's environment to the event it runs for and the API it may ask."""
+"""What verbs of a job read: the API of its event, a report's verdict, the history in a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.github.api import Api
-from megtrim.github.event import Event, read_event
+from megtrim.github.event import Event
 from megtrim.github.log_text import one_line
 from megtrim.util.errors import InputError
+from megtrim.util.input_files import read_text
+from megtrim.util.json_text import LARGEST_DOCUMENT
+
+if TYPE_CHECKING:
+    from megtrim.perf.nights.history import HistoryRun
+    from megtrim.verdict.model import Verdict
 
 _TAGS = "refs/tags/"
-
-
-def open_event(env: Mapping[str, str]) -> Event:
-    """Return the event of this job; an InputError names what is missing or malformed."""
-    return read_event(env)
 
 
 def open_api(env: Mapping[str, str], event: Event) -> Api:
@@ -37,3 +41,27 @@ def read_tag(event: Event) -> str:
         msg = f"this run is for {event.ref}, which is no tag"
         raise InputError(msg, hint="push a tag, or choose one where the workflow is started")
     return event.ref.removeprefix(_TAGS)
+
+
+def read_runs(history: Path) -> tuple[HistoryRun, ...]:
+    """Return the runs of a history, with a warning for each damaged one; a first night has none."""
+    from megtrim.cli.environment import read_now
+    from megtrim.cli.history_options import warn_unreadable
+    from megtrim.history.folder import read_folder
+    from megtrim.perf.nights.history import RUN_FILES
+
+    if not history.is_dir():
+        return ()
+    found = read_folder(history, RUN_FILES).until(read_now())
+    warn_unreadable(found)
+    return found.entries
+
+
+def read_verdict(report: Path) -> Verdict:
+    """Return the verdict of a report's folder. Raises InputError."""
+    from megtrim.verdict.model import parse_verdict
+
+    path = report / VERDICT_FILE
+    hint = "name the folder of a report, with a verdict.json"
+    text = read_text(path, most_bytes=LARGEST_DOCUMENT, expected="a verdict", hint=hint)
+    return parse_verdict(text, source=str(path))

@@ -30,11 +30,11 @@ from megtrim.cli.lazy_group import LazyGroup
             "Get the image with the toolchain: pull it by digest, or build it by a recipe.",
         ),
         "logs": (
-            "ci.github.logs:logs",
+            "ci.github.artifacts:logs",
             "Copy the end of each failed build's log, for an artifact of the run.",
         ),
         "names": (
-            "ci.github.names:names",
+            "ci.github.artifacts:names",
             (
                 "Print how the names of this configuration differ from those of others in the "
                 "repository."
@@ -60,11 +60,11 @@ from megtrim.cli.lazy_group import LazyGroup
             "Publish a release, ARCHIVE, under the tag that this run is for.",
         ),
         "release-files": (
-            "ci.github.release_files:release_files",
+            "ci.github.release:release_files",
             "Publish the files of FOLDER, under the tag that this run is for.",
         ),
         "toolchains": (
-            "ci.github.toolchains:toolchains",
+            "ci.github.publish:toolchains",
             (
                 "Join the reports of all toolchains of a file, and exit with the worst of their "
                 "statuses."

@@ -14,14 +14,13 @@ import click
 
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
-from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
-from megtrim.cli.ci.github.night_files import read_runs, read_verdict
+from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
 from megtrim.cli.perf.options import load_run
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
-from megtrim.github.event import Event
+from megtrim.github.event import Event, read_event
 from megtrim.github.runner import annotation
 from megtrim.history.branch import DataBranch
 from megtrim.history.entries import HistoryEntry, is_future
@@ -96,7 +95,7 @@ def add(report: Path, folder: Path, artifact: str) -> int:
     if verdict.performance is None:
         show("no times were measured: nothing joins the history")
         return EXIT_PASS
-    event = open_event(env)
+    event = read_event(env)
     api = open_api(env, event)
     commit = fetch_commit(api, event.repository, event.head_sha)
     facts = NightFacts(
@@ -143,7 +142,7 @@ def push(report: Path, branch: str, repository: Path) -> int:
         show("no device measured anything: the history stays as it is")
         return EXIT_PASS
     processes = open_processes()
-    event = open_event(processes.env)
+    event = read_event(processes.env)
     expect_default_branch(event)
     commit = _append(processes, event, repository, branch, runs)
     show("\n".join(f"{run.path} in {branch} at {commit[:12]}" for run in runs))
@@ -175,7 +174,7 @@ def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> in
     or they have no place in a history, that is said, and the history stays as it is.
     """
     processes = open_processes()
-    event = open_event(processes.env)
+    event = read_event(processes.env)
     expect_default_branch(event)
     paths = sorted(baseline.rglob(SIZES_FILE))
     if len(paths) > 1:

@@ -9,13 +9,12 @@ from pathlib import Path
 import click
 
 from megtrim.checks.invocation import Invocation
-from megtrim.cli.ci.github.client import open_api, open_event
-from megtrim.cli.ci.github.night_files import read_verdict
+from megtrim.cli.ci.github.client import open_api, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.config.config_id import DEFAULT_CONFIG, id_of
 from megtrim.evidence.configuration import expect_configuration
-from megtrim.github.event import Event
+from megtrim.github.event import Event, read_event
 from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
 from megtrim.github.log_text import one_line
@@ -96,16 +95,13 @@ which needs `permissions: actions: read`.
     help="Longest that all jobs together may take.",
 )
 @click.option(
-    "--name-prefix", default="device", show_default=True, help="First word of the jobs' names."
-)
-@click.option(
     "--config",
     "-c",
     default=DEFAULT_CONFIG,
     show_default=True,
     help="The configuration, from the top of the repository; jobs of others are not waited for.",
 )
-def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str, config: str) -> int:
+def wait(jobs: int, pickup: float, run_minutes: float, config: str) -> int:
     """Wait for this run's device jobs, up to the timeouts.
 
     Always exits with 0; a job whose state GitHub does not report counts as late.
@@ -116,7 +112,6 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str, config:
         jobs=jobs,
         pickup_s=60 * pickup,
         run_s=60 * run_minutes,
-        prefix=name_prefix,
         config_id=id_of(config),
     )
     ended = _wait(env, limits, console)
@@ -129,7 +124,7 @@ def wait(jobs: int, pickup: float, run_minutes: float, name_prefix: str, config:
 
 def _wait(env: Mapping[str, str], limits: PollingLimits, console: Console) -> WaitResult:
     try:
-        event = open_event(env)
+        event = read_event(env)
         api = open_api(env, event)
         return wait_for_jobs(
             api, event, limits, pause=time.sleep, clock=time.monotonic, say=console.say
@@ -214,7 +209,7 @@ def propose(
     """
     console = open_console()
     env = open_processes().env
-    event = open_event(env)
+    event = read_event(env)
     proposer = PullRequestProposer(open_api(env, event), event.repository)
     path = _inside(keep_set, project)
     keep, verdict = read_folder(keep_set), read_verdict(report)

@@ -1,32 +1,41 @@
-"""``megtrim ci github publish``: shows a report, and never changes a verdict.
+"""``megtrim ci github publish`` shows a report; ``toolchains`` joins those of a file before.
 
-What cannot be published is a warning.
+Publishing never changes a verdict: what cannot be published is a warning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github.client import open_api, open_event
+from megtrim.checks.invocation import REPORT_ARTIFACT
+from megtrim.checks.statuses import exit_code
+from megtrim.cli.ci.gate import read_ending, read_report
+from megtrim.cli.ci.github.client import open_api
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes
-from megtrim.cli.session.job_summary import read_page
+from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.cli.session.origin import read_event_origin
+from megtrim.config.config_id import DEFAULT_CONFIG, choose, split, suffix_of
+from megtrim.evidence import limits
+from megtrim.evidence.configuration import expect_configuration
 from megtrim.github import runner
-from megtrim.github.api import Api, Forbidden
-from megtrim.github.comment import DEFAULT_AUTHOR, key_of, upsert
-from megtrim.github.event import Event, PullRequest, pull_request_of
+from megtrim.github.comment import key_of, upsert
+from megtrim.github.event import Event, pull_request_of, read_event
 from megtrim.github.log_text import one_line
 from megtrim.render.markup import block
 from megtrim.report.annotations import Annotation
 from megtrim.report.comment import Links
+from megtrim.report.joint_comment import ToolchainReport, find_worst, render
 from megtrim.util.console import Console
-from megtrim.util.errors import EXIT_PASS, MegtrimError, worst_exit_code
+from megtrim.util.errors import EXIT_PASS, InputError, MegtrimError, worst_exit_code
+from megtrim.util.files import write_atomically
+from megtrim.verdict.model import Verdict, parse_verdict
 
 T = TypeVar("T")
 
@@ -36,27 +45,20 @@ _FORK = (
 )
 
 
-class _PublishFailures:
-    """What could not be published, for the log, the job summary and the exit status."""
+class _Problems:
+    """What could not be published, for the log and the job summary."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._lines: list[str] = []
-        self._codes: list[int] = []
 
     def attempt(self, action: Callable[[], T]) -> T | None:
         """Return the result of an action; None, with a warning, if it failed."""
         try:
             return action()
         except MegtrimError as error:
-            self.problem(error)
+            self.note(str(error), warn=True)
             return None
-
-    def problem(self, error: MegtrimError) -> None:
-        """Report a failure. A token that may not write is never more than a warning."""
-        if not isinstance(error, Forbidden):
-            self._codes.append(error.exit_code)
-        self.note(str(error), warn=True)
 
     def note(self, text: str, *, warn: bool = False) -> None:
         """Print it in the log now, and in the job summary at the end."""
@@ -68,10 +70,6 @@ class _PublishFailures:
     def page(self) -> str:
         """Return all of it as Markdown; empty if there is nothing."""
         return block("\n".join(self._lines), limit=10_000) if self._lines else ""
-
-    def exit_code(self) -> int:
-        """Return the exit status if everything has to be published."""
-        return worst_exit_code(self._codes)
 
 
 def _number(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
@@ -90,7 +88,7 @@ def _number(_context: click.Context, _option: click.Parameter, value: str) -> in
 Examples:
   megtrim ci github publish megtrim-out/final
   megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report
-  megtrim ci github publish report --pull-request 17 --strict
+  megtrim ci github publish report --pull-request 17
 """
 )
 @click.argument("report", type=click.Path(path_type=Path))
@@ -118,18 +116,9 @@ Examples:
 @click.option(
     "--comment/--no-comment", "comments", default=True, help="Write the comment.", show_default=True
 )
-@click.option(
-    "--author",
-    default=DEFAULT_AUTHOR,
-    show_default=True,
-    help="Login that the token writes as; comments of others are not touched.",
-)
-@click.option(
-    "--strict", is_flag=True, help="Exit with 3 (or 2) if something could not be published."
-)
 def publish(
     report: Path, config: str, pull_request: int | None, artifact: str, annotated: Path | None,
-    comments: bool, author: str, strict: bool,
+    comments: bool,
 ) -> int:  # fmt: skip
     """Publish REPORT as job summary, annotations and a comment on the pull request.
 
@@ -140,24 +129,25 @@ def publish(
     GITHUB_TOKEN, the event and the summary from the runner's variables.
     """
     env = open_processes().env
-    failures = _PublishFailures(open_console())
-    event = failures.attempt(lambda: open_event(env))
+    problems = _Problems(open_console())
+    event = problems.attempt(lambda: read_event(env))
     links = Links(run="" if event is None else event.run_url, artifact=artifact)
     known = read_event_origin(env, config)
     known = replace(known, pull_request=known.pull_request or pull_request or 0)
     page = read_page(report, config=config, links=links, known=known)
     for problem in page.problems:
-        failures.problem(problem)
+        problems.note(str(problem), warn=True)
     # First, and without the network: if something below fails, the text is there.
-    failures.attempt(lambda: runner.add_summary(env, page.text))
+    problems.attempt(lambda: runner.add_summary(env, page.text))
     before = None if annotated is None else read_page(annotated, config=config, links=links)
     _annotate(page.annotations, before.annotations if before else ())
-    if event is not None and comments:
-        comment = _Comment(key=key_of(config), text=page.text, author=author)
-        failures.attempt(lambda: _comment(env, event, pull_request, comment, failures))
-    if failures.page():
-        failures.attempt(lambda: runner.add_summary(env, failures.page()))
-    return failures.exit_code() if strict else EXIT_PASS
+    number = event.pull_request.number if event and event.pull_request else pull_request
+    if event is not None and number is not None and comments:
+        key = key_of(config)
+        problems.attempt(lambda: _comment(env, event, number, key, page.text, problems))
+    if problems.page():
+        problems.attempt(lambda: runner.add_summary(env, problems.page()))
+    return EXIT_PASS
 
 
 def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None:
@@ -171,40 +161,116 @@ def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Comment:
-    key: str
-    text: str
-    author: str
-
-
 def _comment(
-    env: Mapping[str, str],
-    event: Event,
-    given: int | None,
-    comment: _Comment,
-    failures: _PublishFailures,
+    env: Mapping[str, str], event: Event, number: int, key: str, text: str, problems: _Problems
 ) -> None:
-    number = event.pull_request.number if event.pull_request else given
-    if number is None:
-        return
     if event.pull_request is not None and event.pull_request.fork:
-        failures.note(_FORK)
+        problems.note(_FORK)
         return
     api = open_api(env, event)
-    now = _pull_request(api, event.repository, number)
+    now = pull_request_of(api.get(f"/repos/{event.repository}/pulls/{number}"))
     if now.fork:
-        failures.note(_FORK)
+        problems.note(_FORK)
     elif now.head_sha != event.head_sha:
         # An overtaken run still ends; it must not overwrite the comment of the newer one.
-        failures.note(
+        problems.note(
             f"no comment: pull request {number} is at {now.head_sha[:12]}, "
             f"this run is of {event.head_sha[:12]}"
         )
     else:
-        outcome = upsert(api, event.repository, number, comment.key, comment.text, comment.author)
+        outcome = upsert(api, event.repository, number, key, text)
         show(f"comment on pull request {number}: {outcome}")
 
 
-def _pull_request(api: Api, repository: str, number: int) -> PullRequest:
-    return pull_request_of(api.get(f"/repos/{repository}/pulls/{number}"))
+@click.command(
+    epilog="""\b
+Example:
+  megtrim ci github toolchains reports --names "android-arm64 linux-x86-64" --to report
+
+\b
+Output of the step:
+  verdict  the worst of all: pass, unverified, inconclusive, fail; error: one has none
+"""
+)
+@click.argument("reports", type=click.Path(path_type=Path))
+@click.option(
+    "--config",
+    "-c",
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The file with the toolchains, from the top of the repository.",
+)
+@click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder that gets the comment, for `megtrim ci github publish`.",
+)
+def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
+    """Join the reports of all toolchains of a file, and exit with the worst of their statuses.
+
+    REPORTS is a folder with the artifact of each report in a folder of its name, or with the files
+    of a single one. One that is missing is a failure: nothing is known of that toolchain.
+    """
+    if not names.split():
+        msg = "--names: found nothing, expected names of toolchains"
+        raise InputError(msg, hint="name them as the file does, separated by spaces")
+    env = open_processes().env
+    config = str(PurePosixPath(config))  # as reports name it, without a leading ./
+    codes, found = [], []
+    for name in names.split():
+        chosen = choose(config, name)
+        artifact = f"{REPORT_ARTIFACT}{suffix_of(chosen)}"
+        report = _find_report(reports, artifact, chosen)
+        known = read_event_origin(env, chosen)
+        try:
+            code, verdict = _judge(report, chosen)
+            page = read_page(report, config=chosen, links=Links(artifact=artifact), known=known)
+            text = page.text
+        except MegtrimError as error:
+            # The page of what was refused, such as another toolchain's, would speak for this one.
+            show(f"{name}: {limits.clean_line(str(error))}")
+            code, verdict, text = error.exit_code, None, block(str(error))
+        if verdict is not None:
+            verdict = confirm_origin(verdict, known)
+        codes.append(code)
+        found.append(ToolchainReport(name=name, verdict=verdict, page=text))
+    of_verdicts = (each.verdict.origin.project for each in found if each.verdict)
+    project = read_event_origin(env, config).project or next(of_verdicts, config)
+    write_atomically(folder / COMMENT_FILE, render(project, config, found))
+    worst = find_worst(found).verdict
+    runner.write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
+    return worst_exit_code(codes)
+
+
+def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
+    """Return the folder of a report: its artifact's, or the one that a single artifact is in."""
+    folder = reports / artifact
+    return folder if folder.exists() or _config_of(reports) != chosen else reports
+
+
+def _config_of(report: Path) -> str:
+    """Return the configuration that a report says it is of; empty if it is none."""
+    with suppress(MegtrimError):
+        verdict = read_report(report, parse_verdict)
+        return read_ending(report).config if verdict is None else verdict.invocation.config
+    return ""
+
+
+def _judge(report: Path, chosen: str) -> tuple[int, Verdict | None]:
+    """Return the exit status of a toolchain's gate, and its verdict if there is one.
+
+    Raises MegtrimError for a report that is missing, or is not this toolchain's.
+    """
+    _, name = split(chosen)
+    verdict = read_report(report, parse_verdict)
+    if verdict is not None:
+        expect_configuration("the verdict", verdict.invocation.config, chosen)
+        show(f"{name}: {verdict.verdict}: {limits.clean_line(verdict.headline)}")
+        return exit_code(verdict.verdict, verdict.unverified), verdict
+    ending = read_ending(report)
+    expect_configuration("the report", ending.config, chosen)
+    show(f"{name}: {limits.clean_line(str(ending))}")
+    return ending.exit, None

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from megtrim.cli.ci.github.client import expect_default_branch, open_api, open_event
-from megtrim.cli.ci.github.night_files import read_runs, read_verdict
+from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.github.api import Api
-from megtrim.github.comment import DEFAULT_AUTHOR
 from megtrim.github.commits import fetch_head, is_ancestor
-from megtrim.github.event import Event
+from megtrim.github.event import Event, read_event
 from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
@@ -50,25 +47,8 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """What GitHub has, and what megtrim reads of it; in the same order."""
-
-    issues: tuple[TrackedIssue, ...]
-    records: tuple[KnownIssue, ...]
-
-    def find(self, number: int) -> TrackedIssue:
-        return next(each for each in self.issues if each.number == number)
-
-
 def _common_options(command: Command) -> Command:
     for option in (
-        click.option(
-            "--author",
-            default=DEFAULT_AUTHOR,
-            show_default=True,
-            help="Login that the token writes as; issues of others are not read.",
-        ),
         click.option(
             "--history",
             type=_PATH,
@@ -103,7 +83,7 @@ which needs `permissions: contents: read, issues: read`.
 """
 )
 @_common_options
-def base(config: str, history: Path, author: str) -> int:
+def base(config: str, history: Path) -> int:
     """Print the commit that a night of performance is compared with.
 
     It is the last commit that was measured. While the issue of a regression is open it stays the
@@ -111,10 +91,10 @@ def base(config: str, history: Path, author: str) -> int:
     ancestor of the default branch's head is no base, whatever history and issues say.
     """
     env = open_processes().env
-    event = open_event(env)
+    event = read_event(env)
     api = open_api(env, event)
-    known = _list_known(IssueTracker(api, event.repository, label=LABEL, author=author))
-    found = list_bases(known.records, read_runs(history), config=config, head=event.head_sha)
+    known = _read_known(IssueTracker(api, event.repository, label=LABEL).list_own())
+    found = list_bases(known, read_runs(history), config=config, head=event.head_sha)
     commit = _choose_ancestor(api, event, found)
     write_output(env, "commit", commit)
     branch = one_line(event.default_branch, most=_LONGEST_BRANCH)
@@ -156,7 +136,6 @@ def regression_issues(
     report: Path,
     config: str,
     history: Path,
-    author: str,
     base_commit: str,
     artifact: str,
     dry_run: bool,
@@ -169,15 +148,15 @@ def regression_issues(
     """
     console = open_console()
     env = open_processes().env
-    event = open_event(env)
+    event = read_event(env)
     performance = read_verdict(report).performance
     if performance is None:
         show("no times were measured: all issues stay as they are")
         return EXIT_PASS
     if not dry_run:
         expect_default_branch(event)
-    tracker = IssueTracker(open_api(env, event), event.repository, label=LABEL, author=author)
-    known = _list_known(tracker)
+    tracker = IssueTracker(open_api(env, event), event.repository, label=LABEL)
+    issues = {issue.number: issue for issue in tracker.list_own()}
     night = Night(
         performance=performance,
         config=config,
@@ -193,13 +172,13 @@ def regression_issues(
         artifact=artifact,
         head=event.head_sha,
     )
-    actions = plan_actions(night, known.records)
+    actions = plan_actions(night, _read_known(issues.values()))
     if dry_run:
         for action in actions:
             show(f"{_name(action)}\n\n{render_issue(action, where).body}\n")
         return EXIT_PASS
     failures = [
-        each for action in actions if (each := _act(tracker, known, action, where, console))
+        each for action in actions if (each := _act(tracker, issues, action, where, console))
     ]
     if not actions:
         show("no issue to open, update or close")
@@ -207,7 +186,11 @@ def regression_issues(
 
 
 def _act(
-    tracker: IssueTracker, known: _Known, action: IssueAction, where: NightPlace, console: Console
+    tracker: IssueTracker,
+    issues: Mapping[int, TrackedIssue],
+    action: IssueAction,
+    where: NightPlace,
+    console: Console,
 ) -> InfrastructureFailure | None:
     """Do one action; what fails does not keep the others from being done."""
     text = render_issue(action, where)
@@ -217,9 +200,7 @@ def _act(
             show(f"issue {number}: opened for {one_line(action.record.scenario)}")
             return None
         still_open = action.record.state is IssueState.REGRESSED
-        changed = tracker.update(
-            known.find(action.number), text.title, text.body, is_open=still_open
-        )
+        changed = tracker.update(issues[action.number], text.title, text.body, is_open=still_open)
     except InfrastructureFailure as failure:
         console.warn(one_line(f"{_name(action)}: {failure}", most=1000))
         return failure
@@ -233,11 +214,10 @@ def _name(action: IssueAction) -> str:
     return f"issue {action.number}: {_WORDS[action.record.state]}"
 
 
-def _list_known(tracker: IssueTracker) -> _Known:
-    issues = tuple(tracker.list_own())
-    records = tuple(
-        KnownIssue(number=each.number, is_open=each.is_open, record=record)
-        for each in issues
-        if (record := read_record(each.body)) is not None
+def _read_known(issues: Iterable[TrackedIssue]) -> tuple[KnownIssue, ...]:
+    """Return what megtrim reads of its issues, without those that it cannot read."""
+    return tuple(
+        KnownIssue(number=issue.number, is_open=issue.is_open, record=record)
+        for issue in issues
+        if (record := read_record(issue.body)) is not None
     )
-    return _Known(issues=issues, records=records)

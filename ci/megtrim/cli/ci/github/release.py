@@ -1,14 +1,20 @@
-"""``megtrim ci github release``: a proven release, published under the tag that this run is for."""
+"""``megtrim ci github release`` and ``release-files``: published under the tag of this run.
+
+The first publishes what is made of a trim, and is proven; by the other one the kit publishes its
+own wheel, and files are taken as they are.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import click
 
-from megtrim.cli.ci.github.client import open_api, open_event, read_tag
+from megtrim.cli.ci.github.client import open_api, read_tag
 from megtrim.cli.echo import show
 from megtrim.cli.environment import open_processes
+from megtrim.github.event import read_event
 from megtrim.github.releases import ReleasePublisher, WantedRelease
 from megtrim.github.runner import add_summary, write_output
 from megtrim.regions.keepset import parse_keep_set
@@ -16,15 +22,18 @@ from megtrim.release.archive import open_release
 from megtrim.release.bill_of_materials import BILL_FILE
 from megtrim.release.check import check_release, expect_whole
 from megtrim.release.contents import KEEP_SET_PATH, RELEASE_FILE, parse_contents
-from megtrim.release.documents import CHECKSUMS_FILE
+from megtrim.release.documents import CHECKSUMS_FILE, parse_checksums
 from megtrim.release.pages import DescribedRelease, render_notes
 from megtrim.release.statement import STATEMENT_FILE
-from megtrim.util.errors import EXIT_PASS, InputError
-from megtrim.util.input_files import decode
+from megtrim.util.errors import EXIT_PASS, InputError, ProductFailure
+from megtrim.util.input_files import decode, read_bytes, read_text
 
 _KEEP_SET_FILE = Path(KEEP_SET_PATH).name
 _ALONE = (CHECKSUMS_FILE, RELEASE_FILE, KEEP_SET_PATH, BILL_FILE, STATEMENT_FILE)
 """Documents that are also published as files of their own: the next notes are made from them."""
+_LARGEST_FILE_BYTES = 512 * 1024 * 1024
+_MOST_NOTES_BYTES = 120_000
+"""GitHub takes a text of 125,000 characters."""
 
 
 @click.command(
@@ -49,7 +58,7 @@ def release(archive: Path) -> int:
     attempt left; a release that is there with other files is refused, and so is a tag that moved.
     """
     env = open_processes().env
-    event = open_event(env)
+    event = read_event(env)
     tag = read_tag(event)
     publisher = ReleasePublisher(open_api(env, event), event.repository)
     with open_release(archive) as folder:
@@ -94,3 +103,67 @@ def _describe(tag: str, contents: bytes, keep: bytes) -> DescribedRelease:
         contents=parse_contents(decode(contents, shown=RELEASE_FILE), source=RELEASE_FILE),
         keep=parse_keep_set(decode(keep, shown=KEEP_SET_PATH), source=KEEP_SET_PATH),
     )
+
+
+@click.command(
+    "release-files",
+    epilog="""\b
+Example:
+  megtrim ci github release-files dist --notes notes.md
+
+\b
+Output of the step:
+  url  the page of the release
+
+From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
+which needs `permissions: contents: write`.
+""",
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--notes",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Markdown for the page of the release. It is not published as a file.",
+)
+def release_files(folder: Path, notes: Path) -> int:
+    """Publish the files of FOLDER, under the tag that this run is for.
+
+    FOLDER has a SHA256SUMS that names each of the others. They are published all or not at all. Run
+    again, it mends what an earlier attempt left; a release that is there with other files is
+    refused, and so is a tag that moved.
+    """
+    env = open_processes().env
+    event = read_event(env)
+    tag = read_tag(event)
+    text = read_text(notes, most_bytes=_MOST_NOTES_BYTES, expected="the notes of a release")
+    assets = _read_files(folder, leaving_out=notes)
+    wanted = WantedRelease(tag=tag, commit=event.sha, notes=text, assets=assets)
+    url = ReleasePublisher(open_api(env, event), event.repository).publish(wanted)
+    write_output(env, "url", url)
+    add_summary(env, f"# {tag}\n\n{text}")
+    show(f"published {url}")
+    return EXIT_PASS
+
+
+def _read_files(folder: Path, *, leaving_out: Path) -> dict[str, bytes]:
+    """Return the files by name, as SHA256SUMS names them. Raises ProductFailure for others."""
+    sums = folder / CHECKSUMS_FILE
+    found = read_bytes(sums, most_bytes=_MOST_NOTES_BYTES, expected="the sha256 of each file")
+    stated = parse_checksums(decode(found, shown=str(sums)), source=str(sums))
+    named = {path.name for path in folder.iterdir() if path.absolute() != leaving_out.absolute()}
+    if named != {*stated, CHECKSUMS_FILE}:
+        msg = f"{sums} does not name the files of {folder}: {_list_names(named ^ {*stated})}"
+        raise InputError(msg, hint="build the files again, into a new folder")
+    assets = {CHECKSUMS_FILE: found}
+    for name, sha256 in stated.items():
+        data = read_bytes(folder / name, most_bytes=_LARGEST_FILE_BYTES, expected="a file")
+        if hashlib.sha256(data).hexdigest() != sha256:
+            msg = f"{folder / name} is not the file that {CHECKSUMS_FILE} names: nothing published"
+            raise ProductFailure(msg, hint="run the job again that built it")
+        assets[name] = data
+    return assets
+
+
+def _list_names(names: set[str]) -> str:
+    return ", ".join(sorted(names - {CHECKSUMS_FILE})[:10])

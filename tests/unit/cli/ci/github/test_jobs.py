@@ -68,14 +68,14 @@ def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
         raise failure
 
     monkeypatch.setattr("megtrim.cli.ci.github.jobs.wait_for_jobs", waited)
-    arguments = ("--pickup", "10.5", "--run", "120", "--name-prefix", "phone")
+    arguments = ("--pickup", "10.5", "--run", "120")
     answer = job("wait", "--jobs", "3", *arguments)
     job("wait", "--jobs", "2", "--config", "android/megtrim.yaml")
 
     assert (answer.status, job.outputs()) == (0, {"pending": "late"})
     assert seen == [
-        PollingLimits(jobs=3, pickup_s=630, run_s=7200, prefix="phone"),
-        PollingLimits(jobs=2, pickup_s=600, run_s=3600, prefix="device", config_id="android"),
+        PollingLimits(jobs=3, pickup_s=630, run_s=7200),
+        PollingLimits(jobs=2, pickup_s=600, run_s=3600, config_id="android"),
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.cli.ci.github.logs import LARGEST_BYTES, MOST_LOGS
+from megtrim.cli.ci.github.artifacts import LARGEST_BYTES, MOST_LOGS
 from unit.cli.support import Shell
 
 

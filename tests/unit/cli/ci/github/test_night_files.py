@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.cli.ci.github.night_files import read_runs, read_verdict
+from megtrim.cli.ci.github.client import read_runs, read_verdict
 from megtrim.history.folder import append_to_folder
 from megtrim.util.errors import InputError
 from support.history_entries import make_run

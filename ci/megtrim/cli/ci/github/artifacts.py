@@ -1,20 +1,36 @@
-"""``megtrim ci github names``: what the names of a configuration's artifacts are made with."""
+"""``megtrim ci github names`` and ``logs``: what artifacts are called, and the logs in one.
+
+Logs are those of builds that failed, bounded and without passwords.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
-from megtrim.chain.store import code_digest
+from megtrim.chain.store import MANIFEST, code_digest
 from megtrim.cli.echo import show
-from megtrim.cli.environment import open_processes
+from megtrim.cli.environment import open_processes, read_cache_variables
+from megtrim.cli.options import out_option
 from megtrim.config.config_id import DEFAULT_CONFIG, id_of, infix_of, is_inside, split, suffix_of
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.files import write_atomically
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+LARGEST_BYTES = 512 * 1024
+"""Of one log; the end is kept, which shows the failure."""
+MOST_LOGS = 8
+_LOG = "build.log"
+_CUT = "... the beginning was left out: {} bytes\n"
+_BEFORE_BYTES = 8 * 1024
+"""Read before the part that is kept: a cut could leave half a password, which nothing finds."""
+_OPENS = re.compile(r"(?<=://)[^/\s]{1,2000}@")
+_TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
+"""The step that copies does not get the password itself: it is recognised by its place."""
 
 
 @click.command(
@@ -68,3 +84,44 @@ def _name_release(env: Mapping[str, str], config: str) -> str:
     project = env.get("GITHUB_REPOSITORY", "").rpartition("/")[2]
     named = _NOT_IN_A_NAME.sub("-", f"{project}{suffix_of(config)}-{tag}")
     return f"{named}{ARCHIVE_SUFFIX}"
+
+
+@click.command(
+    epilog="""\b
+Example:
+  megtrim ci github logs --out megtrim-out --to logs
+"""
+)
+@out_option("Folder of results.")
+@click.option("--to", type=click.Path(path_type=Path), required=True, help="Folder to copy to.")
+def logs(out: Path, to: Path) -> int:
+    """Copy the end of each failed build's log, for an artifact of the run.
+
+    Passwords of the compiler cache are removed.
+    """
+    secrets = [value for value in read_cache_variables().values() if "@" in value or "|" in value]
+    failed = [
+        path
+        for path in sorted(out.glob(f"*/*/{_LOG}"))
+        if path.is_file() and not path.is_symlink() and not (path.parent / MANIFEST).exists()
+    ]
+    newest = sorted(failed, key=lambda path: path.stat().st_mtime)[-MOST_LOGS:]
+    for path in newest:
+        name = "-".join(path.parent.relative_to(out).parts)
+        write_atomically(to / f"{name}.log", _read_redacted_tail(path, secrets))
+        show(f"kept {to / name}.log")
+    return EXIT_PASS
+
+
+def _read_redacted_tail(path: Path, secrets: list[str]) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - LARGEST_BYTES - _BEFORE_BYTES))
+        data = stream.read(LARGEST_BYTES + _BEFORE_BYTES)
+    text = data.decode("utf-8", "replace")
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = _TOKEN.sub(r"\1=***", _OPENS.sub("***@", text))
+    if size <= LARGEST_BYTES:
+        return text
+    return _CUT.format(size - LARGEST_BYTES) + text[-LARGEST_BYTES:]
