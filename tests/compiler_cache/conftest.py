@@ -14,7 +14,7 @@ import pytest
 from megtrim.build import toolchains
 from megtrim.build.engines import checkout
 from megtrim.build.engines.builder import Builder
-from megtrim.build.engines.cmake import compiler_cache, remote_cache
+from megtrim.build.engines.cmake import compiler_cache
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.build_spec import BuildSpec, Variant
 from megtrim.config.model import ToolchainConfig
@@ -64,7 +64,7 @@ class Bench:
             (source / "src" / f"part_{number}.cpp").write_text(text, encoding="utf-8")
 
     def cache(self, remote: str, *, writes: bool, warnings: list[str]) -> CompilerCache:
-        storages = remote_cache.parse(remote, source="CCACHE_REMOTE_STORAGE")
+        storages = compiler_cache.parse_storages(remote, source="CCACHE_REMOTE_STORAGE")
         return CompilerCache(storages, writes=writes, passed={}, warn=warnings.append)
 
     def build(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compiler_cache.conftest import FILES, Bench, Built
-from megtrim.build.engines.cmake.remote_cache import OPERATION_TIMEOUT_MS
+from megtrim.build.engines.cmake.compiler_cache import OPERATION_TIMEOUT_MS
 from support.storages import Redis, Web, free_port, redis_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "share-a-compiler-cache.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from megtrim.build.engines.cmake import remote_cache
+from megtrim.build.engines.cmake import compiler_cache
 from megtrim.build.engines.cmake.compiler_cache import VARIABLE, CompilerCache
 from megtrim.build.images.container_runner import ContainerRunner
 from megtrim.util.process import Command, ProcessRunner
@@ -17,7 +17,7 @@ CLANG = ("/usr/bin/clang++-14",)
 def variables(
     inside: ContainerRunner, url: str, folder: Path, warnings: list[str]
 ) -> dict[str, str]:
-    storages = remote_cache.parse(url, source=VARIABLE)
+    storages = compiler_cache.parse_storages(url, source=VARIABLE)
     cache = CompilerCache(storages, writes=True, passed={}, warn=warnings.append)
     return dict(cache.variables(inside, CLANG, folder))
 

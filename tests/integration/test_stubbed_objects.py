@@ -12,7 +12,7 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from megtrim.build import toolchains
-from megtrim.build.engines.link import invocation, stubbed_objects
+from megtrim.build.engines.link import inputs, invocation
 from megtrim.build.engines.link.command_line import LinkCommand
 from megtrim.build.engines.link.invocation import LinkEnvironment
 from megtrim.build_spec import LinkSpec, StubForm, Toolchain
@@ -134,7 +134,7 @@ class Place:
         command = LinkCommand(driver=self.toolchain.cxx_compiler, words=words, output="none")
         # As megtrim links: zig would compile its libraries once more for a link that names symbols.
         call = invocation.find(command, spec.target, link_env)
-        argv = stubbed_objects.copies(call.argv, link_env=link_env, spec=spec)
+        argv = inputs.copies(call.argv, link_env=link_env, spec=spec)
         self.run(*argv, "-o", f"program-{self.count}")
         return self.root / f"program-{self.count}"
 
@@ -225,7 +225,7 @@ def test_the_inputs_stay_as_they_are(place: Place) -> None:
     inputs = [place.root / name for name in ("main.cpp.o", "lib/libparts.a")]
     before = [each.read_bytes() for each in inputs]
     argv = ("ld", "main.cpp.o", "-Llib", "-lparts", "-lc", "main.cpp.o")
-    made = stubbed_objects.copies(argv, link_env=place.bench("copied"), spec=make_spec(*NAMES))
+    made = inputs.copies(argv, link_env=place.bench("copied"), spec=make_spec(*NAMES))
 
     assert made == ("ld", "main.cpp.o", "-Llib", made[3], *argv[4:])
     assert Path(made[3]).name == "libparts.a"

@@ -2,8 +2,8 @@
 
 ``SDK`` is the program up to 1.6, which compares each argument with the names of flags. ``LITE`` is
 the program from 1.7 on, which uses gflags. Each list has the flags of all its releases;
-:mod:`megtrim.build.engines.megengine.runner_flags` narrows it to those of one tree. Read in the
-engine's history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
+:mod:`megtrim.build.engines.megengine.engine` narrows it to those of one tree. Read in the engine's
+history at the tags v1.0.0 to v1.6.0 and v1.7.0 to v1.13.4. Pure.
 """
 
 from __future__ import annotations

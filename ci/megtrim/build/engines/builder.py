@@ -8,13 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.build.engines import (
-    application,
-    generated_files,
-    header_check,
-    host_tools,
-    source_copy,
-)
+from megtrim.build.engines import application, header_check, source_copy
 from megtrim.build.engines.application import ApplicationSpec, BuildEnvironment
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.cmake import (
@@ -23,7 +17,6 @@ from megtrim.build.engines.cmake import (
     driver,
     source_options,
     toolchain_file,
-    up_to_date,
 )
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.build.engines.cmake.driver import Job, WorkTree
@@ -163,7 +156,7 @@ class Builder:
         """Return whether nothing must be built: a new list of functions then takes seconds."""
         trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
         built = {tree.build: spec.targets, **trees}
-        return up_to_date.holds(tree, self._token(spec, applications), built, self._processes)
+        return driver.is_up_to_date(tree, self._token(spec, applications), built, self._processes)
 
     def _token(self, spec: BuildSpec, applications: tuple[ApplicationSpec, ...]) -> str:
         settings = (
@@ -171,7 +164,7 @@ class Builder:
         )
         sources = (each.checkout.digest for each in applications)
         digests = (self._checkout.digest, str(self._launcher()), *settings, *sources)
-        return up_to_date.token(spec, self._toolchain, digests)
+        return driver.build_token(spec, self._toolchain, digests)
 
     def _make(
         self,
@@ -182,8 +175,8 @@ class Builder:
         progress: Progress,
     ) -> tuple[header_check.HeaderProof, RebuiltSources, Mapping[str, Path]]:
         """Build everything; return what the records prove, and the applications' programs."""
-        up_to_date.forget(tree)
-        generated_files.write(spec, tree, self._checkout)
+        driver.forget_build(tree)
+        source_copy.update(spec, tree, self._checkout)
         source_copy.write_if_changed(tree.toolchain_file, self._render_toolchain(spec))
         if spec.source_options is not None:
             text = source_options.render(spec.source_options)
@@ -205,7 +198,7 @@ class Builder:
         )
         with _guard_tree(tree):
             if spec.script is None:
-                host_tools.build(tree, build_env)
+                build_flatc(tree, build_env)
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(spec.script, job, progress)
@@ -220,7 +213,7 @@ class Builder:
             programs = {
                 each.name: application.build(each, tree, build_env) for each in applications
             }
-        up_to_date.note(tree, self._token(spec, applications))
+        driver.note_build(tree, self._token(spec, applications))
         return found, rebuilds, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
@@ -288,7 +281,7 @@ class Builder:
             midout=tree.include / CONTRACT if CONTRACT in dict(spec.include) else None,
             build=tree.build,
         )
-        generated_files.expect(spec, tree)
+        source_copy.expect_unchanged(spec, tree)
         return found
 
     def _collect(
@@ -372,3 +365,41 @@ def _is_elf(path: Path) -> bool:
         return False
     with path.open("rb") as stream:
         return stream.read(4) == b"\x7fELF"
+
+
+_FLATBUFFERS = "third_party/flatbuffers"
+_FLATC = "build_dir/host_flatc/install/bin/flatc"
+
+
+def build_flatc(tree: WorkTree, build_env: BuildEnvironment) -> None:
+    """Build ``flatc``, and copy it to where the engine looks for it in a cross build."""
+    flatbuffers = tree.source / _FLATBUFFERS
+    if not flatbuffers.is_dir():
+        return
+    build = tree.root / "host_flatc"
+    compiler = build_env.toolchain.host_cxx or build_env.toolchain.cxx_compiler
+    job = Job(
+        source=flatbuffers,
+        build=build,
+        options=(
+            ("CMAKE_BUILD_TYPE", "Release"),
+            ("CMAKE_CXX_COMPILER", compiler[0]),
+            ("FLATBUFFERS_BUILD_TESTS", "OFF"),
+            ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),
+            *build_env.launcher,
+        ),
+        targets=("flatc",),
+        log=build_env.log,
+        jobs=build_env.jobs,
+        env=build_env.env,
+    )
+    driver.run(
+        job, build_env.processes, lambda done, total, _: build_env.progress(done, total, "flatc")
+    )
+    target = tree.source / _FLATC
+    if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # A link in its place would be followed, and may lead out of the tree.
+    target.unlink(missing_ok=True)
+    shutil.copy2(build / "flatc", target)

@@ -11,11 +11,13 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from megtrim.build.engines.checkout import Checkout, digest_of
-from megtrim.util.errors import InputError
+from megtrim.build.engines.cmake.driver import WorkTree
+from megtrim.build_spec import BuildSpec
+from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.files import cannot_write, write_atomically
 
 _RECORD = "shadow.json"
@@ -96,3 +98,31 @@ def _read(record: Path) -> dict[str, str]:
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def update(spec: BuildSpec, tree: WorkTree, checkout: Checkout) -> None:
+    """Update the tree to the spec; a file that is up to date already is not touched."""
+    sync(checkout, tree.source, dict(spec.overrides))
+    try:
+        tree.include.mkdir(parents=True, exist_ok=True)
+        for stale in _iter_stale(spec, tree):
+            stale.unlink()
+    except OSError as error:
+        raise cannot_write(tree.include, error) from None
+    for name, text in spec.include:
+        write_if_changed(tree.include / name, text)
+
+
+def expect_unchanged(spec: BuildSpec, tree: WorkTree) -> None:
+    """Raise ProductFailure if a file changed since :func:`write`: something else was compiled."""
+    for base, files in ((tree.source, spec.overrides), (tree.include, spec.include)):
+        for name, text in files:
+            if (base / name).read_bytes() != text.encode():
+                msg = f"{base / name} changed during the build"
+                raise ProductFailure(msg, hint="does the engine's build write that file itself?")
+
+
+def _iter_stale(spec: BuildSpec, tree: WorkTree) -> Iterator[Path]:
+    expected = {tree.include / name for name, _ in spec.include}
+    found = sorted(tree.include.rglob("*")) if tree.include.is_dir() else ()
+    return (path for path in found if path not in expected and not path.is_dir())

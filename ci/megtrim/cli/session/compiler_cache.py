@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from megtrim.build.engines.cmake import remote_cache
+from megtrim.build.engines.cmake import compiler_cache
 from megtrim.build.engines.cmake.compiler_cache import CompilerCache
 from megtrim.cli.environment import (
     CACHE_INPUT,
@@ -38,7 +38,7 @@ def open_compiler_cache(
     """
     given = read_cache_variables()
     name = next((each for each in _NAMES if each in given), "")
-    storages = remote_cache.parse(given.get(name, ""), source=_NAMES.get(name, ""))
+    storages = compiler_cache.parse_storages(given.get(name, ""), source=_NAMES.get(name, ""))
     if name == CACHE_INPUT and any(each.secret for each in storages):
         msg = f"{_NAMES[name]}: found a password, which a runner prints into every log"
         hint = "change that password, and give the URL as the secret cache-remote"

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from megtrim.build.engines import sample
-from megtrim.build.engines.megengine.search import find_checkouts, is_checkout
+from megtrim.build.engines.megengine.generations import find_checkouts, is_checkout
 from megtrim.cli.session.new_files import Content, find_missing
 from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.lists.item_files import climb

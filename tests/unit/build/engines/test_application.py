@@ -17,7 +17,7 @@ from megtrim.build.engines.application import (
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.cmake import driver
 from megtrim.build.engines.cmake.driver import Job, WorkTree
-from megtrim.build.engines.megengine.libraries import library
+from megtrim.build.engines.megengine.engine import describe_library
 from megtrim.build_spec import EngineLibrary, Linkage, Toolchain
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import ProcessRunner
@@ -137,8 +137,10 @@ add_library(
 def test_megengines_libraries() -> None:
     """One archive with all that it needs, or the shared object; on Android other libraries."""
     clang = replace(TOOLCHAIN, kind="clang-linux-arm64")
-    static = library(TARGETS, Linkage.STATIC, clang, root="/engine")
-    shared = library(TARGETS, Linkage.SHARED, replace(TOOLCHAIN, ndk="/ndk"), root="/engine")
+    static = describe_library(TARGETS, Linkage.STATIC, clang, root="/engine")
+    shared = describe_library(
+        TARGETS, Linkage.SHARED, replace(TOOLCHAIN, ndk="/ndk"), root="/engine"
+    )
 
     assert (static.file, static.whole) == ("liblite_static_all_in_one.a", False)
     assert static.include == ("lite/include", "lite/lite-c/include")
@@ -155,7 +157,7 @@ def test_a_tree_without_the_library_is_refused() -> None:
     """One that only has it under another name, too."""
     for targets in ("", TARGETS.replace("lite_static_all_in_one", "lite_static_all")):
         with pytest.raises(InputError) as caught:
-            library(targets, Linkage.STATIC, TOOLCHAIN, root="/engine")
+            describe_library(targets, Linkage.STATIC, TOOLCHAIN, root="/engine")
         assert caught.value.message == (
             "/engine has no library for applications: "
             "lite/CMakeLists.txt makes no lite_static_all_in_one"

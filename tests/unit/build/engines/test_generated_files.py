@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines import generated_files
+from megtrim.build.engines import source_copy
 from megtrim.build.engines.checkout import Checkout, digest_of
 from megtrim.build.engines.cmake.driver import WorkTree
 from megtrim.build_spec import BuildSpec, Variant
@@ -49,7 +49,7 @@ def present(tree: WorkTree) -> dict[str, str]:
 
 def test_the_tree_has_what_is_ordered(checkout: Checkout, tree: WorkTree) -> None:
     """Sources of the checkout, others in their place, and generated files in folders."""
-    generated_files.write(ORDER, tree, checkout)
+    source_copy.update(ORDER, tree, checkout)
 
     assert present(tree) == {
         "src/a.cpp": "other\r\n",
@@ -57,13 +57,13 @@ def test_the_tree_has_what_is_ordered(checkout: Checkout, tree: WorkTree) -> Non
         "include/midout.h": "regions\n",
         "include/megtrim/tags/kern.h": "kern\n",
     }
-    generated_files.expect(ORDER, tree)
+    source_copy.expect_unchanged(ORDER, tree)
 
 
 def test_what_is_no_longer_ordered_goes(checkout: Checkout, tree: WorkTree) -> None:
     """A stale generated file would be opened in place of the engine's own."""
-    generated_files.write(ORDER, tree, checkout)
-    generated_files.write(PLAIN, tree, checkout)
+    source_copy.update(ORDER, tree, checkout)
+    source_copy.update(PLAIN, tree, checkout)
 
     assert present(tree) == {"src/a.cpp": "a.cpp\n", "src/b.cpp": "b.cpp\n"}
 
@@ -73,8 +73,8 @@ def test_a_file_that_changed_meanwhile_is_shown(
     checkout: Checkout, tree: WorkTree, name: str
 ) -> None:
     """Then something else was compiled than what was ordered."""
-    generated_files.write(ORDER, tree, checkout)
+    source_copy.update(ORDER, tree, checkout)
     (tree.root / name).write_text("otherwise\n", encoding="utf-8")
 
     with pytest.raises(ProductFailure, match="changed during the build"):
-        generated_files.expect(ORDER, tree)
+        source_copy.expect_unchanged(ORDER, tree)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines import host_tools
+from megtrim.build.engines import builder
 from megtrim.build.engines.application import BuildEnvironment
 from megtrim.build.engines.cmake import driver
 from megtrim.build.engines.cmake.driver import Job, WorkTree
@@ -40,7 +40,7 @@ def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.Mon
         log=tmp_path / "log",
         progress=lambda *_: None,
     )
-    host_tools.build(tree, shop)
+    builder.build_flatc(tree, shop)
 
     assert elsewhere.read_text(encoding="utf-8") == "precious"
     assert (target.is_symlink(), target.read_text(encoding="utf-8")) == (False, "flatc")

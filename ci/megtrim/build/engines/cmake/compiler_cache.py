@@ -7,15 +7,137 @@ checks the checksum of every entry).
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
-from megtrim.build.engines.cmake import remote_cache
-from megtrim.build.engines.cmake.remote_cache import Storage
-from megtrim.util.errors import InfrastructureFailure
+from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import cannot_write
 from megtrim.util.process import Command, ProcessRunner
+
+CONNECT_TIMEOUT_MS = 250
+OPERATION_TIMEOUT_MS = 1000
+"""Time that a hanging storage costs each compilation, unless the URL has its own limits.
+
+ccache's own default is ten seconds, for each of an engine's hundreds of compilations.
+"""
+READ_ONLY = "read-only"
+
+_LONGEST = 2000
+_EVERY = frozenset({READ_ONLY, "shards"})
+_TIMEOUTS = frozenset({"connect-timeout", "operation-timeout"})
+_TOKENS = frozenset({"bearer-token", "header"})
+_ATTRIBUTES = {
+    "file": _EVERY | {"layout", "umask", "update-mtime"},
+    "http": _EVERY | _TIMEOUTS | _TOKENS | {"keep-alive", "layout"},
+    "redis": _EVERY | _TIMEOUTS,
+    "redis+unix": _EVERY | _TIMEOUTS,
+}
+"""The attributes of each kind in ccache 4.7 (Debian 12) to 4.10, by their manuals."""
+_ENCRYPTED = {"https": "http", "rediss": "redis"}
+_ATTRIBUTE = re.compile(r"[a-z-]{1,40}(?:=[^|\s]*)?")
+_WORDS = re.compile(r"[!-~]+(?: [!-~]+)*")
+_HINT = "such as redis://HOST[:PORT] or http://HOST[:PORT]/PATH: see ccache's manual"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """One storage: its URL, and its attributes as they were written."""
+
+    url: str
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def secret(self) -> bool:
+        """Whether it contains a password or a token."""
+        return "@" in urlsplit(self.url).netloc or bool(_TOKENS & self._names())
+
+    def redact_url(self) -> str:
+        """Return the URL without user, password, query and attributes."""
+        parts = urlsplit(self.url)
+        host = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=host, query="", fragment="").geturl()
+
+    def add_timeouts(self) -> Storage:
+        """Return this storage with timeouts, in case it hangs."""
+        if not _ATTRIBUTES[urlsplit(self.url).scheme].issuperset(_TIMEOUTS):
+            return self
+        limits = {"connect-timeout": CONNECT_TIMEOUT_MS, "operation-timeout": OPERATION_TIMEOUT_MS}
+        missing = (f"{name}={ms}" for name, ms in limits.items() if name not in self._names())
+        return replace(self, attributes=(*self.attributes, *missing))
+
+    def read_only(self) -> Storage:
+        """Return this storage with writing disabled."""
+        kept = [each for each in self.attributes if each.partition("=")[0] != READ_ONLY]
+        return replace(self, attributes=(*kept, f"{READ_ONLY}=true"))
+
+    def _names(self) -> set[str]:
+        return {each.partition("=")[0] for each in self.attributes}
+
+
+def parse_storages(text: str, *, source: str) -> tuple[Storage, ...]:
+    """Parse the value of ``source``, such as the variable CCACHE_REMOTE_STORAGE; empty: none.
+
+    ccache fails every compilation over a URL that it cannot parse, and ignores an unknown attribute
+    (``readonly`` would write).
+    Raises InputError for what ccache could not use. Its message never contains the text itself.
+    """
+    text = text.strip()
+    if not text:
+        return ()
+    if len(text) > _LONGEST or not _WORDS.fullmatch(text):
+        msg = f"{source}: found something other than URLs of a remote storage, one space between"
+        raise InputError(msg, hint=_HINT)
+    return tuple(_storage(part, source) for part in text.split(" "))
+
+
+def render_storages(storages: Sequence[Storage]) -> str:
+    """Return the storages as a value for ccache's variable."""
+    return " ".join("|".join((each.url, *each.attributes)) for each in storages)
+
+
+def _storage(text: str, source: str) -> Storage:
+    url, *attributes = text.split("|")
+    parts = _split(url, source)
+    known = _ATTRIBUTES[parts.scheme]
+    for each in attributes:
+        name = each.partition("=")[0]
+        if not _ATTRIBUTE.fullmatch(each) or name not in known:
+            # Do not print what was found: a misplaced | may have made it part of a password.
+            msg = f"{source}: found an attribute that ccache does not know for {parts.scheme}://"
+            raise InputError(msg, hint=f"expected one of {', '.join(sorted(known))}")
+        if name in _TIMEOUTS and not re.fullmatch(r"[a-z-]+=[1-9][0-9]{0,5}", each):
+            msg = f"{source}: {name}: found something other than milliseconds"
+            raise InputError(msg, hint=f"such as {name}=500")
+        if name == READ_ONLY and each.partition("=")[2] not in ("", "true", "false"):
+            msg = f"{source}: {name}: found something other than true or false"
+            raise InputError(msg)
+    return Storage(url=url, attributes=tuple(attributes))
+
+
+def _split(url: str, source: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        msg = f"{source}: found a URL with a broken host or port"
+        raise InputError(msg, hint=_HINT) from None
+    if parts.scheme in _ENCRYPTED:
+        msg = f"{source}: found {parts.scheme}://, which ccache does not support"
+        hint = f"{_ENCRYPTED[parts.scheme]}:// in a closed network, or through a tunnel of yours"
+        raise InputError(msg, hint=hint)
+    if parts.scheme not in _ATTRIBUTES:
+        msg = f"{source}: found no URL of a storage that ccache knows"
+        raise InputError(msg, hint=_HINT)
+    local = parts.scheme in ("file", "redis+unix")
+    if not (parts.path.startswith("/") if local else parts.hostname) or port == 0:
+        msg = f"{source}: found a URL that names no {'path' if local else 'host'}"
+        raise InputError(msg, hint=_HINT)
+    return parts
+
 
 VARIABLE = "CCACHE_REMOTE_STORAGE"
 COUNTS = "compiler-cache.log"
@@ -89,14 +211,14 @@ class CompilerCache:
         storages = tuple(each.add_timeouts() for each in self._remote)
         if not self._writes:
             storages = tuple(each.read_only() for each in storages)
-        counted = _ask(processes, (ccache, *compiler), remote_cache.render(storages), folder)
+        counted = _ask(processes, (ccache, *compiler), render_storages(storages), folder)
         if counted & _FAILED and not counted & _READ:
             self._warn(f"the remote compiler cache {shown} does not answer: built without it")
             return {VARIABLE: ""}
         if counted & _FAILED:
             self._warn(f"the remote compiler cache {shown} cannot be written: it is only read")
             storages = tuple(each.read_only() for each in storages)
-        return {VARIABLE: remote_cache.render(storages)}
+        return {VARIABLE: render_storages(storages)}
 
 
 def _ask(

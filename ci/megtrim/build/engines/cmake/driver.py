@@ -6,6 +6,7 @@ the file and the command.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from megtrim.build_spec import BuildScript, Toolchain
+from megtrim.build_spec import BuildScript, BuildSpec, Toolchain
 from megtrim.render.markup import clean
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.util.files import cannot_write, write_atomically
@@ -274,3 +275,56 @@ def first_error(output: str) -> str:
     heading = lines[failed : failed + 2] if failed else []
     # The error itself first, because a title has no place for more.
     return "\n".join([lines[error], *heading, *lines[start : error + 10]])
+
+
+_BUILT = "built.json"
+_NOTHING_TO_DO = "ninja: no work to do."
+_LOOK_TIMEOUT_S = 300.0
+
+
+def build_token(spec: BuildSpec, toolchain: Toolchain, digests: Sequence[str]) -> str:
+    """Return what identifies a finished build; ``digests`` are those of the sources."""
+    identity = sorted(toolchain.identity().items())
+    text = json.dumps([repr(spec), identity, list(digests)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def forget_build(tree: WorkTree) -> None:
+    """Delete the record, before anything in the tree changes."""
+    try:
+        (tree.root / _BUILT).unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(tree.root / _BUILT, error) from None
+
+
+def note_build(tree: WorkTree, finished: str) -> None:
+    """Record that the build with this token is finished."""
+    write_atomically(tree.root / _BUILT, json.dumps(finished))
+
+
+def is_built(tree: WorkTree, expected: str) -> bool:
+    """Return whether the last finished build is the one with this token."""
+    try:
+        return (tree.root / _BUILT).read_text(encoding="utf-8") == json.dumps(expected)
+    except (OSError, ValueError):
+        return False
+
+
+def is_up_to_date(
+    tree: WorkTree, expected: str, built: Mapping[Path, Sequence[str]], processes: ProcessRunner
+) -> bool:
+    """Return whether a build has nothing to do; ``built`` maps build folders to targets.
+
+    Running every build tool takes far longer than a link. Ninja, which does not build here, also
+    sees changes outside the tree.
+    """
+    return is_built(tree, expected) and all(
+        _nothing_to_do(build, targets, processes) for build, targets in built.items()
+    )
+
+
+def _nothing_to_do(build: Path, targets: Sequence[str], processes: ProcessRunner) -> bool:
+    """Return whether Ninja would rebuild none of ``targets``, without building."""
+    argv = (processes.build_tool("ninja"), "-C", str(build), "-n", *targets)
+    outcome = processes.run(Command(argv=argv, timeout_s=_LOOK_TIMEOUT_S))
+    return outcome.ok and _NOTHING_TO_DO in outcome.stdout

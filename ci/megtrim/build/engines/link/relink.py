@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build.engines.cmake import driver
-from megtrim.build.engines.link import command_line, invocation, linkers, stubbed_objects
+from megtrim.build.engines.link import command_line, inputs, invocation
 from megtrim.build.engines.link.command_line import LinkCommand
 from megtrim.build.engines.link.invocation import (
     ASK_TIMEOUT_S,
@@ -53,7 +53,7 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
     if spec.emptied or not spec.unwind_tables:
-        argv = stubbed_objects.copies(argv, link_env=link_env, spec=spec)
+        argv = inputs.copies(argv, link_env=link_env, spec=spec)
     map_flags = call.adapt_flags((f"-Wl,-Map={linked}.map",)) if spec.map else ()
     _link((*argv, *map_flags), linked, spec, link_env)
     if spec.strip and link_env.toolchain.strip:
@@ -73,7 +73,7 @@ def expect_linkable(target: str, built: Path, link_env: LinkEnvironment) -> None
 def _expect_code(
     command: LinkCommand, call: LinkCall, target: str, link_env: LinkEnvironment
 ) -> None:
-    linkers.read_expecting_code(command.words, link_env.build, call.linker, target=target)
+    invocation.read_expecting_code(command.words, link_env.build, call.linker, target=target)
 
 
 def _clear(scratch: Path, *folders: Path) -> None:
@@ -125,7 +125,7 @@ def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: Link
 
 def _last(spec: LinkSpec, call: LinkCall, link_env: LinkEnvironment) -> tuple[str, ...]:
     """Return what follows the target's own arguments: later options override earlier ones."""
-    unfolded = linkers.UNFOLDED[call.linker] if spec.unfolded else ()
+    unfolded = invocation.UNFOLDED[call.linker] if spec.unfolded else ()
     flags = call.adapt_flags((*unfolded, *spec.flags))
     if not spec.script:
         return flags

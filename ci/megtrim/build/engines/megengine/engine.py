@@ -9,17 +9,12 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from megtrim.build.engines import checkout as checkouts
-from megtrim.build.engines.megengine import (
-    android_script,
-    libraries,
-    ndk_limits,
-    quirks,
-    runner_flags,
-)
+from megtrim.build.engines.checkout import Checkout
+from megtrim.build.engines.megengine import android_script, quirks
 from megtrim.build.engines.megengine.generations import (
     MODES_FILE,
     MODES_TAG,
@@ -41,6 +36,97 @@ from megtrim.load_and_run.dialects import Dialect
 from megtrim.regions.scoped_headers import Scopes
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+
+_DEFINED = re.compile(
+    r"\bDEFINE_(bool|u?int32|u?int64|double|string)\s{0,99}\(\s{0,99}([A-Za-z_]\w{0,99})", re.ASCII
+)
+_COMPARED = re.compile(
+    r'\bstrcmp\s{0,9}\(\s{0,99}argv\[i\]\s{0,9},\s{0,99}"--([a-z0-9]{1,40}(?:-[a-z0-9]{1,40}){0,20})"'
+)
+_LAYOUT = re.compile(r"^\s{0,99}cb\(([a-z0-9_]{1,99})\)\s{0,9};", re.MULTILINE)
+_TAKES_NEXT = re.compile(r"\+\+\s{0,9}i\b")
+_MOST_FILES = 200
+_LARGEST_FILE_BYTES = 2**20
+
+
+def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialect:
+    """Return the dialect with the flags that the sources below the folder ``program`` name.
+
+    Releases of one generation differ, and a fork may have flags of its own.
+    """
+    names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
+    switches: set[str] = set()
+    values: set[str] = set()
+    for source in names[:_MOST_FILES]:
+        text = checkout.text(source, most_bytes=_LARGEST_FILE_BYTES)
+        for name, takes_value in (_parse_comparisons if dialect.literal else _parse_gflags)(text):
+            (values if takes_value else switches).add(name)
+    if not switches | values:
+        return dialect
+    return dialect.of_tree(frozenset(switches), frozenset(values))
+
+
+def _parse_gflags(text: str) -> Iterable[tuple[str, bool]]:
+    """Yield the flags that are defined with gflags, and whether each takes a value."""
+    for kind, name in _DEFINED.findall(text):
+        yield name, kind != "bool"
+
+
+def _parse_comparisons(text: str) -> Iterable[tuple[str, bool]]:
+    """Yield the flags that arguments are compared with, and whether each takes a value."""
+    found = list(_COMPARED.finditer(text))
+    if not found:
+        return
+    ends = [match.start() for match in found[1:]] + [len(text)]
+    for match, end in zip(found, ends, strict=True):
+        step = _TAKES_NEXT.search(text, match.end(), end)
+        yield match[1].replace("-", "_"), step is not None
+    # One macro defines the flags of all tensor layouts.
+    yield from ((f"enable_{name}", False) for name in _LAYOUT.findall(text))
+
+
+TARGETS_FILE = "lite/CMakeLists.txt"
+
+# Read from the link lines that the engine's own CMake makes for its examples and programs (1.6.0
+# and 1.13). Its operators do not need the whole archive: the registry calls a function in the file
+# that registers them all.
+_TARGETS = {
+    # The engine in one archive with flatbuffers, cpuinfo and clog, which lite_static needs.
+    Linkage.STATIC: ("lite_static_all_in_one", "liblite_static_all_in_one.a"),
+    Linkage.SHARED: ("lite_shared", "liblite_shared.so"),
+}
+_INCLUDE = ("lite/include", "lite/lite-c/include")
+_COPIES = tuple(
+    (f"lite-c/{name}", f"lite/include/lite/{name}") for name in ("common_enum_c.h", "macro.h")
+)
+"""The C interface includes them by these names alone; the engine's own build names a third folder,
+whose other headers have names such as tensor.h, which an app may have, too."""
+_ANDROID = ("-ldl", "-llog")
+_LINUX = ("-ldl", "-lrt", "-latomic", "-pthread")
+_SECTIONS = ("-Wl,--gc-sections",)
+_LLD = ("-Wl,-z,nocopyreloc", "-Wl,--icf=all", *_SECTIONS, "-flto=full")
+
+
+def describe_library(
+    targets: str, linkage: Linkage, toolchain: Toolchain, *, root: str
+) -> EngineLibrary:
+    """Return what an application links; ``targets`` is the text of the tree's TARGETS_FILE.
+
+    Raises InputError for a tree without that library.
+    """
+    target, file = _TARGETS[linkage]
+    if f"add_library({target} " not in " ".join(targets.split()).replace("( ", "("):
+        msg = f"{root} has no library for applications: {TARGETS_FILE} makes no {target}"
+        raise InputError(msg, hint="put the application into the engine's tree, without source")
+    return EngineLibrary(
+        linkage=linkage,
+        file=file,
+        include=_INCLUDE,
+        copies=_COPIES,
+        needs=_ANDROID if toolchain.ndk else _LINUX,
+        link_options=_LLD if toolchain.kind in ("clang-linux-arm64", "ndk") else _SECTIONS,
+    )
+
 
 KIND = "megengine"
 
@@ -137,8 +223,8 @@ class MegEngine:
         )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
-        targets = self.checkout.text(libraries.TARGETS_FILE)
-        return libraries.library(targets, linkage, toolchain, root=str(self.checkout.root))
+        targets = self.checkout.text(TARGETS_FILE)
+        return describe_library(targets, linkage, toolchain, root=str(self.checkout.root))
 
     def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
         """Run the engine's own script, which writes one ``NAME = VALUE`` a line."""
@@ -166,14 +252,12 @@ class MegEngine:
 
     def dialect(self) -> Dialect:
         """Return the dialect of this tree's ``load_and_run``, with the flags that it has."""
-        return runner_flags.narrow_dialect(
-            self.generation.dialect, self.checkout, self.generation.program
-        )
+        return narrow_dialect(self.generation.dialect, self.checkout, self.generation.program)
 
     def _script(self, toolchain: Toolchain, targets: tuple[str, ...]) -> BuildScript | None:
         if not toolchain.includes:
             return None
-        ndk_limits.check(toolchain)
+        android_script.check_ndk(toolchain)
         text = self.checkout.text(android_script.PATH)
         android_script.expect_abi(text, toolchain.abi, root=str(self.checkout.root))
         return android_script.script_for(toolchain, targets)

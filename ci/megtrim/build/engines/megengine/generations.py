@@ -6,8 +6,10 @@ change the number. The releases named here are those in which each layout was se
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from megtrim.build_spec import Variant
 from megtrim.load_and_run import dialects
@@ -129,3 +131,36 @@ def _missing(files: Collection[str]) -> str:
         missing = " and ".join(sign for sign in signs if sign not in files)
         reasons.append(f"for {' or '.join(releases)} it has no {missing}")
     return "; ".join(reasons)
+
+
+_LEVELS = 3
+"""Folders, from the given one upwards, whose subfolders are looked at."""
+_VENDORED = ("third_party", "3rdparty", "external", "deps")
+"""Subfolders in which projects keep what they are built from."""
+
+
+def is_checkout(folder: Path) -> bool:
+    """Return whether a folder has the files of one of the engine's generations."""
+    return any(all((folder / sign).is_file() for sign in each.signs) for each in GENERATIONS)
+
+
+def find_checkouts(folder: Path) -> tuple[Path, ...]:
+    """Return the nearest checkouts: the one that ``folder`` is in, else those in or next to it.
+
+    More than one, if they are equally near.
+    """
+    upwards = (folder, *folder.parents)
+    around = next((each for each in upwards if is_checkout(each)), None)
+    if around is not None:
+        return (around,)
+    for each in upwards[:_LEVELS]:
+        found = tuple(sorted(inner for inner in _list_subfolders(each) if is_checkout(inner)))
+        if found:
+            return found
+    return ()
+
+
+def _list_subfolders(folder: Path) -> Iterator[Path]:
+    for each in (folder, *(folder / name for name in _VENDORED)):
+        with suppress(OSError):  # one that may not be read holds no checkout for us
+            yield from (inner for inner in each.iterdir() if inner.is_dir())

@@ -11,8 +11,8 @@ from megtrim.build.engines.cmake.compiler_cache import (
     CompilerCache,
     count_hits,
     forget_counts,
+    parse_storages,
 )
-from megtrim.build.engines.cmake.remote_cache import parse
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
@@ -57,7 +57,7 @@ def settings(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the variables of a build, and the warnings."""
     warnings: list[str] = []
-    remote = parse(URL, source="test")
+    remote = parse_storages(URL, source="test")
     cache = CompilerCache(remote, writes=writes, passed={"X": "1"}, warn=warnings.append)
     found = cache.variables(machine, ("c++", "-m64"), folder)
     assert cache.variables(machine, ("other",), folder) is found

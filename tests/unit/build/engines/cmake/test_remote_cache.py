@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.build.engines.cmake.remote_cache import Storage, parse, render
+from megtrim.build.engines.cmake.compiler_cache import Storage, parse_storages, render_storages
 from megtrim.util.errors import InputError
 
 SECRET = "geheim"
@@ -14,13 +14,15 @@ SECRET = "geheim"
 
 def reported(text: str) -> str:
     """Return what ccache learns of a text."""
-    return render([each.add_timeouts() for each in parse(text, source="CCACHE_REMOTE_STORAGE")])
+    return render_storages(
+        [each.add_timeouts() for each in parse_storages(text, source="CCACHE_REMOTE_STORAGE")]
+    )
 
 
 def refusal(text: str) -> InputError:
     """Return what is said of a text that is refused."""
     with pytest.raises(InputError) as caught:
-        parse(text, source="CCACHE_REMOTE_STORAGE")
+        parse_storages(text, source="CCACHE_REMOTE_STORAGE")
     return caught.value
 
 
@@ -60,9 +62,9 @@ def test_ccache_gets(given_text: str, expected: str) -> None:
 @pytest.mark.parametrize("said", ["", "|read-only", "|read-only=true", "|read-only=false"])
 def test_read_only_wins(said: str) -> None:
     """Whatever the URL says of it."""
-    (storage,) = parse(f"redis://cache.lan{said}", source="")
+    (storage,) = parse_storages(f"redis://cache.lan{said}", source="")
 
-    assert render([storage.read_only()]) == "redis://cache.lan|read-only=true"
+    assert render_storages([storage.read_only()]) == "redis://cache.lan|read-only=true"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_read_only_wins(said: str) -> None:
 )
 def test_what_is_secret(text: str, secret: bool) -> None:
     """A password before the host, a token, and a header, which may be one."""
-    (storage,) = parse(text, source="")
+    (storage,) = parse_storages(text, source="")
 
     assert storage.secret is secret
 
@@ -85,10 +87,10 @@ def test_what_is_secret(text: str, secret: bool) -> None:
 def test_a_url_is_shown_without_its_password() -> None:
     """Where it is, and nothing that opens it."""
     text = f"redis://ci:{SECRET}@cache.lan:6380/1|operation-timeout=9"
-    (storage,) = parse(text, source="")
+    (storage,) = parse_storages(text, source="")
 
     assert storage.redact_url() == "redis://cache.lan:6380/1"
-    (storage,) = parse(f"http://cache.lan/megtrim?token={SECRET}", source="")
+    (storage,) = parse_storages(f"http://cache.lan/megtrim?token={SECRET}", source="")
     assert storage.redact_url() == "http://cache.lan/megtrim"
 
 
@@ -159,11 +161,11 @@ def test_what_is_refused(text: str, message: str) -> None:
 def test_anything_is_read_or_refused(text: str) -> None:
     """What is read is shown as it was written, and read again as the same."""
     try:
-        found = parse(text, source="x")
+        found = parse_storages(text, source="x")
     except InputError:
         return
-    assert render(found) == text.strip()
-    assert parse(render([each.add_timeouts() for each in found]), source="x") == tuple(
-        each.add_timeouts() for each in found
-    )
+    assert render_storages(found) == text.strip()
+    assert parse_storages(
+        render_storages([each.add_timeouts() for each in found]), source="x"
+    ) == tuple(each.add_timeouts() for each in found)
     assert all(isinstance(each, Storage) for each in found)

@@ -9,8 +9,7 @@ import pytest
 
 from megtrim.build.engines.link import invocation
 from megtrim.build.engines.link.command_line import LinkCommand
-from megtrim.build.engines.link.invocation import LinkCall, LinkEnvironment
-from megtrim.build.engines.link.linkers import Linker
+from megtrim.build.engines.link.invocation import LinkCall, LinkEnvironment, Linker
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from unit.build.engines.support import TOOLCHAIN, bench

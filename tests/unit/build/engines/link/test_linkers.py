@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines.link.linkers import (
+from megtrim.build.engines.link.invocation import (
     UNFOLDED,
     Linker,
     identify_by_version,

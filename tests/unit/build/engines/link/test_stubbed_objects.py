@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines.link import stubbed_objects
+from megtrim.build.engines.link import inputs
 from megtrim.build_spec import LinkSpec
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.build.engines.support import bench
@@ -32,9 +32,7 @@ def files(root: Path, **contents: bytes) -> None:
 
 def linked(root: Path, *words: str) -> tuple[str, ...]:
     """Return the command, with the folder of copies as COPIES."""
-    made = stubbed_objects.copies(
-        ("ld.lld", *words), link_env=bench(root, root / "made"), spec=ORDER
-    )
+    made = inputs.copies(("ld.lld", *words), link_env=bench(root, root / "made"), spec=ORDER)
     assert made[0] == "ld.lld"
     return tuple(word.replace(str(root / "made/inputs"), "COPIES") for word in made[1:])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.build.engines.megengine.libraries import library
+from megtrim.build.engines.megengine.engine import describe_library
 from megtrim.build_spec import Linkage, Toolchain
 from megtrim.util.errors import InputError
 
@@ -23,8 +23,8 @@ LINUX = Toolchain(
 
 def test_a_library_is_found_by_its_target() -> None:
     """However CMake's call is broken into lines."""
-    static = library(TARGETS, Linkage.STATIC, LINUX, root="tree")
-    shared = library(TARGETS, Linkage.SHARED, LINUX, root="tree")
+    static = describe_library(TARGETS, Linkage.STATIC, LINUX, root="tree")
+    shared = describe_library(TARGETS, Linkage.SHARED, LINUX, root="tree")
 
     assert (static.file, static.is_shared) == ("liblite_static_all_in_one.a", False)
     assert (shared.file, shared.is_shared) == ("liblite_shared.so", True)
@@ -36,4 +36,4 @@ def test_a_library_is_found_by_its_target() -> None:
 def test_a_tree_without_it_is_refused(targets: str) -> None:
     """An application can then only be built as a target of the engine."""
     with pytest.raises(InputError, match=r"^tree has no library .* makes no lite_shared\n"):
-        library(targets, Linkage.SHARED, LINUX, root="tree")
+        describe_library(targets, Linkage.SHARED, LINUX, root="tree")

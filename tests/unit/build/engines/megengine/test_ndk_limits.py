@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.build.engines.megengine import ndk_limits
+from megtrim.build.engines.megengine import android_script
 from megtrim.build_spec import Toolchain
 from megtrim.util.errors import InputError
 
@@ -32,7 +32,7 @@ def toolchain(version: str) -> Toolchain:
 )
 def test_what_is_not_known_to_fail_is_let_through(version: str) -> None:
     """Also what no one tried."""
-    ndk_limits.check(toolchain(version))
+    android_script.check_ndk(toolchain(version))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_is_not_known_to_fail_is_let_through(version: str) -> None:
 def test_what_is_known_to_fail_is_refused(version: str, message: str) -> None:
     """Before an hour of building, with the release that the engine suggests."""
     with pytest.raises(InputError) as caught:
-        ndk_limits.check(toolchain(version))
+        android_script.check_ndk(toolchain(version))
 
     assert caught.value.message.startswith(message)
     assert "r21e" in caught.value.hint

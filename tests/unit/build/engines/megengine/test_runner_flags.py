@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.build.engines import checkout
-from megtrim.build.engines.megengine.runner_flags import (
-    _parse_comparisons,
-    _parse_gflags,
-    narrow_dialect,
-)
+from megtrim.build.engines.megengine.engine import _parse_comparisons, _parse_gflags, narrow_dialect
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.util.process import ProcessRunner
 from unit.build.engines.support import write

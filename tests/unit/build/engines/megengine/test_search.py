@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines.megengine.search import find_checkouts, is_checkout
+from megtrim.build.engines.megengine.generations import find_checkouts, is_checkout
 from unit.build.engines.megengine_trees import NEWEST, OLDEST
 from unit.build.engines.support import write
 
