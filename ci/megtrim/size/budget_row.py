@@ -5,13 +5,17 @@ The stage `size` judges it, once; results, verdicts and all reports show this va
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from megtrim.checks.statuses import CHECK_SIGNS, CheckStatus
+from megtrim.checks.check import Check
+from megtrim.checks.invocation import Invocation, suggest_for_budget
+from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.config.measure_names import name_budget
 from megtrim.config.units import format_bytes, format_growth
+from megtrim.config.yaml.problems import Place
 from megtrim.util.strict_json import SignedInt
 
 if TYPE_CHECKING:
@@ -133,3 +137,24 @@ BUDGET_SIGNS = {
     BudgetStatus.FAIL: CHECK_SIGNS[CheckStatus.FAIL],
     BudgetStatus.SKIPPED: CHECK_SIGNS[CheckStatus.SKIPPED],
 }
+
+
+def budget_checks(
+    rows: Iterable[BudgetRow], *, invocation: Invocation, places: Mapping[str, Place], start: Place
+) -> Iterator[Check]:
+    """Yield the check of each limit, as it was judged; ``places``: where it is configured."""
+    for row in rows:
+        place = places.get(row.subject, start)
+        failed = row.status is BudgetStatus.FAIL
+        hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
+        yield Check(
+            id=row.check_id,
+            kind=CheckKind(row.kind),
+            subject=row.subject,
+            status=CheckStatus(row.status),
+            text=row.text,
+            hint=hint,
+            file=place.file,
+            line=place.line,
+            reproduce=invocation.again("size") if failed else "",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from megtrim.chain.store import StageFolder
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.size import byte_tables, full_trim
+from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
 from megtrim.size.baseline import dump_sizes, expect_same_kind, load_sizes, store_prices
 from megtrim.size.breakdown import View, compare_tables
 from megtrim.size.budgets import Baseline, Measured, check
@@ -36,7 +37,7 @@ from megtrim.size.growth.inputs import InputChanges, compare_inputs, describe_ca
 from megtrim.size.measures import ExistingParts, Measures, find_measure, list_measures, list_parts
 from megtrim.size.prices.price_list import PriceKind, PriceList, compare_prices, shorten
 from megtrim.size.prices.pricing import find_prices
-from megtrim.size.results import ArtifactSize, SizeResult
+from megtrim.size.results import SizeResult
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
@@ -117,12 +118,23 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     traced = not session.request.options.committed
     changes = compare_inputs(compared.made_from, made_from, traced=traced)
     compare = _Comparison(
+        facts=facts,
+        parts=parts,
         baseline=compared,
         changes=changes,
         prices={each.artifact: each for each in all_prices},
     )
+    shown = {each.artifact: each for each in prices}
     return SizeResult(
-        artifacts=tuple(compare.weigh(key, elf, parts.get(key)) for key, elf in facts.items()),
+        artifacts=tuple(
+            ArtifactSizes(
+                name=name,
+                sizes=tuple(compare.weigh((name, variant)) for variant, _ in builds),
+                prices=shown.get(name),
+                byte_map=_map_bytes(name, builds[-1][0], parts, plain),
+            )
+            for name in config.artifacts
+        ),
         budgets=check(
             config.budgets,
             Measured(
@@ -138,18 +150,20 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         baseline=compared.source,
         causes=changes.causes,
         notes=describe_causes(changes),
-        prices=prices,
-        maps=tuple(_map_bytes(parts, plain)),
     )
 
 
 def _map_bytes(
-    parts: Mapping[_File, ByteTable], plain: Mapping[str, ByteTable]
-) -> Iterator[ByteMap]:
-    """Yield where the bytes of each artifact that ships are, next to those of the plain build."""
-    for (artifact, variant), table in parts.items():
-        if not are_unnamed(table.components):
-            yield make_map(artifact, variant, table, plain.get(artifact))
+    artifact: str,
+    variant: str,
+    parts: Mapping[_File, ByteTable],
+    plain: Mapping[str, ByteTable],
+) -> ByteMap | None:
+    """Return where the bytes of what ships are, next to those of the plain build."""
+    table = parts.get((artifact, variant))
+    if table is None or are_unnamed(table.components):
+        return None
+    return make_map(artifact, variant, table, plain.get(artifact))
 
 
 def _measure(
@@ -270,29 +284,32 @@ def _list_asked(session: Session) -> set[_File]:
 class _Comparison:
     """What all files are compared with, and what differs."""
 
+    facts: Mapping[_File, ElfFacts]
+    parts: Mapping[_File, ByteTable]
     baseline: Baseline
     changes: InputChanges
     prices: Mapping[str, PriceList]
     """By artifact."""
 
-    def weigh(self, key: _File, elf: ElfFacts, table: ByteTable | None) -> ArtifactSize:
+    def weigh(self, key: _File) -> VariantSize:
         """Return a file with what grew in it; what came in is of the one that ships."""
-        before = self.baseline.parts.get(key)
+        artifact, variant = key
+        elf, table, before = self.facts[key], self.parts.get(key), self.baseline.parts.get(key)
         components: tuple[ByteChange, ...] = ()
         symbols: tuple[ByteChange, ...] = ()
         if before and table:
             components = compare_tables(before, table, View.COMPONENT)
             symbols = compare_tables(before, table, View.SYMBOL)
         growth_bytes = self.baseline.growth(*key, elf.size_bytes)
-        prices = self.prices.get(key[0])
-        ships = key[1] == Variant.REDUCED
-        former = self.baseline.prices.get(key[0], {})
-        return ArtifactSize(
-            artifact=key[0],
-            variant=key[1],
+        prices = self.prices.get(artifact)
+        ships = variant == Variant.REDUCED
+        former = self.baseline.prices.get(artifact, {})
+        return VariantSize(
+            variant=variant,
             size_bytes=elf.size_bytes,
+            share=elf.size_bytes / self.facts[artifact, str(Variant.PLAIN)].size_bytes,
             growth_bytes=growth_bytes,
-            groups=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
+            sections=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
             components=list_largest(components, _MOST_CHANGES),
             symbols=list_largest(symbols, _MOST_CHANGES),
             arrivals=find_arrivals(self.changes, growth_bytes, symbols, prices)

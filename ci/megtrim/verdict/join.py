@@ -7,109 +7,53 @@ the verdict from the checks; the exit status follows from the verdict alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from megtrim.build_spec import EngineIdentity, Origin
-from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
-from megtrim.checks.invocation import (
-    Invocation,
-)
+from megtrim.checks.check import Check
 from megtrim.checks.statuses import (
     CheckKind,
     CheckStatus,
     ScenarioStatus,
-    UnverifiedPolicy,
     decide,
 )
 from megtrim.config.units import format_bytes
 from megtrim.config.yaml.problems import Place
 from megtrim.perf.rows.checks import performance_checks, summarize
-from megtrim.perf.rows.model import Performance
-from megtrim.proof.neighbours.model import NeighbourResult
-from megtrim.proof.results import ScenarioResult
 from megtrim.proof.scenario_checks import scenario_checks
 from megtrim.size.artifact_sizes import ArtifactSizes
-from megtrim.size.budget_row import BudgetRow
-from megtrim.size.checks import budget_check
-from megtrim.size.growth.inputs import Cause, CauseNote
-from megtrim.size.history import SizeTrend
-from megtrim.trim.usage import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
+from megtrim.size.budget_row import budget_checks
 from megtrim.util.wording import count
-from megtrim.verdict.model import Verdict
+from megtrim.verdict.model import Verdict, VerdictFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictInputs:
-    """The results of the stages. ``places``: where a scenario id or the subject of a budget is
-    configured.
-    """
+class VerdictInputs(VerdictFacts):
+    """The facts, and what else checks need."""
 
-    origin: Origin
-    config: str
-    invocation: Invocation
-    """How megtrim was called."""
     places: Mapping[str, Place]
-    engine: EngineIdentity
-    toolchain: ToolchainIdentity
-    devices: tuple[DeviceIdentity, ...]
-    trim: TrimChoice
-    artifacts: tuple[ArtifactSizes, ...]
-    regions: RegionsUse
-    operators: OperatorsUse
-    scenarios: tuple[ScenarioResult, ...]
+    """Where a scenario id or the subject of a budget is configured."""
     expired: frozenset[str] = frozenset()
     """Ids of unverified scenarios whose last proof is older than allowed."""
-    budgets: tuple[BudgetRow, ...]
-    baseline: str = ""
-    """What growth was measured against, or empty."""
-    causes: tuple[Cause, ...] = ()
-    """What differs from what the baseline was made from."""
-    notes: tuple[CauseNote, ...] = ()
-    trends: tuple[SizeTrend, ...] = ()
-    neighbours: tuple[NeighbourResult, ...] = ()
-    performance: Performance | None = None
-    """None: no times were measured."""
-    unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
-    functions: tuple[FunctionsUse, ...] = ()
-    rebuild: Rebuild | None = None
     checks: tuple[Check, ...] = ()
     """Checks besides those of scenarios, budgets and times: build, trace, header, reduce."""
-    warnings: tuple[str, ...] = ()
 
 
 def join(facts: VerdictInputs) -> Verdict:
     """Return the verdict on ``facts``; checks are ordered by kind, then subject."""
-    checks = _checks(facts)
+    checks = _list_checks(facts)
+    shown = {each.name: getattr(facts, each.name) for each in fields(VerdictFacts)} | {
+        "devices": tuple(sorted(facts.devices, key=lambda device: device.name)),
+        "scenarios": tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
+    }
     return Verdict(
+        **shown,
         verdict=decide(check.status for check in checks),
         headline=_headline(facts, checks),
         checks=checks,
-        origin=facts.origin,
-        config=facts.config,
-        engine=facts.engine,
-        toolchain=facts.toolchain,
-        devices=tuple(sorted(facts.devices, key=lambda device: device.name)),
-        trim=facts.trim,
-        artifacts=facts.artifacts,
-        regions=facts.regions,
-        operators=facts.operators,
-        scenarios=tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
-        budgets=facts.budgets,
-        baseline=facts.baseline,
-        causes=facts.causes,
-        notes=facts.notes,
-        trends=facts.trends,
-        functions=facts.functions,
-        rebuild=facts.rebuild,
-        neighbours=facts.neighbours,
-        performance=facts.performance,
-        unverified=facts.unverified,
-        warnings=facts.warnings,
-        invocation=facts.invocation,
     )
 
 
-def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
+def _list_checks(facts: VerdictInputs) -> tuple[Check, ...]:
     checks = list(facts.checks)
     start = Place(file=facts.config, line=1)
     for scenario in facts.scenarios:
@@ -121,11 +65,9 @@ def _checks(facts: VerdictInputs) -> tuple[Check, ...]:
             line=place.line,
             expired=scenario.id in facts.expired,
         )
-    for row in facts.budgets:
-        place = facts.places.get(row.subject, start)
-        checks.append(
-            budget_check(row, invocation=facts.invocation, file=place.file, line=place.line)
-        )
+    checks += budget_checks(
+        facts.budgets, invocation=facts.invocation, places=facts.places, start=start
+    )
     if facts.performance is not None:
         checks += performance_checks(facts.performance, start=start, places=facts.places)
     # A run that only takes times builds nothing that scenarios could prove.
@@ -147,7 +89,7 @@ def _nothing_ran(config: str) -> Check:
     )
 
 
-def _headline(facts: VerdictInputs, checks: tuple[Check, ...]) -> str:
+def _headline(facts: VerdictFacts, checks: tuple[Check, ...]) -> str:
     parts = [_sizes_text(artifact) for artifact in facts.artifacts]
     if facts.scenarios:
         verified = sum(item.status is ScenarioStatus.PASS for item in facts.scenarios)

@@ -34,13 +34,9 @@ from megtrim.verdict.conclusion import HINT, VERSION, expect_agreement, expect_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Everything that a report shows."""
+class VerdictFacts:
+    """What the stages saw, as a report shows it."""
 
-    version: int = VERSION
-    verdict: VerdictKind
-    headline: str
-    checks: tuple[Check, ...]
     origin: Origin
     """Of which project and state of it, and of which megtrim."""
     config: str
@@ -73,7 +69,17 @@ class Verdict:
     """None: no times were measured."""
     unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
     """Whether it counts as red if it is unverified, as configured."""
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(VerdictFacts):
+    """Everything that a report shows: the facts, the checks, and what they add up to."""
+
+    version: int = VERSION
+    verdict: VerdictKind
+    headline: str
+    checks: tuple[Check, ...]
 
     def __post_init__(self) -> None:
         """Refuse what reports would show wrongly: an id twice, no line, another verdict."""

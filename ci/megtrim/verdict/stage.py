@@ -35,16 +35,8 @@ from megtrim.proof.last_proof import LastProof, find_expired, last_proofs
 from megtrim.proof.neighbours.summary import neighbour_results
 from megtrim.proof.results import VerifyResult
 from megtrim.proof.scenario_results import scenario_results
-from megtrim.size.budget_row import name_subject
-from megtrim.size.budgets import ending
-from megtrim.size.rows import (
-    artifact_sizes,
-    baseline_text,
-    budget_rows,
-    cause_notes,
-    causes_of_growth,
-    early_warnings,
-)
+from megtrim.size.budgets import ending, warn_early
+from megtrim.size.rows import budget_places, size_result
 from megtrim.trim.builds.programs import warn_unweighed
 from megtrim.trim.committed_keepset import (
     digest_committed,
@@ -139,15 +131,12 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     proofs = _last_proofs(task, session)
     proves = _proves(task)
     places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
-    places |= {
-        name_subject(b.artifact, b.variant, b.measure): session.request.loaded.place("budgets", i)
-        for i, b in enumerate(config.budgets)
-    }
+    places |= budget_places(session.request)
+    sizes = size_result(session.results)
     verdict = join(
         VerdictInputs(
             origin=session.request.origin,
             config=session.request.loaded.path.name,
-            places=places,
             engine=session.services.engine.identity(),
             toolchain=ToolchainIdentity(
                 kind=toolchain.kind,
@@ -157,27 +146,25 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             ),
             devices=_devices(task, session),
             trim=trim_choice(session),
-            artifacts=artifact_sizes(session),
+            artifacts=sizes.artifacts,
             regions=regions_use(task, session),
             operators=operators_use(session.results),
             scenarios=scenario_results(session, proofs) if proves else (),
-            expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
-            budgets=budget_rows(session.results),
-            baseline=baseline_text(session.results),
-            causes=causes_of_growth(session.results),
-            notes=cause_notes(session.results),
+            budgets=sizes.budgets,
+            baseline=sizes.baseline,
+            causes=sizes.causes,
+            notes=sizes.notes,
             trends=session.request.trends,
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),
             performance=summarize_performance(task.wants, session),
-            checks=(
-                *_stage_checks(task, session),
-                *keep_set_checks(session),
-            ),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
             invocation=session.request.invocation,
+            places=places,
+            expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
+            checks=(*_stage_checks(task, session), *keep_set_checks(session)),
         )
     )
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
@@ -272,6 +259,6 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *(header.result_as(HeaderResult).warnings if header else ()),
         *list_retrained(session),
         *warn_unweighed(session),
-        *early_warnings(session.results),
+        *warn_early(size_result(session.results).budgets),
         *ending(session.request.config.waivers, session.request.today),
     )

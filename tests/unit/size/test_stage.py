@@ -27,12 +27,6 @@ from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import make_table
 from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.size.results import SizeResult
-from megtrim.size.rows import (
-    artifact_sizes,
-    baseline_text,
-    cause_notes,
-    causes_of_growth,
-)
 from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, object_file
@@ -139,12 +133,13 @@ def baseline(path: Path, source: str = "", **sizes: int) -> Path:
 def test_what_is_measured(tmp_path: Path, committed: bool, more: str, measured: list[str]) -> None:
     """With a committed keep set, a profile build is made only for a budget of it."""
     now, task, _ = opened(tmp_path, committed=committed, more=more)
-    rows = weigh(now, task).artifacts
+    found = weigh(now, task)
+    rows = found.artifacts[0].sizes
 
     assert [row.variant for row in rows] == measured
     assert [row.size_bytes for row in rows] == [len(program(name)) for name in measured]
     assert [row.growth_bytes for row in rows] == [None] * len(measured)
-    assert baseline_text(now.results) == ""
+    assert found.baseline == ""
     left = json.loads(now.results.done[SIZE].file("sizes.json").read_text(encoding="utf-8"))
     assert left.pop("made_from").keys() == {*Cause, ORDERS}
     assert left.pop("inputs").keys() >= {"values"}
@@ -210,31 +205,21 @@ def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
         weigh(now, task)
 
 
-def test_shares_are_of_the_plain_build(tmp_path: Path) -> None:
-    """Whatever else is measured, and in whatever order."""
-    now, task, _ = opened(tmp_path, committed=False)
-    weigh(now, task)
-
-    [artifact] = artifact_sizes(now)
-    plain = len(program("plain"))
-    assert {each.variant: each.share for each in artifact.sizes} == {
-        name: len(program(name)) / plain for name in ("plain", "profile", "reduced")
-    }
-
-
 def test_growth_needs_no_budget(tmp_path: Path) -> None:
     """Every file that the baseline holds is compared; what it does not list is not."""
     given = baseline(tmp_path / "b.json", "main", reduced=len(program("reduced")) - 7, profile=1)
-    now, task, _ = opened(tmp_path, baseline=given)
+    now, task, _ = opened(tmp_path, baseline=given, committed=False)
     result = weigh(now, task)
+    plain = len(program("plain"))
 
     assert (result.baseline, result.budgets, result.exit_code) == ("main", (), 0)
-    [artifact] = artifact_sizes(now)
-    assert [(each.variant, each.growth_bytes) for each in artifact.sizes] == [
-        ("plain", None),
-        ("reduced", 7),
+    assert [
+        (each.variant, each.growth_bytes, each.share) for each in result.artifacts[0].sizes
+    ] == [
+        ("plain", None, 1.0),
+        ("profile", len(program("profile")) - 1, len(program("profile")) / plain),
+        ("reduced", 7, len(program("reduced")) / plain),
     ]
-    assert baseline_text(now.results) == "main"
 
 
 def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
@@ -247,20 +232,19 @@ def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
 
     later = changed(now, baseline=left)
     later.results.done[REDUCED] = named(tmp_path / "after", 3000)
-    weigh(later, task)
+    found = weigh(later, task)
 
     label = "symbols of load_and_run"
     assert before[label] != size.inputs(task, later)[label]
-    [artifact] = artifact_sizes(later)
-    plain, reduced = artifact.sizes
+    plain, reduced = found.artifacts[0].sizes
     assert (plain.components, plain.symbols) == ((), ())
     assert [(each.label, each.growth_bytes) for each in reduced.components] == [("operators", 2000)]
     assert [(each.component, each.label) for each in reduced.symbols] == [
         ("operators", "mgb::opr::Add::run()")
     ]
     assert reduced.growth_bytes == 2000
-    assert causes_of_growth(later.results) == (Cause.TOOLCHAIN,)
-    assert [each.seen for each in cause_notes(later.results)] == ["toolchain version: 1000 → 3000"]
+    assert found.causes == (Cause.TOOLCHAIN,)
+    assert [each.seen for each in found.notes] == ["toolchain version: 1000 → 3000"]
 
 
 def test_symbols_that_do_not_fit_break_no_size_check(tmp_path: Path) -> None:
@@ -345,8 +329,8 @@ def test_a_quick_look_is_compared_with_the_full_trim(
         full_trim, "find_builds", lambda _: {"region": companion, "function": companion}
     )
 
-    assert [row.variant for row in weigh(now, task).artifacts] == ["plain", "reduced"]
-    rows = weigh(quick, task).artifacts
+    assert [row.variant for row in weigh(now, task).artifacts[0].sizes] == ["plain", "reduced"]
+    rows = weigh(quick, task).artifacts[0].sizes
     assert [row.variant for row in rows] == ["plain", "region", "function", "reduced"]
     assert rows[1].size_bytes == rows[0].size_bytes
 
@@ -359,7 +343,7 @@ def test_a_given_baseline_may_be_missing(tmp_path: Path) -> None:
 
     missing = f"there is no {tmp_path / 'none.json'}"
     assert result.baseline == f"none: {missing}"
-    assert [row.growth_bytes for row in result.artifacts] == [None, None]
+    assert [row.growth_bytes for row in result.artifacts[0].sizes] == [None, None]
     assert [row.status for row in result.budgets] == ["skipped"]
     assert result.exit_code == 0
     assert f"there is no baseline {tmp_path / 'none.json'}, so growth" in said.getvalue()
@@ -370,17 +354,18 @@ def test_what_ships_is_mapped_next_to_the_plain_build(tmp_path: Path) -> None:
     """By component; without the plain build's table only what was kept is known."""
     now, task, _ = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "made", 1000)
-    (bare,) = weigh(now, task).maps
-    assert (bare.kept_bytes > 1000, bare.plain_bytes) == (True, None)
+    bare = weigh(now, task).artifacts[0].byte_map
+    assert bare and (bare.kept_bytes > 1000, bare.plain_bytes) == (True, None)
 
     before = size.inputs(task, now)
     now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
     assert size.inputs(task, now) != before
-    maps = size.work(task, now, tmp_path).maps
+    found = size.work(task, now, tmp_path).artifacts[0].byte_map
 
-    by_name = {each.name: each for each in maps[0].components}
-    assert by_name["operators"].left_out_bytes == (maps[0].plain_bytes or 0) - 1000
-    assert maps[0].plain_bytes == len(elf((".text", PROGBITS, A | X, 2000)))
+    assert found
+    by_name = {each.name: each for each in found.components}
+    assert by_name["operators"].left_out_bytes == (found.plain_bytes or 0) - 1000
+    assert found.plain_bytes == len(elf((".text", PROGBITS, A | X, 2000)))
 
 
 def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
@@ -388,4 +373,4 @@ def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
     now, task, _ = opened(tmp_path)
     now.results.done[REDUCED] = named(tmp_path / "made", 1000, symbols=False)
 
-    assert size.work(task, now, tmp_path).maps == ()
+    assert size.work(task, now, tmp_path).artifacts[0].byte_map is None

@@ -21,8 +21,7 @@ from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.proof.results import ScenarioResult
 from megtrim.proof.scenario_checks import scenario_checks
-from megtrim.size.budget_row import BudgetRow, BudgetStatus
-from megtrim.size.checks import budget_check
+from megtrim.size.budget_row import BudgetRow, BudgetStatus, budget_checks
 from megtrim.trim.usage import RegionsUse
 from megtrim.verdict.join import join
 from unit.verdict.examples import (
@@ -359,7 +358,8 @@ def test_a_limit_has_the_check_that_it_was_judged_by(
     row: BudgetRow, status: CheckStatus, hint: str
 ) -> None:
     """In its own words, with what to do where it failed."""
-    check = budget_check(row, invocation=CALL, file="megtrim.yaml", line=34)
+    start = Place(file="megtrim.yaml", line=34)
+    (check,) = budget_checks((row,), invocation=CALL, places={}, start=start)
 
     assert (check.id, check.status, check.text, check.line) == (row.check_id, status, row.text, 34)
     assert check.hint == hint

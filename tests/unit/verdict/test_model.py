@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back(make: Callable[[], Verdict]) -> None:
     assert parse_verdict(text, source="verdict.json") == make()
     assert text == to_json(make())
     assert text.isascii()
-    assert text.startswith('{\n "version": 3,\n "verdict": "')
+    assert text.startswith('{\n "origin": {')
     assert text.endswith("]\n}\n")
 
 
@@ -52,10 +52,10 @@ def test_the_keys_are_the_documented_ones() -> None:
     written = json.loads(to_json(failing()))
 
     assert list(written) == [
-        "version", "verdict", "headline", "checks", "origin", "config", "invocation", "engine",
-        "toolchain", "devices", "trim", "artifacts", "regions", "operators", "scenarios",
-        "budgets", "baseline", "causes", "notes", "trends", "functions", "rebuild",
-        "neighbours", "performance", "unverified", "warnings",
+        "origin", "config", "invocation", "engine", "toolchain", "devices", "trim", "artifacts",
+        "regions", "operators", "scenarios", "budgets", "baseline", "causes", "notes", "trends",
+        "functions", "rebuild", "neighbours", "performance", "unverified", "warnings", "version",
+        "verdict", "headline", "checks",
     ]  # fmt: skip
     assert list(written["artifacts"][0]["sizes"][0]) == [
         "variant", "size_bytes", "share", "sections", "growth_bytes", "components", "symbols",

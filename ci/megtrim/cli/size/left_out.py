@@ -36,11 +36,11 @@ from megtrim.size.prices.pricing import PricedArtifact, make_price_list, open_ar
 from megtrim.size.references import read_links as references
 from megtrim.size.references.left_out import (
     LeftOutDocument,
-    LeftOutEntry,
     LeftOutRow,
     TrimmedGraph,
     compare_graphs,
     list_left_out,
+    make_row,
 )
 from megtrim.size.references.linked_file import LinkedFile
 from megtrim.size.references.read_links import ReferencesResult
@@ -147,17 +147,7 @@ def left_out(options: Options, program: str | None, by: str, match: str, top: in
     trim = open_trim(options)
     name, rows = _compare(program, trim)
     chosen = [row for row in rows if _is_asked(match, row.symbol, row.component)]
-    entries = (
-        LeftOutEntry(
-            component=row.component,
-            symbol=row.symbol,
-            base_bytes=row.base_bytes,
-            kept_bytes=row.kept_bytes,
-            left_out_bytes=row.left_out_bytes,
-        )
-        for row in _group(chosen, by)
-    )
-    document = LeftOutDocument(program=name, left_out=tuple(entries))
+    document = LeftOutDocument(program=name, left_out=tuple(_group(chosen, by)))
     show(json.dumps(encode(document), indent=1) if options.as_json else _draw(document, by, top))
     return EXIT_PASS
 
@@ -184,10 +174,7 @@ def _group(rows: Sequence[LeftOutRow], view: str) -> list[LeftOutRow]:
     for row in rows:
         base[row.component] += row.base_bytes
         kept[row.component] += row.kept_bytes
-    found = (
-        LeftOutRow(component=name, symbol="", base_bytes=size_bytes, kept_bytes=kept[name])
-        for name, size_bytes in base.items()
-    )
+    found = (make_row(name, "", size_bytes, kept[name]) for name, size_bytes in base.items())
     changed = (row for row in found if row.left_out_bytes)
     return sorted(changed, key=lambda row: (-row.left_out_bytes, row.component))
 
@@ -195,7 +182,7 @@ def _group(rows: Sequence[LeftOutRow], view: str) -> list[LeftOutRow]:
 def _draw(document: LeftOutDocument, view: str, top: int) -> str:
     labels = (_COMPONENT, _SYMBOL) if view == _SYMBOL else (_COMPONENT,)
 
-    def cells(rows: Sequence[LeftOutEntry]) -> tuple[str, ...]:
+    def cells(rows: Sequence[LeftOutRow]) -> tuple[str, ...]:
         totals = (sum(row.left_out_bytes for row in rows), sum(row.kept_bytes for row in rows))
         return tuple(map(group_digits, totals))
 

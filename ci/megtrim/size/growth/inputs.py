@@ -101,7 +101,7 @@ class BuildInputs:
     """What a program was built from, by name."""
 
     values: Mapping[str, str]
-    """Other inputs by label, as :func:`~megtrim.size.growth.causes.find_cause` knows them."""
+    """Other inputs by label, as :func:`find_cause` knows them."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Digest of each source file, by its path."""
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

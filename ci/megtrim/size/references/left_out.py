@@ -18,7 +18,7 @@ from megtrim.size.references.graph import Mask, ReferenceGraph
 from megtrim.size.references.search import UNNAMED, find_component_of
 from megtrim.util.strict_json import SignedInt
 
-"""Component of what neither a symbol nor a source names."""
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +61,23 @@ class LeftOutRow:
 
     component: str
     symbol: str
-    """Readable, with the instances of a template as one; in brackets what no symbol names."""
+    """Readable, with the instances of a template as one; in brackets what no symbol names.
+
+    Empty: all of the component."""
     base_bytes: int
     """Before functions or regions were left out."""
     kept_bytes: int
+    left_out_bytes: SignedInt
+    """Negative if it grew."""
 
-    @property
-    def left_out_bytes(self) -> int:
-        """Return how much smaller it is; negative if it grew."""
-        return self.base_bytes - self.kept_bytes
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutDocument:
+    """What ``megtrim size left-out --json`` prints."""
+
+    version: int = VERSION
+    program: str
+    left_out: tuple[LeftOutRow, ...]
 
 
 def compare_graphs(base: ReferenceGraph, shipped: ReferenceGraph) -> tuple[LeftOutRow, ...]:
@@ -93,35 +101,19 @@ def _count(graph: ReferenceGraph, mask: Mask | None) -> Counter[tuple[str, str]]
     return totals
 
 
+def make_row(component: str, symbol: str, base_bytes: int, kept_bytes: int) -> LeftOutRow:
+    """Return a row with what went."""
+    return LeftOutRow(
+        component=component,
+        symbol=symbol,
+        base_bytes=base_bytes,
+        kept_bytes=kept_bytes,
+        left_out_bytes=base_bytes - kept_bytes,
+    )
+
+
 def _list_rows(
     base: Counter[tuple[str, str]], kept: Counter[tuple[str, str]]
 ) -> tuple[LeftOutRow, ...]:
-    rows = (
-        LeftOutRow(component=key[0], symbol=key[1], base_bytes=base[key], kept_bytes=kept[key])
-        for key in base.keys() | kept.keys()
-    )
+    rows = (make_row(*key, base[key], kept[key]) for key in base.keys() | kept.keys())
     return tuple(sorted(rows, key=lambda each: (-each.left_out_bytes, each.component, each.symbol)))
-
-
-VERSION = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOutEntry:
-    """What a trim made of some bytes."""
-
-    component: str
-    symbol: str
-    """Readable, with the instances of a template as one; empty: all of the component."""
-    base_bytes: int
-    kept_bytes: int
-    left_out_bytes: SignedInt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOutDocument:
-    """The whole answer."""
-
-    version: int = VERSION
-    program: str
-    left_out: tuple[LeftOutEntry, ...]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from megtrim.size.references.left_out import (
-    LeftOutRow,
     TrimmedGraph,
     compare_graphs,
     list_left_out,
+    make_row,
 )
 from unit.size.references.made_graphs import LOG, MUL, OLD, RUN, made_graph, make_graph
 
@@ -56,7 +56,7 @@ def test_two_programs_are_compared_by_symbol() -> None:
     rows = compare_graphs(base, shipped)
 
     assert tuple(each for each in rows if each.left_out_bytes) == (
-        LeftOutRow(component="other", symbol="mul", base_bytes=40, kept_bytes=0),
-        LeftOutRow(component="other", symbol="run", base_bytes=20, kept_bytes=5),
-        LeftOutRow(component="other", symbol="log", base_bytes=160, kept_bytes=170),
+        make_row("other", "mul", 40, 0),
+        make_row("other", "run", 20, 5),
+        make_row("other", "log", 160, 170),
     )

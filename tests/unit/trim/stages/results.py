@@ -28,9 +28,10 @@ from megtrim.proof.neighbours.model import (
     NeighboursResult,
 )
 from megtrim.proof.results import VerificationOutcome, VerifyResult
+from megtrim.size.artifact_sizes import ArtifactSizes, VariantSize
 from megtrim.size.budget_row import BudgetRow, BudgetStatus, LimitKind
 from megtrim.size.references.read_links import ReferencesResult
-from megtrim.size.results import ArtifactSize, SizeResult
+from megtrim.size.results import SizeResult
 from megtrim.trim.results import (
     BuildResult,
     BuildSummary,
@@ -122,12 +123,17 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
         NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
         SizeResult(
             artifacts=(
-                ArtifactSize(
-                    artifact="load_and_run",
-                    variant="plain",
-                    size_bytes=900,
-                    growth_bytes=-4,
-                    groups=(("code", 800), ("data", 100)),
+                ArtifactSizes(
+                    name="load_and_run",
+                    sizes=(
+                        VariantSize(
+                            variant="plain",
+                            size_bytes=900,
+                            share=1.0,
+                            growth_bytes=-4,
+                            sections=(("code", 800), ("data", 100)),
+                        ),
+                    ),
                 ),
             ),
             budgets=(BUDGET,),
