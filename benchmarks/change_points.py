@@ -20,18 +20,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import show_time
 from megtrim.perf.nights.change_points import Findings, Pattern, find_changes
-from megtrim.perf.nights.history import (
-    HistoryRow,
-    HistoryRun,
-    MeasuredCommit,
-    MeasuredDevice,
-    RowStatus,
-    Times,
-)
+from megtrim.perf.nights.history import HistoryRow, HistoryRun, MeasuredCommit, MeasuredDevice
 from megtrim.perf.nights.series import make_series
+from megtrim.perf.times import StageTime
 
 NIGHTS = 120
 LEVEL_MS = 40.0
@@ -189,14 +184,20 @@ def make_nights(times_ms: list[float], first_on_new: int) -> list[HistoryRun]:
 
 
 def _make_row(time_ms: float) -> HistoryRow:
-    times = Times(processes=10, median_ms=time_ms, low_ms=time_ms, high_ms=time_ms, spread=0.01)
+    time = StageTime(
+        stage=TimeStage.INFERENCE,
+        processes=10,
+        median_ms=time_ms,
+        lower_ms=time_ms,
+        upper_ms=time_ms,
+        spread=0.01,
+    )
     return HistoryRow(
         scenario="model/scenario@c",
         contestant="reduced",
-        stage=TimeStage.INFERENCE,
-        status=RowStatus.MEASURED,
+        status=PerformanceStatus.MEASURED,
         reason="",
-        times=times,
+        times=(time,),
         left_out=(),
         conditions="",
     )

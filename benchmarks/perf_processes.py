@@ -14,7 +14,7 @@ from typing import Protocol
 
 import click
 
-from megtrim.experiments.samples import Sample
+from megtrim.experiments.contest import Sample
 from megtrim.load_and_run.timing_log import read_timing_log
 from megtrim.perf.schedule import Turn, plan_turns
 from megtrim.util.process import Command, ProcessRunner

@@ -38,18 +38,11 @@ import numpy as np
 from perf_processes import CPUS, Program, calibrate_engine, compile_work
 from scipy import stats
 
-from megtrim.experiments.criterion import Criterion
-from megtrim.experiments.samples import Sample
-from megtrim.experiments.sequential import SamplingPlan
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
-from megtrim.perf.comparison import (
-    Pair,
-    TimeComparison,
-    compare_at_looks,
-    match_pairs,
-)
+from megtrim.experiments.contest import Criterion, Sample, SamplingPlan
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.comparison import Pair, compare_at_looks, match_pairs
 from megtrim.perf.schedule import plan_turns
+from megtrim.perf.times import Answer, RatioResult
 from megtrim.util.process import Command, ProcessRunner
 
 HERE = Path(__file__).parent
@@ -199,9 +192,7 @@ def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool
     click.echo(f"{label}: median ratio of all rounds {ratio:.4f}")
 
 
-def run_comparison(
-    program: Program, slower: float, *, seed: int
-) -> tuple[TimeComparison, list[Pair]]:
+def run_comparison(program: Program, slower: float, *, seed: int) -> tuple[RatioResult, list[Pair]]:
     """Run rounds up to each look, until it is clear."""
     turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, width=program.width, seed=seed)
     samples: list[Sample] = []
@@ -231,12 +222,13 @@ def spread(rounds: list[Pair]) -> str:
     )
 
 
-def print_shares(label: str, results: list[TimeComparison]) -> None:
+def print_shares(label: str, results: list[RatioResult]) -> None:
     """Print how many comparisons gave each answer, with 95% binomial intervals."""
     answers = Counter(result.exceeds for result in results)
+    different = sum(result.different is Answer.YES for result in results)
     slower = sum(result.exceeds is Answer.YES and result.ratio > 1 for result in results)
     click.echo(
-        f"{label}: different {share(sum(r.different for r in results), len(results))}; "
+        f"{label}: different {share(different, len(results))}; "
         f"slower by more than 1% {share(slower, len(results))}; "
         f"exceeds {share(answers[Answer.YES], len(results))}; "
         f"inconclusive {share(answers[Answer.INCONCLUSIVE], len(results))}; "

@@ -22,18 +22,18 @@ from megtrim.experiments.contest import (
     Contestant,
     ContestBudget,
     ContestResult,
-    ContestStatus,
+    Criterion,
+    Mark,
+    PerformanceStatus,
+    Sample,
     Side,
 )
-from megtrim.experiments.criterion import Criterion
-from megtrim.experiments.experiment import Backend
-from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.experiment import Backend, TimeStage
 from megtrim.experiments.table import BASELINE, find_experiments
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
-from megtrim.perf.comparison import TimeComparison, compare_at_looks, match_pairs
+from megtrim.perf.comparison import compare_at_looks, match_pairs
 from megtrim.perf.measuring.timing import measure
 from megtrim.perf.measuring.timing_runs import ContestFiles
+from megtrim.perf.times import Answer, RatioResult
 from megtrim.util.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.chain
@@ -107,7 +107,7 @@ def hold(
     return contest, result
 
 
-def compare(contest: Contest, result: ContestResult) -> TimeComparison:
+def compare(contest: Contest, result: ContestResult) -> RatioResult:
     pairs = match_pairs(result.samples, BASELINE, RIVAL, TimeStage.INFERENCE)
     seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
     assert seen is not None
@@ -119,10 +119,10 @@ def test_a_planted_slowdown_is_found_before_the_budget_ends(program: Path, tmp_p
     said: list[str] = []
     contest, result = hold(make_files(program), tmp_path, "--slow-down", "20", said=said)
 
-    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.status is PerformanceStatus.MEASURED, result.reason
     seen = compare(contest, result)
     assert seen.exceeds is Answer.YES
-    assert seen.different
+    assert seen.different is Answer.YES
     assert 1.1 < seen.ratio < 1.6  # a machine that does other work stretches what takes longer
     assert any(line.startswith("    time  round 12 of 40, ratio 1.") for line in said)
     assert result.outputs == "1 output equal"
@@ -132,7 +132,7 @@ def test_a_program_does_not_differ_from_itself(program: Path, tmp_path: Path) ->
     """Between two sides of one program, no change beyond the threshold is claimed."""
     contest, result = hold(make_files(program), tmp_path)
 
-    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.status is PerformanceStatus.MEASURED, result.reason
     assert compare(contest, result).exceeds is not Answer.YES
 
 
@@ -155,7 +155,7 @@ def test_steps_before_the_measured_one_run_once(program: Path, tmp_path: Path) -
     budget = ContestBudget(rounds=12)
     _, result = hold(make_files(program), tmp_path, experiment="fast-run-cache", budget=budget)
 
-    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.status is PerformanceStatus.MEASURED, result.reason
     assert result.outputs.startswith("1 output equal within")
     assert len(result.samples) == 24
 
@@ -171,7 +171,7 @@ def test_a_search_in_each_process_is_made_in_no_other_run(program: Path, tmp_pat
     files = make_files(program, counting)
     _, result = hold(files, tmp_path, experiment="fast-run", budget=budget, said=said)
 
-    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.status is PerformanceStatus.MEASURED, result.reason
     rival = [sample for sample in result.samples if sample.contestant == RIVAL]
     assert len(calls.read_text().splitlines()) == 1 + len(rival)
     assert SEARCH_ROUNDS <= len(rival) <= 1.5 * SEARCH_ROUNDS
@@ -192,7 +192,7 @@ def test_a_wrong_output_ends_the_contest_before_anything_is_timed(
     ones = "data:{1,3,32,32}"
     _, result = hold(make_files(program), tmp_path, "--input", ones)
 
-    assert result.status is ContestStatus.WRONG_OUTPUTS
+    assert result.status is PerformanceStatus.WRONG_OUTPUTS
     assert "largest difference" in result.reason
     assert result.samples == ()
 
@@ -213,7 +213,7 @@ exec {program} "$@"
     files, budget = make_files(program, crashing), ContestBudget(rounds=12)
     _, result = hold(files, tmp_path, experiment="fake-first", budget=budget)
 
-    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.status is PerformanceStatus.MEASURED, result.reason
     assert result.outputs == "1 output equal"
     rival = [sample for sample in result.samples if sample.contestant == RIVAL]
     assert all(len(sample.warm_ups_ms) == 2 for sample in rival)
@@ -235,7 +235,7 @@ def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None
         machine = Local("here", PROCESSES, tmp_path / "runs")
         result = measure(contest, files, machine, say=lambda _: None)
 
-    assert result.status is ContestStatus.MEASURED
+    assert result.status is PerformanceStatus.MEASURED
     assert result.conditions == ("other programs took more than 50% of the CPUs' time",)
     assert {each.marks for each in result.samples} == {(Mark.BUSY,)}
     assert len(result.samples) == 1.5 * FEWEST_ROUNDS
@@ -244,7 +244,7 @@ def test_a_busy_machine_marks_its_samples(program: Path, tmp_path: Path) -> None
 def test_a_crash_says_what_the_program_said(program: Path, tmp_path: Path) -> None:
     _, result = hold(make_files(program), tmp_path, "--no-such-flag")
 
-    assert result.status is ContestStatus.FAILED
+    assert result.status is PerformanceStatus.FAILED
     assert result.reason.startswith(f"{RIVAL}: it ended with 1 (failed)")
     assert "unknown command line flag" in result.reason
 
@@ -256,7 +256,7 @@ def test_a_program_that_hangs_ends_by_its_time_out(program: Path, tmp_path: Path
     hanging.chmod(0o755)
     _, result = hold(make_files(program, hanging), tmp_path, timeout_s=3.0)
 
-    assert result.status is ContestStatus.FAILED
+    assert result.status is PerformanceStatus.FAILED
     assert result.reason == f"{RIVAL}: it did not end within 3 s"
     assert list((tmp_path / "runs").iterdir()) == []
 
@@ -270,7 +270,7 @@ def test_programs_without_a_log_are_timed_by_runs_of_two_lengths(
         make_files(program, silent), tmp_path, "--slow-down", "100", budget=budget
     )
 
-    assert result.status is ContestStatus.MEASURED, result.reason
+    assert result.status is PerformanceStatus.MEASURED, result.reason
     assert result.by_run_length
     assert {len(sample.iterations_ms) for sample in result.samples} == {1}
     assert compare(contest, result).ratio > 1.3

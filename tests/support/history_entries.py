@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import show_time
 from megtrim.perf.nights.history import (
     HistoryRow,
     HistoryRun,
     MeasuredCommit,
     MeasuredDevice,
-    RowStatus,
-    Times,
 )
+from megtrim.perf.times import StageTime
 from megtrim.size.history import CommitSizes, FileSize
 
 SCENARIO = "mobilenet/plain-run@armv82"
@@ -30,34 +30,35 @@ def make_row(
     interval: float = 0.01,
 ) -> HistoryRow:
     """Return a row that was measured; its interval is so much on both sides, as a share."""
-    times = Times(
+    time = StageTime(
+        stage=stage,
         processes=12,
         median_ms=median_ms,
-        low_ms=median_ms * (1 - interval),
-        high_ms=median_ms * (1 + interval),
+        lower_ms=median_ms * (1 - interval),
+        upper_ms=median_ms * (1 + interval),
         spread=0.012,
     )
     return HistoryRow(
         scenario=scenario,
         contestant=contestant,
-        stage=stage,
-        status=RowStatus.MEASURED,
+        status=PerformanceStatus.MEASURED,
         reason="",
-        times=times,
+        times=(time,),
         left_out=(),
         conditions="31 to 38 degrees, battery 80 %",
     )
 
 
-def make_lost_row(status: RowStatus, reason: str, *, scenario: str = SCENARIO) -> HistoryRow:
+def make_lost_row(
+    status: PerformanceStatus, reason: str, *, scenario: str = SCENARIO
+) -> HistoryRow:
     """Return a row without times."""
     return HistoryRow(
         scenario=scenario,
         contestant="reduced",
-        stage=TimeStage.INFERENCE,
         status=status,
         reason=reason,
-        times=None,
+        times=(),
         left_out=(),
         conditions="",
     )

@@ -18,8 +18,7 @@ from megtrim.config.value_types import (
     TimeoutS,
     Whole,
 )
-from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget, Criterion
 from megtrim.experiments.table import BASELINE, EXPERIMENTS
 
 _RECIPE = "recipe-"

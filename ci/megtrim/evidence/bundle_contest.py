@@ -16,10 +16,15 @@ from megtrim.build_spec import Variant
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.evidence import limits
 from megtrim.experiments.commands import StepCommand, StepFiles
-from megtrim.experiments.contest import Contest, Contestant, Side, name_files
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import (
+    Contest,
+    Contestant,
+    Criterion,
+    PerformanceStatus,
+    Side,
+    name_files,
+)
 from megtrim.load_and_run.arguments import check_reserved
-from megtrim.perf.rows.model import PerformanceStatus
 
 MOST_TIMES = 1_000_000
 """Times that one contest may bring."""

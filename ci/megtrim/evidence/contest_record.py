@@ -20,8 +20,7 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
-from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.contest import Contest, ContestResult, Mark, PerformanceStatus, Sample
 from megtrim.util.json_text import LARGEST_DOCUMENT
 from megtrim.util.strict_json import dump, load
 from megtrim.util.wording import count
@@ -30,10 +29,10 @@ VERSION = 2
 LARGEST_RECORD = LARGEST_DOCUMENT
 """Bytes of one contest's document."""
 
-STATUSES: Mapping[ContestStatus, ScenarioStatus] = {
-    ContestStatus.MEASURED: ScenarioStatus.PASS,
-    ContestStatus.WRONG_OUTPUTS: ScenarioStatus.PARITY,
-    ContestStatus.FAILED: ScenarioStatus.ENGINE_ERROR,
+STATUSES: Mapping[PerformanceStatus, ScenarioStatus] = {
+    PerformanceStatus.MEASURED: ScenarioStatus.PASS,
+    PerformanceStatus.WRONG_OUTPUTS: ScenarioStatus.PARITY,
+    PerformanceStatus.FAILED: ScenarioStatus.ENGINE_ERROR,
 }
 """What evidence says of how a contest ended."""
 
@@ -94,7 +93,7 @@ def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
     """Return what evidence says of a record, which is the file of that sha256."""
     result = record.result
     samples = count(len(result.samples), "process", "processes")
-    text = f"timed: {samples}" if result.status is ContestStatus.MEASURED else result.reason
+    text = f"timed: {samples}" if result.status is PerformanceStatus.MEASURED else result.reason
     return EvidenceResult(
         scenario=record.contest,
         binding=record.binding,
@@ -139,7 +138,7 @@ def expect_of(record: ContestRecord, *, id_: str, binding: str, contest: Contest
 
 
 def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
-    measured = result.status is ContestStatus.MEASURED
+    measured = result.status is PerformanceStatus.MEASURED
     if measured is bool(result.reason):
         yield "it has a reason" if measured else "it has no reason"
     if measured and contest.rival is not None and not result.outputs:

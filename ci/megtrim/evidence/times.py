@@ -34,7 +34,7 @@ from megtrim.evidence.evidence import (
     read_evidence,
     read_folders,
 )
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
+from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus
 from megtrim.jobs.evidence_checks import PENDING, PendingReason
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
@@ -244,7 +244,7 @@ def _rank(found: TimedContest) -> int:
     """Return what counts first: a failure, then times, then that there can be none."""
     if found.result is None:
         return _MEASURED + 1
-    return _MEASURED if found.result.status is ContestStatus.MEASURED else _MEASURED - 1
+    return _MEASURED if found.result.status is PerformanceStatus.MEASURED else _MEASURED - 1
 
 
 def _find_entry(evidence: Evidence, devices: Iterable[BundleDevice]) -> str | None:

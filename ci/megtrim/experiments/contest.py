@@ -8,21 +8,25 @@ sides, because the length of a command line moves a program's stack. Pure.
 from __future__ import annotations
 
 import hashlib
+import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from megtrim.experiments.commands import StepCommand, StepFiles
-from megtrim.experiments.criterion import Criterion
-from megtrim.experiments.samples import Sample
-from megtrim.experiments.sequential import LOOKS, SamplingPlan
+from megtrim.experiments.experiment import TimeStage
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.util.environment import Variables
+from megtrim.util.errors import InputError
 
 _SEED_BYTES = 4
 _IN_PLACE = ("--cpu-default", "--multithread-default")
 METHOD = 2
 """Version of the way megtrim measures: times of two versions are not compared."""
+LOOKS = (12, 16, 24, 40)
+"""Numbers of pairs after which a comparison is looked at; each look costs the last one power."""
 FEWEST_ROUNDS = LOOKS[0]
 MOST_ROUNDS = 400
 SEARCH_ROUNDS = 8
@@ -32,6 +36,127 @@ Seven pairs are clear only if all of them agree, with eight one may disagree a l
 that needs more is for the experiment that reads a cache or a dumped model: it searches once.
 """
 _ALPHA = 0.02
+
+
+class Mark(StrEnum):
+    """Why a sample is shown but not counted."""
+
+    THROTTLED = "throttled"
+    BUSY = "busy machine"
+    LOW_BATTERY = "low battery"
+    DAMAGED_LOG = "damaged log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One process of one contestant; all times in milliseconds, above zero."""
+
+    contestant: str
+    round_number: int
+    position: int
+    """Place within the round; the first is 0."""
+    prepare_ms: float | None = None
+    warm_ups_ms: tuple[float, ...] = ()
+    iterations_ms: tuple[float, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse times that no clock gives."""
+        prepare = () if self.prepare_ms is None else (self.prepare_ms,)
+        for time_ms in (*prepare, *self.warm_ups_ms, *self.iterations_ms):
+            if not math.isfinite(time_ms) or time_ms <= 0:
+                msg = (
+                    f"{self.contestant}, round {self.round_number}: a time is {time_ms} ms; "
+                    "expected a finite number above 0"
+                )
+                raise InputError(msg)
+
+    @property
+    def counts(self) -> bool:
+        """Whether no mark leaves the sample out."""
+        return not self.marks
+
+    def time_ms(self, stage: TimeStage) -> float | None:
+        """Return the time of a stage, of iterations their median; None if none was reported."""
+        match stage:
+            case TimeStage.PREPARE:
+                return self.prepare_ms
+            case TimeStage.WARM_UP:
+                return self.warm_ups_ms[0] if self.warm_ups_ms else None
+            case TimeStage.SECOND_WARM_UP:
+                return self.warm_ups_ms[1] if len(self.warm_ups_ms) > 1 else None
+            case TimeStage.INFERENCE:
+                return statistics.median(self.iterations_ms) if self.iterations_ms else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingPlan:
+    """Looks fixed before the first run, and the error rate of all looks together."""
+
+    looks: tuple[int, ...] = LOOKS
+    alpha: float = 0.02
+
+    def __post_init__(self) -> None:
+        """Refuse a plan without increasing looks, or without an error rate."""
+        if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
+            msg = f"looks must increase from at least 1, not {self.looks}"
+            raise ValueError(msg)
+        if not 0 < self.alpha < 1:
+            msg = f"alpha must be between 0 and 1, not {self.alpha}"
+            raise ValueError(msg)
+
+    def level(self, look: int) -> float:
+        """Return the two-sided level of the test at a look; the first look is 0."""
+        return _levels(self.looks, self.alpha)[look]
+
+
+@cache
+def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
+    """Solve for the levels that spend alpha as O'Brien and Fleming do (Lan and DeMets).
+
+    Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
+    """
+    import numpy as np
+    import scipy
+
+    pairs = np.asarray(looks, dtype=float)
+    correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
+    quantile = scipy.stats.norm.isf(alpha / 2)
+    spent = 2 * scipy.stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
+    bounds: list[float] = []
+    for look, goal in enumerate(spent):
+        covariance = correlation[: look + 1, : look + 1]
+
+        def excess(
+            bound: float,
+            covariance: np.ndarray = covariance,
+            goal: float = goal,
+        ) -> float:
+            box = np.array([*bounds, bound])
+            normal = scipy.stats.multivariate_normal(cov=covariance, seed=1)
+            return float(1 - normal.cdf(box, lower_limit=-box) - goal)
+
+        bounds.append(float(scipy.optimize.brentq(excess, 1.0, 9.0, xtol=1e-4)))
+    return tuple(float(2 * scipy.stats.norm.sf(bound)) for bound in bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criterion:
+    """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
+
+    threshold: float = 0.01
+    floor_ms: float = 0.0
+    other_load: float = 1.0
+    """Share of all CPUs' time above which other programs disturb a time; 1: never."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would call everything, or nothing, a change."""
+        if not 0 < self.threshold < 1 or not 0 <= self.floor_ms < math.inf:
+            msg = f"no criterion: {self.threshold=}, {self.floor_ms=}"
+            raise ValueError(msg)
+        if not 0 < self.other_load <= 1:
+            msg = f"no criterion: {self.other_load=}"
+            raise ValueError(msg)
 
 
 class Side(StrEnum):
@@ -136,20 +261,32 @@ class Contest:
         return found if self.rival is None else (*found, (Side.RIVAL, self.rival))
 
 
-class ContestStatus(StrEnum):
-    """How a contest ended."""
+class PerformanceStatus(StrEnum):
+    """How a contest ended, and the row that reports it; a contest as one of the first three."""
 
     MEASURED = "measured"
     FAILED = "failed"
-    """A program crashed, hung, or printed what is no log."""
+    """The engine crashed, hung or printed an error, or what is no log."""
     WRONG_OUTPUTS = "wrong-outputs"
+    SKIPPED = "skipped"
+    """It cannot run here, or was not to be run."""
+    INFRASTRUCTURE = "infrastructure"
+    """The device was missing or lost, or none of its samples count."""
+    INCONCLUSIVE = "inconclusive"
+    """The budget ended before the answer was clear."""
+    REGRESSED = "regressed"
+
+    @property
+    def has_times(self) -> bool:
+        """Whether what ended so was measured, and its times are those of right outputs."""
+        return self in (self.MEASURED, self.INCONCLUSIVE, self.REGRESSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestResult:
     """What a contest brought; what it means is computed from the samples."""
 
-    status: ContestStatus
+    status: PerformanceStatus
     reason: str = ""
     """One line; empty where it was measured."""
     samples: tuple[Sample, ...] = ()
@@ -163,6 +300,11 @@ class ContestResult:
     """Wall time of everything."""
     program_time_s: float = 0.0
     """Wall time of the programs alone, the steps before the measured one included."""
+
+    def __post_init__(self) -> None:
+        if self.status not in [*PerformanceStatus][:3]:
+            msg = f"status: found {self.status}, expected measured, failed or wrong-outputs"
+            raise ValueError(msg)
 
 
 def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from megtrim.experiments.time_stage import TimeStage
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.parity import Tolerance
 
@@ -30,6 +29,19 @@ FAKE_WARMUPS = 2
 _ALGORITHM_SEARCHES = frozenset({"fast_run", "full_run"})
 _LAYOUT_SEARCH = "layout_transform"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}", re.ASCII)
+
+
+class TimeStage(StrEnum):
+    """The stages of a run that are timed, in its order."""
+
+    PREPARE = "prepare"
+    """From the loaded model to the first run (配置)."""
+    WARM_UP = "warm-up"
+    """The first run that does not count (预热)."""
+    SECOND_WARM_UP = "second-warm-up"
+    """The first that computes, where the first warm-up of all is a fake one."""
+    INFERENCE = "inference"
+    """One iteration (推理)."""
 
 
 class Backend(StrEnum):

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from megtrim.experiments.commands import StepFiles, find_missing, make_commands
-from megtrim.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
+from megtrim.experiments.experiment import (
+    Backend,
+    CacheUse,
+    Experiment,
+    ModelFile,
+    Step,
+    TimeStage,
+)
 from megtrim.experiments.situation import describe_needs
 from megtrim.experiments.table import EXPERIMENTS
-from megtrim.experiments.time_stage import TimeStage
 from megtrim.load_and_run.dialects import LITE, SDK, Dialect
 
 FILES = StepFiles(

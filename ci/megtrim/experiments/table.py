@@ -20,8 +20,8 @@ from megtrim.experiments.experiment import (
     ExperimentNeeds,
     ModelFile,
     Step,
+    TimeStage,
 )
-from megtrim.experiments.time_stage import TimeStage
 from megtrim.load_and_run.arguments import Flag
 from megtrim.load_and_run.parity import EXACT
 from megtrim.util.errors import InputError

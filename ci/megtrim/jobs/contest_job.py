@@ -17,7 +17,7 @@ from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.contest_record import ContestRecord, RecordOrigin
-from megtrim.experiments.contest import ContestResult, ContestStatus
+from megtrim.experiments.contest import ContestResult, PerformanceStatus
 from megtrim.experiments.situation import describe_lacking
 from megtrim.jobs.verified_copy import take, take_program
 from megtrim.perf.measuring.timing import measure
@@ -49,7 +49,7 @@ class ContestJob:
         try:
             result = measure(self.asked.held, files, lease, say=say)
         except (ProductFailure, UnsupportedRelocations) as failure:
-            result = ContestResult(status=ContestStatus.FAILED, reason=failure.message)
+            result = ContestResult(status=PerformanceStatus.FAILED, reason=failure.message)
         clean = replace(
             result,
             reason=limits.clean_line(result.reason),

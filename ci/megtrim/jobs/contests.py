@@ -16,11 +16,10 @@ from megtrim.config.scenarios import Scenario
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import binding
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
-from megtrim.experiments.contest import Contest
+from megtrim.experiments.contest import Contest, PerformanceStatus
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import list_needed_features, plan_for_runner
 from megtrim.perf.plan import compares_with_base, perf_tasks, trimmed_variant
-from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.perf.rows.outcomes import list_program_sizes
 from megtrim.perf.rows.rows import NOT_HELD, status_of_failure
 from megtrim.trim.builds import programs

@@ -18,10 +18,10 @@ from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.configuration import expect_configuration
 from megtrim.evidence.times import AskedContest, TimesJudge
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.jobs.join import verdict_with
 from megtrim.perf.results import PerfResult
 from megtrim.perf.rows.checks import performance_checks, summarize
-from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.perf.rows.rows import (
     ContestOutcome,
     make_performance,

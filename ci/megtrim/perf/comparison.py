@@ -19,11 +19,9 @@ from functools import cache
 import numpy as np
 import scipy
 
-from megtrim.experiments.criterion import Criterion
-from megtrim.experiments.samples import Sample
-from megtrim.experiments.sequential import SamplingPlan
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
+from megtrim.experiments.contest import Criterion, Sample, SamplingPlan
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.times import Answer, RatioResult, Reference
 
 MARGIN = 3.0
 """Thresholds that a change surely stays below where the answer to "more than one?" is no.
@@ -38,25 +36,6 @@ class Pair:
 
     first_ms: float
     second_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeComparison:
-    """What the pairs of one look show."""
-
-    pairs: int
-    ratio: float
-    lower: float
-    """Lower end of the interval of the ratio; 0 if the pairs are too few for any."""
-    upper: float
-    difference_ms: float
-    different: bool
-    """Whether the interval excludes 1 and the difference reaches the floor."""
-    exceeds: Answer
-    """Whether the change is more than threshold and floor, in either direction.
-
-    No: it is surely less than :data:`MARGIN` thresholds, and not proven to be more than one.
-    """
 
 
 def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeStage) -> list[Pair]:
@@ -79,10 +58,18 @@ def match_pairs(samples: Iterable[Sample], first: str, second: str, stage: TimeS
     ]
 
 
-def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> TimeComparison:
+def compare(
+    pairs: Sequence[Pair],
+    criterion: Criterion,
+    *,
+    level: float,
+    against: Reference = Reference.BASELINE,
+) -> RatioResult:
     """Compare at one look; level is the two-sided error rate of the interval.
 
-    It is also that of each of the two one-sided answers of `exceeds`.
+    It is also that of each of the two one-sided answers of `exceeds`: yes is more than threshold
+    and floor, in either direction; no is surely less than :data:`MARGIN` thresholds, and not proven
+    to be more than one.
     """
     if not pairs:
         msg = "a comparison takes at least one pair"
@@ -93,29 +80,45 @@ def compare(pairs: Sequence[Pair], criterion: Criterion, *, level: float) -> Tim
     center, lower, upper = (math.exp(x) for x in estimate_shift(logs, level))
     _, lowest, highest = (math.exp(x) for x in estimate_shift(logs, 2 * level))
     typical_ms = float(np.median(first))
-    difference_ms = typical_ms * (center - 1)
     floor = criterion.floor_ms / typical_ms
     excludes_one = not lower <= 1 <= upper
-    return TimeComparison(
-        pairs=len(pairs),
+    exceeds = _exceeds(
+        lowest,
+        highest,
+        threshold=max(criterion.threshold, floor),
+        margin=max(MARGIN * criterion.threshold, floor),
+        different=excludes_one,
+    )
+    found = excludes_one and typical_ms * abs(center - 1) >= criterion.floor_ms
+    return RatioResult(
+        against=against,
+        stage=TimeStage.INFERENCE,
         ratio=center,
         lower=lower,
-        upper=upper,
-        difference_ms=difference_ms,
-        different=excludes_one and abs(difference_ms) >= criterion.floor_ms,
-        exceeds=_exceeds(
-            lowest,
-            highest,
-            threshold=max(criterion.threshold, floor),
-            margin=max(MARGIN * criterion.threshold, floor),
-            different=excludes_one,
-        ),
+        upper=upper if math.isfinite(upper) else None,
+        pairs=len(pairs),
+        different=judge_difference(exceeds, found=found),
+        exceeds=exceeds,
     )
 
 
+def judge_difference(exceeds: Answer, *, found: bool) -> Answer:
+    """Return whether two times differ; ``found``: the interval excludes 1 and reaches the floor.
+
+    A difference that would not count either way is none; else more runs might show one.
+    """
+    if found:
+        return Answer.YES
+    return Answer.NO if exceeds is Answer.NO else Answer.INCONCLUSIVE
+
+
 def compare_at_looks(
-    pairs: Sequence[Pair], criterion: Criterion, plan: SamplingPlan
-) -> TimeComparison | None:
+    pairs: Sequence[Pair],
+    criterion: Criterion,
+    plan: SamplingPlan,
+    *,
+    against: Reference = Reference.BASELINE,
+) -> RatioResult | None:
     """Return the comparison at the first look that is clear, or at the last that was reached.
 
     None: there are fewer pairs than the first look takes. Clear is a decided `exceeds`. At the
@@ -125,7 +128,7 @@ def compare_at_looks(
     for look, count in enumerate(plan.looks):
         if count > len(pairs):
             break
-        result = compare(pairs[:count], criterion, level=plan.level(look))
+        result = compare(pairs[:count], criterion, level=plan.level(look), against=against)
         if result.exceeds is not Answer.INCONCLUSIVE:
             break
     return result

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import DeviceIdentity
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
+from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
@@ -27,5 +27,5 @@ class PerfResult(StageResult):
     @property
     def exit_code(self) -> int:
         """1 for a program that failed; what samples mean, the verdict says."""
-        bad = self.measured is not None and self.measured.status is not ContestStatus.MEASURED
+        bad = self.measured is not None and self.measured.status is not PerformanceStatus.MEASURED
         return ProductFailure.exit_code if bad else EXIT_PASS

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from megtrim.config.performance import PerfConfig
-from megtrim.experiments.contest import ContestBudget
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import ContestBudget, Criterion
 from megtrim.experiments.table import EXPERIMENTS
 from unit.config.support import SMALL, load
 

@@ -34,14 +34,14 @@ from megtrim.experiments.contest import (
     Contestant,
     ContestBudget,
     ContestResult,
-    ContestStatus,
+    Criterion,
+    Mark,
+    PerformanceStatus,
+    Sample,
     Side,
 )
-from megtrim.experiments.criterion import Criterion
 from megtrim.experiments.experiment import Step
-from megtrim.experiments.samples import Mark, Sample
 from megtrim.load_and_run.parity import EXACT, OutputResult
-from megtrim.perf.rows.model import PerformanceStatus
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64
@@ -239,7 +239,7 @@ def samples(
 def contest_result(**changes: Any) -> ContestResult:
     """Return that of a contest that was measured, or what else the changes say."""
     values: dict[str, Any] = {
-        "status": ContestStatus.MEASURED,
+        "status": PerformanceStatus.MEASURED,
         "samples": tuple(samples()),
         "outputs": "1 output equal",
         "time_s": 9.0,

@@ -9,8 +9,7 @@ import pytest
 
 from megtrim.build_spec import Variant
 from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle, parse_bundle
-from megtrim.experiments.contest import ContestBudget, Side
-from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.experiments.contest import ContestBudget, PerformanceStatus, Side
 from megtrim.util.errors import InputError
 from unit.evidence.support import (
     HOSTILE_DIGESTS,

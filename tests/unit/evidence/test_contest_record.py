@@ -17,8 +17,14 @@ from megtrim.evidence.contest_record import (
     make_contest_result,
     parse_record,
 )
-from megtrim.experiments.contest import FEWEST_ROUNDS, Contest, ContestResult, ContestStatus
-from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.contest import (
+    FEWEST_ROUNDS,
+    Contest,
+    ContestResult,
+    Mark,
+    PerformanceStatus,
+    Sample,
+)
 from megtrim.util.errors import InputError
 from unit.evidence.support import (
     BINDING,
@@ -69,10 +75,15 @@ def expect_fits(result: ContestResult, asked: Contest | None = None) -> None:
         contest_result(samples=tuple(samples(rounds=FEWEST_ROUNDS + 4))),
         contest_result(samples=tuple(samples(marks=(Mark.THROTTLED, Mark.LOW_BATTERY)))),
         contest_result(by_run_length=True),
-        contest_result(status=ContestStatus.FAILED, reason="rval: it hung", samples=()),
-        contest_result(status=ContestStatus.FAILED, reason="it crashed", samples=(samples()[0],)),
+        contest_result(status=PerformanceStatus.FAILED, reason="rval: it hung", samples=()),
         contest_result(
-            status=ContestStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=(), outputs=""
+            status=PerformanceStatus.FAILED, reason="it crashed", samples=(samples()[0],)
+        ),
+        contest_result(
+            status=PerformanceStatus.WRONG_OUTPUTS,
+            reason="output 0 differs",
+            samples=(),
+            outputs="",
         ),
     ],
 )
@@ -151,8 +162,8 @@ def test_samples_of_no_run_are_refused(
         ({"reason": "it hung"}, "it has a reason"),
         ({"outputs": ""}, "its outputs were not compared"),
         ({"time_s": 7.0}, "its programs took longer than everything together"),
-        ({"status": ContestStatus.FAILED}, "it has no reason"),
-        ({"status": ContestStatus.WRONG_OUTPUTS}, "it has no reason"),
+        ({"status": PerformanceStatus.FAILED}, "it has no reason"),
+        ({"status": PerformanceStatus.WRONG_OUTPUTS}, "it has no reason"),
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -188,8 +199,8 @@ def test_samples_of_another_contest_are_refused(changes: dict[str, str], found: 
     [
         (put("version", value=1), "version: found 1, expected 2"),
         (put("contest", value="a\nb"), "contest: found 'a\\nb', expected one line"),
-        (put("result", "status", value="good"), "expected one of measured, failed or wrong-out"),
-        (put("result", "status", value="pass"), "expected one of measured, failed or wrong-out"),
+        (put("result", "status", value="good"), "expected one of measured, failed, wrong-"),
+        (put("result", "status", value="regressed"), "expected measured, failed or wrong-out"),
         (put("result", "reason", value="a\x1b[31m"), "reason: found 'a\\x1b[31m', expected one li"),
         (put("result", "outputs", value="a\nb"), "outputs: found 'a\\nb', expected one line"),
         (put("result", "conditions", value=["a\nb"]), "conditions: found 'a\\nb', expected one"),
@@ -228,12 +239,12 @@ def test_what_is_no_record_at_all_is_refused(text: str) -> None:
         (contest_result(), ScenarioStatus.PASS, f"timed: {2 * FEWEST_ROUNDS} processes"),
         (contest_result(samples=tuple(samples()[:1])), ScenarioStatus.PASS, "timed: 1 process"),
         (
-            contest_result(status=ContestStatus.FAILED, reason="it hung"),
+            contest_result(status=PerformanceStatus.FAILED, reason="it hung"),
             ScenarioStatus.ENGINE_ERROR,
             "it hung",
         ),
         (
-            contest_result(status=ContestStatus.WRONG_OUTPUTS, reason="output 0 differs"),
+            contest_result(status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0 differs"),
             ScenarioStatus.PARITY,
             "output 0 differs",
         ),

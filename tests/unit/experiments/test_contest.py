@@ -12,14 +12,15 @@ from megtrim.experiments.contest import (
     Contestant,
     ContestBudget,
     ContestResult,
-    ContestStatus,
+    Criterion,
+    Mark,
+    PerformanceStatus,
+    Sample,
     Side,
     derive_seed,
     name_files,
 )
-from megtrim.experiments.criterion import Criterion
 from megtrim.experiments.experiment import Backend
-from megtrim.experiments.samples import Mark, Sample
 from megtrim.experiments.table import find_experiments
 from megtrim.load_and_run.dialects import LITE
 from megtrim.util.strict_json import decode, encode
@@ -125,7 +126,7 @@ def test_contests_travel_as_data() -> None:
         iterations_ms=(1.0, 1.5),
         marks=(Mark.THROTTLED,),
     )
-    result = ContestResult(status=ContestStatus.MEASURED, samples=(sample,), time_s=1.5)
+    result = ContestResult(status=PerformanceStatus.MEASURED, samples=(sample,), time_s=1.5)
 
     assert decode(Contest, encode(CONTEST), "") == CONTEST
     assert decode(ContestResult, encode(result), "") == result

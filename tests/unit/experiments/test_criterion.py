@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import Criterion
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.experiments.experiment import CacheUse, Experiment, ModelFile, Step
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.experiment import CacheUse, Experiment, ModelFile, Step, TimeStage
 from megtrim.load_and_run.arguments import Flag
 
 SEARCH = Step(flags=(Flag("fast_run", None),), cache=CacheUse.WRITES, measured=False)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from megtrim.experiments.samples import Mark, Sample
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import Mark, Sample
+from megtrim.experiments.experiment import TimeStage
 from megtrim.util.errors import InputError
 
 

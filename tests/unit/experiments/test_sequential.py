@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from megtrim.experiments.sequential import SamplingPlan
+from megtrim.experiments.contest import SamplingPlan
 
 
 def test_all_looks_together_keep_alpha() -> None:

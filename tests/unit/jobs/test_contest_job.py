@@ -23,7 +23,7 @@ from megtrim.evidence.bundle import BundleInput
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.contest_record import expect_of, make_evidence, parse_record
 from megtrim.evidence.evidence import EvidenceResult, dump_set, parse_set
-from megtrim.experiments.contest import ContestResult, ContestStatus
+from megtrim.experiments.contest import ContestResult, PerformanceStatus
 from megtrim.jobs.worker import DeviceJob, JobResult, run
 from megtrim.load_and_run.parity import EXACT
 from megtrim.util.console import Console
@@ -123,7 +123,7 @@ def test_samples_are_brought_back(place: Place) -> None:
 
     assert (row.scenario, row.binding, row.status) == (TRIMMING, BINDING, ScenarioStatus.PASS)
     assert row.text == f"timed: {len(result.samples)} processes"
-    assert (result.status, result.outputs) == (ContestStatus.MEASURED, "1 output equal")
+    assert (result.status, result.outputs) == (PerformanceStatus.MEASURED, "1 output equal")
     medians = {each.contestant: each.iterations_ms[0] for each in result.samples}
     assert medians == {"baseline": 20.0, "nchw88": 22.0}
     assert (found.lost, list(found.files)) == (0, [row.times])

@@ -13,11 +13,11 @@ from megtrim.chain.session import Session
 from megtrim.evidence.bundle import JobPurpose, binding, read_bundle
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import EvidenceSet
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.jobs.contests import describe_times, list_timed_builds, select_contests
 from megtrim.jobs.pack import list_runners, pack, select
 from megtrim.perf import stage as perf
 from megtrim.perf.plan import perf_tasks
-from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 from unit.jobs.timed import DIGEST, PERF, timed
 from unit.trim.stages.built import PROGRAMS

@@ -14,12 +14,10 @@ from megtrim.checks.statuses import CheckStatus, VerdictKind
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.times import TimesJudge, read_times
-from megtrim.experiments.contest import FEWEST_ROUNDS, ContestResult, ContestStatus
-from megtrim.experiments.samples import Mark
-from megtrim.experiments.sequential import LOOKS
+from megtrim.experiments.contest import FEWEST_ROUNDS, LOOKS, ContestResult, Mark, PerformanceStatus
 from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.jobs.times_join import join_times
-from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus
+from megtrim.perf.rows.model import PerformanceRow
 from megtrim.util.errors import InputError
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.evidence.support import (
@@ -123,9 +121,9 @@ def test_times_stand_in_the_verdict(tmp_path: Path) -> None:
 
 
 PROGRAMS = {
-    "crash": contest_result(status=ContestStatus.FAILED, reason="it was killed by SIGSEGV"),
+    "crash": contest_result(status=PerformanceStatus.FAILED, reason="it was killed by SIGSEGV"),
     "hang": contest_result(
-        status=ContestStatus.FAILED, reason="it did not end within 600 s", samples=()
+        status=PerformanceStatus.FAILED, reason="it did not end within 600 s", samples=()
     ),
     "wrong outputs": WRONG,
 }

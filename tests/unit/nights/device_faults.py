@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.telemetry import Conditions, Reading
-from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.util.errors import InfrastructureFailure
 from support.timing_logs import Form, MadeLog
 from unit.trim.stages.support import floats

@@ -11,7 +11,7 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.contest_record import LARGEST_RECORD, ContestRecord, dump_record
-from megtrim.experiments.contest import FEWEST_ROUNDS, ContestStatus
+from megtrim.experiments.contest import FEWEST_ROUNDS, PerformanceStatus
 from unit.evidence.support import (
     BINDING,
     CONTEST,
@@ -33,7 +33,9 @@ from unit.evidence.support import (
 
 OTHER = f"{SCENARIO}#fast-run"
 PHONE = DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"})
-WRONG = contest_result(status=ContestStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=())
+WRONG = contest_result(
+    status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=()
+)
 
 
 def lose(folder: Path, **changes: Any) -> None:

@@ -18,15 +18,14 @@ from megtrim.evidence.bundle import Bundle, BundleInput
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import dump_set
 from megtrim.evidence.times import TimesJudge, read_times
-from megtrim.experiments.contest import Contestant
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import Contestant, Criterion, PerformanceStatus
 from megtrim.github.api import Api
 from megtrim.history.folder import append_to_folder, read_folder
 from megtrim.jobs.times_join import join_times
 from megtrim.jobs.worker import DeviceJob, run
 from megtrim.perf.nights.history import RUN_FILES
 from megtrim.perf.nights.night import NightFacts, make_runs
-from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus
+from megtrim.perf.rows.model import PerformanceRow
 from megtrim.report import comment
 from megtrim.util.console import Console
 from megtrim.verdict.model import Verdict, parse_verdict, to_json

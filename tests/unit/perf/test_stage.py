@@ -6,7 +6,7 @@ from pathlib import Path
 
 from megtrim.chain.graph import REDUCED, Stage
 from megtrim.chain.stage_result import dump_result, parse_result
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus, Side
+from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus, Side
 from megtrim.perf import stage as perf
 from megtrim.perf.measuring.contest_plan import find_files, plan_contest
 from megtrim.perf.plan import BASE, perf_tasks
@@ -90,7 +90,7 @@ def test_a_comparison_says_its_place_and_what_is_left(tmp_path: Path) -> None:
     """By the times of those before it, of which a skipped one took none."""
     session = open_session(tmp_path)
     tasks = [each for each in perf_tasks(session.request.config) if each.stage is Stage.PERF]
-    took = ContestResult(status=ContestStatus.MEASURED, time_s=20.0)
+    took = ContestResult(status=PerformanceStatus.MEASURED, time_s=20.0)
     finish(session, tasks[0].id, {}, {"number": "0"}, measured=took)
     finish(session, tasks[1].id, {}, {"number": "1"}, measured=None)
 
@@ -110,7 +110,7 @@ def test_a_program_that_fails_costs_its_own_row(tmp_path: Path) -> None:
     found = perf.work(find_task(session, "m/s@any#record-1"), session, tmp_path)
 
     assert found.measured is not None
-    assert found.measured.status is ContestStatus.FAILED
+    assert found.measured.status is PerformanceStatus.FAILED
     assert found.measured.reason == "baseline: it dumped no output"
     assert found.device is not None
     assert (found.device.name, found.subject, found.exit_code) == ("here", "record-1", 1)

@@ -16,7 +16,7 @@ from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.contest_record import ContestRecord
 from megtrim.evidence.times import TimesJudge, read_times
-from megtrim.experiments.contest import ContestResult, ContestStatus
+from megtrim.experiments.contest import ContestResult, PerformanceStatus
 from megtrim.jobs.contests import describe_times
 from megtrim.jobs.pack import list_runners
 from megtrim.perf import stage as perf
@@ -28,8 +28,8 @@ from unit.trim.stages.support import changed
 
 BOARD = DeviceIdentity(name="board", kind="local", facts={})
 NAME = "m/s@any#fast-run-cache"
-CRASHED = contest_result(status=ContestStatus.FAILED, reason="it crashed", samples=())
-HUNG = contest_result(status=ContestStatus.FAILED, reason="it hung", samples=())
+CRASHED = contest_result(status=PerformanceStatus.FAILED, reason="it crashed", samples=())
+HUNG = contest_result(status=PerformanceStatus.FAILED, reason="it hung", samples=())
 
 
 def task_of(session: Session, name: str = NAME) -> Task:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.rows.model import (
     ChangePoint,
     HistoryPoint,
     HistorySeries,
     Performance,
     PerformanceRow,
-    PerformanceStatus,
-    RatioResult,
-    Reference,
-    SamplesLeftOut,
-    StageTime,
     TrimmingRow,
     VariantTime,
 )
+from megtrim.perf.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import HOSTILE, RESNET, TUNED, facts

@@ -9,7 +9,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options
 from megtrim.cli.perf.options import choose_runs
-from megtrim.perf.nights.run_comparison import RunComparison, compare_runs
+from megtrim.perf.nights.history import RunComparison, compare_runs
 from megtrim.render.formatting import align_columns
 from megtrim.util.errors import EXIT_PASS
 from megtrim.util.strict_json import encode
@@ -46,7 +46,7 @@ def _text(found: RunComparison) -> str:
         (
             *(each.scenario, each.contestant, each.stage, each.device),
             *(f"{each.before_ms:.3f}", f"{each.after_ms:.3f}", f"{each.ratio:.3f}"),
-            f"{each.low:.3f} to {each.high:.3f}" + " *" * each.differs,
+            f"{each.lower:.3f} to {each.upper:.3f}" + " *" * each.differs,
         )
         for each in found.ratios
     ]

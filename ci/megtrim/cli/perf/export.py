@@ -7,7 +7,7 @@ import click
 from megtrim.cli.echo import show
 from megtrim.cli.history_options import HistorySelector, history_options
 from megtrim.cli.perf.options import choose_runs
-from megtrim.perf.nights.exports import ExportFormat, export_run
+from megtrim.perf.nights.history import ExportFormat, export_run
 from megtrim.util.errors import EXIT_PASS, InputError
 
 

@@ -57,7 +57,7 @@ def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
     lines = [f"{count(len(found.entries), 'run')}, {len(series)} series"]
     for each in series:
         last = each.points[-1]
-        time = f"{last.times.median_ms:.3f} ms on {last.measured_at[:10]}"
+        time = f"{last.time.median_ms:.3f} ms on {last.measured_at[:10]}"
         lines.append(f"{each.key} on {each.device_name}: {_headline(each)}; {time}")
         lines += [f"    {_describe(change)}" for change in each.changes]
         if each.follows:
@@ -83,7 +83,7 @@ def _headline(series: Series) -> str:
 
 def _describe(dated: DatedChange) -> str:
     change, good, bad = dated.change, dated.last_good, dated.first_bad
-    share, low, high = (100 * (ratio - 1) for ratio in (change.ratio, change.low, change.high))
+    share, low, high = (100 * (ratio - 1) for ratio in (change.ratio, change.lower, change.upper))
     word = "slower" if change.direction is Direction.SLOWER else "faster"
     size = f"{word}: {share:+.1f} % ({low:+.1f} to {high:+.1f})"
     days = f"after {good.measured_at[:10]}, by {bad.measured_at[:10]}"

@@ -28,11 +28,11 @@ from megtrim.experiments.contest import (
     Contest,
     Contestant,
     ContestResult,
+    Criterion,
     Side,
     derive_seed,
     name_files,
 )
-from megtrim.experiments.criterion import Criterion
 from megtrim.experiments.experiment import CacheUse, DataType, Experiment, Step
 from megtrim.experiments.situation import (
     Situation,

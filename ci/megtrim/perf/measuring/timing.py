@@ -22,15 +22,14 @@ from megtrim.experiments.contest import (
     Contest,
     Contestant,
     ContestResult,
-    ContestStatus,
+    PerformanceStatus,
+    Sample,
 )
-from megtrim.experiments.samples import Sample
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.experiment import TimeStage
 from megtrim.load_and_run.dump import compare, parse_dump, refusal
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.load_and_run.timing_log import DamagedLog
-from megtrim.perf.answer import Answer
 from megtrim.perf.comparison import compare_at_looks, match_pairs
 from megtrim.perf.measuring.timing_runs import ContestEnded, ContestFiles, ContestRuns
 from megtrim.perf.measuring.timing_samples import (
@@ -40,6 +39,7 @@ from megtrim.perf.measuring.timing_samples import (
     was_busy,
 )
 from megtrim.perf.schedule import Turn, plan_turns
+from megtrim.perf.times import Answer
 from megtrim.util.console import SparseLines, show_time
 from megtrim.util.errors import InputError
 from megtrim.util.wording import count
@@ -128,9 +128,9 @@ class _Measurement:
             self._take_samples()
         except ContestEnded as ended:
             return self._result(ended.status, ended.message)
-        return self._result(ContestStatus.MEASURED, "")
+        return self._result(PerformanceStatus.MEASURED, "")
 
-    def _result(self, status: ContestStatus, reason: str) -> ContestResult:
+    def _result(self, status: PerformanceStatus, reason: str) -> ContestResult:
         return ContestResult(
             status=status,
             reason=reason,
@@ -297,7 +297,7 @@ def read_iteration_ms(contestant: Contestant, run: ProgramRun) -> float | None:
             warmups=command.step.warmups,
         )
     except DamagedLog as damage:
-        raise ContestEnded(ContestStatus.FAILED, damage.message) from None
+        raise ContestEnded(PerformanceStatus.FAILED, damage.message) from None
     return None if log is None else statistics.median(log.iterations_ms)
 
 
@@ -312,9 +312,9 @@ def compare_in_order(
     """Say how the outputs of two sides agree. Raises ContestEnded if they do not."""
     if len(expected) != len(found):
         msg = f"{len(found)} outputs, expected {len(expected)}"
-        raise ContestEnded(ContestStatus.WRONG_OUTPUTS, msg)
+        raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, msg)
     for problem in _differences(expected, found, tolerance):
-        raise ContestEnded(ContestStatus.WRONG_OUTPUTS, problem)
+        raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, problem)
     counted = count(len(found), "output")
     return f"{counted} equal" + ("" if tolerance.is_exact else f" within {tolerance}")
 

@@ -15,7 +15,7 @@ from megtrim.devices import RunDirectory, relocation_support
 from megtrim.devices.retry import expect_not_killed
 from megtrim.evidence.limits import clean_log
 from megtrim.experiments.commands import StepCommand, StepFiles, make_dumping
-from megtrim.experiments.contest import Contestant, ContestStatus, Side, name_files
+from megtrim.experiments.contest import Contestant, PerformanceStatus, Side, name_files
 from megtrim.experiments.experiment import CacheUse
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.util.environment import Variables
@@ -54,7 +54,7 @@ class ContestFiles:
 class ContestEnded(ProductFailure):
     """A contest that a program's failure ends; it costs its own row only."""
 
-    def __init__(self, status: ContestStatus, reason: str) -> None:
+    def __init__(self, status: PerformanceStatus, reason: str) -> None:
         super().__init__(clean_log(reason.splitlines()[0])[:_LONGEST_REASON])
         self.status = status
 
@@ -141,14 +141,14 @@ class ContestRuns:
         ]
         if not found or None in found:
             msg = f"{contestant.name}: it dumped no output"
-            raise ContestEnded(ContestStatus.FAILED, msg)
+            raise ContestEnded(PerformanceStatus.FAILED, msg)
         return [data for data in found if data is not None]
 
     def _keep_cache(self, side: str, contestant: Contestant) -> None:
         data = self._directory.get(self._files.names_of(side).algo_cache)
         if data is None:
             msg = f"{contestant.name}: the search left no algorithm cache"
-            raise ContestEnded(ContestStatus.FAILED, msg)
+            raise ContestEnded(PerformanceStatus.FAILED, msg)
         self._caches[side] = self._scratch / f"{side}.cache"
         self._caches[side].write_bytes(data)
 
@@ -180,7 +180,7 @@ class ContestRuns:
         relocation_support.expect_loaded(self._machine, run)
         expect_not_killed(self._machine, run)
         if ending(run) is not RunOutcome.PASSED:
-            raise ContestEnded(ContestStatus.FAILED, self._describe_failure(name, run))
+            raise ContestEnded(PerformanceStatus.FAILED, self._describe_failure(name, run))
         return run
 
     def _describe_failure(self, name: str, run: ProgramRun) -> str:

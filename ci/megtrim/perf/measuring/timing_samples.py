@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from megtrim.experiments.samples import Mark, Sample
+from megtrim.experiments.contest import Mark, Sample
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log

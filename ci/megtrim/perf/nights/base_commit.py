@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import parse_time
 from megtrim.perf.nights.change_points import Direction
 from megtrim.perf.nights.history import HistoryRun

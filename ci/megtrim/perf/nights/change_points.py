@@ -81,8 +81,8 @@ class Change:
     first_bad: int
     """The change lies after ``last_good``, and at ``first_bad`` at the latest, with about 95 %."""
     ratio: float
-    low: float
-    high: float
+    lower: float
+    upper: float
     """New level over old level, with its interval (95 %)."""
 
     @property
@@ -287,8 +287,8 @@ def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> 
         last_good=min(start + last_good, first - 1),
         first_bad=max(start + first_bad, first),
         ratio=math.exp(size),
-        low=math.exp(size + wider * (low - size)),
-        high=math.exp(size + wider * (high - size)),
+        lower=math.exp(size + wider * (low - size)),
+        upper=math.exp(size + wider * (high - size)),
     )
 
 

@@ -1,12 +1,17 @@
 """The times in a history: one file a run, as :mod:`megtrim.history.entries` names it.
 
-Pure. Times are in milliseconds.
+They are written as other tools read them, and two runs are compared. Both forms follow the readers'
+own sources: ``src/extract.ts`` of github-action-benchmark (tool ``customSmallerIsBetter``), and the
+JSON adapter of Bencher (Bencher Metric Format). Only rows that were measured are written: neither
+form has a word for one that was not. Pure.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +19,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.history.entries import (
     EntryKind,
     expect_line,
@@ -24,7 +30,9 @@ from megtrim.history.entries import (
     parse_time,
     place_entry,
 )
+from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.util.commit_digest import COMMIT_DIGEST
+from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 
 VERSION = 1
@@ -37,78 +45,45 @@ _MOST_PROGRAMS = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _HINT = "expected a run as `megtrim perf append` writes it, unchanged"
 
-Milliseconds = Annotated[float, Field(ge=0, le=1e12)]
-
-
-class RowStatus(StrEnum):
-    """How one row of a run ended."""
-
-    MEASURED = "measured"
-    SKIPPED = "skipped"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """The figures of one row, over its processes."""
-
-    processes: int
-    """Processes whose samples count."""
-    median_ms: Milliseconds
-    low_ms: Milliseconds
-    high_ms: Milliseconds
-    """Ends of the interval of the median."""
-    spread: Annotated[float, Field(ge=0, le=1e6)]
-    """Between processes, as a share of the median."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.low_ms <= self.median_ms <= self.high_ms:
-            found = f"{self.low_ms} to {self.high_ms}"
-            msg = f"found the interval {found}, expected one above 0 around {self.median_ms}"
-            raise ValueError(msg)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """Samples that were shown but not counted, by their reason."""
-
-    reason: str
-    samples: int
-
-    def __post_init__(self) -> None:
-        expect_line("reason", self.reason)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRow:
-    """One scenario under one experiment or variant, and one stage of its time."""
+    """One scenario under one experiment or variant."""
 
     scenario: str
     """Its id, ``MODEL/SCENARIO@CLASS``."""
     contestant: str
     """The experiment, or the variant, such as ``reduced``."""
-    stage: TimeStage
-    status: RowStatus
+    status: PerformanceStatus
     reason: str
-    """Why it was skipped or how it failed; empty where it was measured."""
-    times: Times | None
-    left_out: tuple[LeftOut, ...]
+    """Why it has no times, or what left it open."""
+    times: tuple[StageTime, ...]
+    left_out: tuple[SamplesLeftOut, ...]
     conditions: str
     """Heat, clocks, load and battery in one line; may be empty."""
 
     def __post_init__(self) -> None:
         expect_line("scenario", self.scenario)
         expect_line("contestant", self.contestant)
-        expect_line("reason", self.reason, may_be_empty=self.status is RowStatus.MEASURED)
+        expect_line("reason", self.reason, may_be_empty=self.status.has_times)
         expect_line("conditions", self.conditions, may_be_empty=True)
-        if (self.times is not None) is not (self.status is RowStatus.MEASURED):
-            msg = f"{self.scenario}: found {self.status}, expected times if it was measured only"
+        for each in self.left_out:
+            expect_line("left_out", each.reason)
+        stages = {each.stage for each in self.times}
+        if bool(self.times) is not self.status.has_times or len(stages) != len(self.times):
+            found = f"{self.status} with {len(self.times)} times"
+            msg = f"{self.scenario}: found {found}, expected one of each stage if it was measured"
             raise ValueError(msg)
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str]:
         """Return what a row has in common with the same row of another run."""
-        return (self.scenario, self.contestant, self.stage.value)
+        return (self.scenario, self.contestant)
+
+    @property
+    def bounded_times(self) -> tuple[StageTime, ...]:
+        """The times with both ends of their intervals, which alone can be compared."""
+        return tuple(each for each in self.times if each.upper_ms and each.lower_ms > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,3 +188,181 @@ RUN_FILES = EntryKind(
     most=MOST_RUNS,
 )
 """Runs, as a history holds them."""
+
+
+_NANOSECONDS = 1_000_000
+"""Of a millisecond: Bencher's own measure ``latency`` is in nanoseconds."""
+
+
+class ExportFormat(StrEnum):
+    """A form that another tool reads."""
+
+    GITHUB_ACTION_BENCHMARK = "github-action-benchmark"
+    BENCHER = "bencher"
+
+
+def export_run(run: HistoryRun, form: ExportFormat) -> str:
+    """Return a run in a tool's form; equal runs are equal bytes.
+
+    Raises InputError if nothing was measured: both tools refuse a document without a result.
+    """
+    if not any(row.bounded_times for row in run.rows):
+        msg = f"{run.id}: found no row that was measured, expected one to export"
+        raise InputError(msg, hint="choose another run: `megtrim perf history` lists them")
+    return json.dumps(_WRITERS[form](run), indent=1, allow_nan=False) + "\n"
+
+
+def _list_measured_times(run: HistoryRun) -> Iterator[tuple[str, StageTime]]:
+    """Yield the times with their names, sorted. A name has spaces: Bencher takes it for no slug."""
+    for row in sorted(run.rows, key=lambda each: each.key):
+        for time in sorted(row.bounded_times, key=lambda each: each.stage):
+            yield " ".join((*row.key, time.stage)), time
+
+
+def _write_for_action(run: HistoryRun) -> object:
+    return [
+        {
+            "name": name,
+            "unit": "ms",
+            "value": time.median_ms,
+            "range": f"{time.lower_ms:g} to {time.upper_ms:g}",
+            "extra": f"{time.processes} processes on {run.device.name}, {run.measured_at}",
+        }
+        for name, time in _list_measured_times(run)
+    ]
+
+
+def _write_for_bencher(run: HistoryRun) -> object:
+    return {
+        name: {
+            "latency": {
+                "value": time.median_ms * _NANOSECONDS,
+                "lower_value": time.lower_ms * _NANOSECONDS,
+                "upper_value": (time.upper_ms or 0) * _NANOSECONDS,
+            }
+        }
+        for name, time in _list_measured_times(run)
+    }
+
+
+_WRITERS: Mapping[ExportFormat, Callable[[HistoryRun], object]] = {
+    ExportFormat.GITHUB_ACTION_BENCHMARK: _write_for_action,
+    ExportFormat.BENCHER: _write_for_bencher,
+}
+
+
+_TimeKey = tuple[str, str, str, str]
+"""Scenario, contestant, stage, identity of the device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRatio:
+    """One row of two runs on one device: the second side over the first."""
+
+    scenario: str
+    contestant: str
+    stage: str
+    device: str
+    before_ms: float
+    after_ms: float
+    ratio: float
+    lower: float
+    upper: float
+    note: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval leaves no room for equal times."""
+        return not self.lower <= 1 <= self.upper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """All rows of both sides."""
+
+    ratios: tuple[RunRatio, ...]
+    unpaired: tuple[str, ...]
+    """Rows that cannot be compared, each with the reason, one line each."""
+
+
+def compare_runs(before: Iterable[HistoryRun], after: Iterable[HistoryRun]) -> RunComparison:
+    """Compare two sides; where a side has several runs of a row, its newest one counts.
+
+    The ratio of two medians has an interval from both: on the logarithmic scale by the method of
+    variance estimates recovery (MOVER; Donner and Zou 2012), as the history has no samples. It
+    assumes that the two runs are independent of each other.
+    """
+    first, second = _find_newest(before), _find_newest(after)
+    ratios: list[RunRatio] = []
+    unpaired: list[str] = []
+    for key in sorted({*first, *second}):
+        name = (first.get(key) or second[key]).run.device.name
+        if key not in first or key not in second:
+            reason = f"only in the {'second' if key in second else 'first'}"
+        else:
+            made = _make_ratio(key, first[key], second[key])
+            if isinstance(made, RunRatio):
+                ratios.append(made)
+                continue
+            reason = made
+        unpaired.append(f"{' '.join(key[:3])} on {name}: {reason}")
+    return RunComparison(ratios=tuple(ratios), unpaired=tuple(unpaired))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """A time, its row and its run; None: the row has none that can be compared."""
+
+    run: HistoryRun
+    row: HistoryRow
+    time: StageTime | None
+
+
+def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
+    newest: dict[_TimeKey, _Measured] = {}
+    for run in sorted(runs, key=lambda each: each.id):
+        for row in run.rows:
+            for time in row.bounded_times or (None,):
+                stage = time.stage if time else TimeStage.INFERENCE
+                key = (*row.key, stage, run.device.identity)
+                newest[key] = _Measured(run=run, row=row, time=time)
+    return newest
+
+
+def _make_ratio(key: _TimeKey, first: _Measured, second: _Measured) -> RunRatio | str:
+    """Return the ratio, or why there is none."""
+    if first.run.method != second.run.method:
+        return "measured in two ways, which are not compared"
+    for each in (first, second):
+        if each.time is None:
+            return f"{each.row.status}: {each.row.reason or 'too few processes for an interval'}"
+    before, after = first.time, second.time
+    if before is None or after is None:
+        msg = "both have times"
+        raise ValueError(msg)
+    lower, ratio, upper = combine(before, after)
+    scenario, contestant, stage, _ = key
+    return RunRatio(
+        scenario=scenario,
+        contestant=contestant,
+        stage=stage,
+        device=first.run.device.name,
+        before_ms=before.median_ms,
+        after_ms=after.median_ms,
+        ratio=ratio,
+        lower=lower,
+        upper=upper,
+        note="another engine" if first.run.engine != second.run.engine else "",
+    )
+
+
+def combine(before: StageTime, after: StageTime) -> tuple[float, float, float]:
+    """Return the ratio of two medians between the ends of its interval."""
+    ratio = math.log(after.median_ms / before.median_ms)
+    down = math.hypot(math.log(after.median_ms / after.lower_ms), _measure_upper(before))
+    up = math.hypot(_measure_upper(after), math.log(before.median_ms / before.lower_ms))
+    return math.exp(ratio - down), math.exp(ratio), math.exp(ratio + up)
+
+
+def _measure_upper(time: StageTime) -> float:
+    return math.log((time.upper_ms or math.inf) / time.median_ms)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
-from megtrim.experiments.contest import METHOD
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import METHOD, PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.history import (
     HistoryRow,
     HistoryRun,
-    LeftOut,
     MeasuredCommit,
     MeasuredDevice,
-    RowStatus,
-    Times,
 )
 from megtrim.perf.nights.series import Series, make_series
 from megtrim.perf.rows.model import (
@@ -29,29 +26,17 @@ from megtrim.perf.rows.model import (
     HistoryPoint,
     HistorySeries,
     PerformanceRow,
-    PerformanceStatus,
-    StageTime,
     TrimmingRow,
 )
+from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.render.markup import one_line
 from megtrim.verdict.model import Verdict
 
 _LONGEST_LINE = 250
 _MOST_LEFT_OUT = 20
 _DAY = 10
+_NO_TIME = "none of its samples count"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_STATUSES: Mapping[PerformanceStatus, RowStatus] = {
-    PerformanceStatus.MEASURED: RowStatus.MEASURED,
-    PerformanceStatus.REGRESSED: RowStatus.MEASURED,
-    PerformanceStatus.INCONCLUSIVE: RowStatus.MEASURED,
-    PerformanceStatus.SKIPPED: RowStatus.SKIPPED,
-    PerformanceStatus.FAILED: RowStatus.FAILED,
-    PerformanceStatus.INFRASTRUCTURE: RowStatus.FAILED,
-    PerformanceStatus.WRONG_OUTPUTS: RowStatus.FAILED,
-}
-_TOO_FEW = "too few processes for an interval"
-
-_Contestants = Sequence[tuple[str, Sequence[StageTime]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,56 +92,33 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
 
 
 def _make_rows(row: PerformanceRow | TrimmingRow) -> Iterator[HistoryRow]:
-    contestants: _Contestants = _list_contestants(row)
-    measured = _STATUSES[row.status] is RowStatus.MEASURED
-    for contestant, times in contestants:
-        for time in times if measured else ():
-            yield _make_row(row, contestant, time.stage, time)
-        if not measured or not times:
-            yield _make_row(row, contestant, TimeStage.INFERENCE, None)
-
-
-def _list_contestants(row: PerformanceRow | TrimmingRow) -> _Contestants:
+    """Yield the row of each program that a row of the verdict is about."""
     if isinstance(row, PerformanceRow):
-        return ((row.experiment, row.times),)
-    return tuple(
-        (f"{row.artifact} {each.variant}", (each.time,) if each.time else ())
-        for each in row.variants
-    )
+        yield _make_row(row, row.experiment, row.times)
+        return
+    for each in row.variants:
+        yield _make_row(row, f"{row.artifact} {each.variant}", (each.time,) if each.time else ())
 
 
 def _make_row(
-    row: PerformanceRow | TrimmingRow, contestant: str, stage: TimeStage, time: StageTime | None
+    row: PerformanceRow | TrimmingRow, contestant: str, times: tuple[StageTime, ...]
 ) -> HistoryRow:
-    times = _make_times(time)
-    status = _STATUSES[row.status]
-    if status is RowStatus.MEASURED and times is None:
-        status = RowStatus.FAILED
-    reason = "" if times else _fit(row.reason) if row.reason else _TOO_FEW
+    status = row.status
+    if not status.has_times:
+        times = ()
+    elif not times:
+        status = PerformanceStatus.INFRASTRUCTURE
     return HistoryRow(
         scenario=_fit(row.scenario),
         contestant=_fit(contestant),
-        stage=stage,
         status=status,
-        reason=reason,
+        reason=_shorten(row.reason) if times else _fit(row.reason or _NO_TIME),
         times=times,
         left_out=tuple(
-            LeftOut(reason=_fit(each.reason), samples=each.count)
+            SamplesLeftOut(reason=_fit(each.reason), count=each.count)
             for each in row.left_out[:_MOST_LEFT_OUT]
         ),
         conditions=_shorten("; ".join(row.conditions)),
-    )
-
-
-def _make_times(time: StageTime | None) -> Times | None:
-    if time is None or time.upper_ms is None or time.lower_ms <= 0:
-        return None
-    return Times(
-        processes=time.processes,
-        median_ms=time.median_ms,
-        low_ms=time.lower_ms,
-        high_ms=time.upper_ms,
-        spread=time.spread,
     )
 
 
@@ -166,9 +128,9 @@ def _show(series: Series, cpu_class: str) -> HistorySeries:
         each.measured_at[:_DAY]: HistoryPoint(
             date=each.measured_at[:_DAY],
             commit=each.commit,
-            median_ms=each.times.median_ms,
-            lower_ms=each.times.low_ms,
-            upper_ms=each.times.high_ms,
+            median_ms=each.time.median_ms,
+            lower_ms=each.time.lower_ms,
+            upper_ms=each.time.upper_ms or each.time.median_ms,
         )
         for each in sorted(series.points, key=lambda each: each.measured_at)
     }

@@ -13,17 +13,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.nights.series import Point, make_series
-from megtrim.perf.rows.model import (
-    Performance,
-    PerformanceRow,
-    PerformanceStatus,
-    RatioResult,
-    Reference,
-    TrimmingRow,
-)
+from megtrim.perf.rows.model import Performance, PerformanceRow, TrimmingRow
+from megtrim.perf.times import RatioResult, Reference
 
 Row = PerformanceRow | TrimmingRow
 _LONGEST_SUBJECTS = 20_000
@@ -234,7 +229,7 @@ def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
         return last_good, first_bad
     middle_ms = now.median_ms / ratio.ratio**0.5
     for point in reversed(_list_points_since_base(night, row)):
-        if point.times.median_ms < middle_ms:
+        if point.time.median_ms < middle_ms:
             return point.commit, first_bad
         first_bad = point.commit
     return last_good, first_bad

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.change_points import Change, Findings, find_changes
-from megtrim.perf.nights.history import HistoryRun, Times
+from megtrim.perf.nights.history import HistoryRun
+from megtrim.perf.times import StageTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -36,7 +37,7 @@ class Point:
     run: str
     commit: str
     measured_at: str
-    times: Times
+    time: StageTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +74,18 @@ def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Seri
     for run in sorted(runs, key=lambda each: each.id):
         names[run.device.identity] = run.device.name
         for row in run.rows:
-            if row.times is None or scenario not in ("", row.scenario):
-                continue
-            key = SeriesKey(
-                scenario=row.scenario,
-                contestant=row.contestant,
-                stage=row.stage,
-                device=run.device.identity,
-                method=run.method,
-            )
-            point = Point(
-                run=run.id, commit=run.commit.sha, measured_at=run.measured_at, times=row.times
-            )
-            points.setdefault(key, []).append(point)
+            for time in row.bounded_times if scenario in ("", row.scenario) else ():
+                key = SeriesKey(
+                    scenario=row.scenario,
+                    contestant=row.contestant,
+                    stage=time.stage,
+                    device=run.device.identity,
+                    method=run.method,
+                )
+                point = Point(
+                    run=run.id, commit=run.commit.sha, measured_at=run.measured_at, time=time
+                )
+                points.setdefault(key, []).append(point)
     return tuple(
         _make_one(key, points[key], names[key.device], _predecessor(key, points))
         for key in sorted(points)
@@ -93,7 +93,7 @@ def make_series(runs: Sequence[HistoryRun], *, scenario: str = "") -> tuple[Seri
 
 
 def _make_one(key: SeriesKey, points: Sequence[Point], name: str, follows: str) -> Series:
-    findings = find_changes([point.times.median_ms for point in points])
+    findings = find_changes([point.time.median_ms for point in points])
     dated = tuple(
         DatedChange(change=each, last_good=points[each.last_good], first_bad=points[each.first_bad])
         for each in findings.changes

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.report.numbers import (
     direction,
     find_ratio,
@@ -18,13 +18,8 @@ from megtrim.perf.report.numbers import (
     ratio_with_interval,
     time_with_interval,
 )
-from megtrim.perf.rows.model import (
-    Performance,
-    PerformanceRow,
-    PerformanceStatus,
-    Reference,
-    StageTime,
-)
+from megtrim.perf.rows.model import Performance, PerformanceRow
+from megtrim.perf.times import Reference, StageTime
 from megtrim.render.markup import one_line
 from megtrim.render.scale import (
     Scale,
@@ -41,11 +36,6 @@ _LONGEST_OF_BASELINE = 3.0
 """A bar this many times as long as the baseline is cut off."""
 _TICKS = 5
 _BASELINE = "baseline"
-_COUNTING = (
-    PerformanceStatus.MEASURED,
-    PerformanceStatus.INCONCLUSIVE,
-    PerformanceStatus.REGRESSED,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +102,7 @@ def _select_timed(rows: tuple[PerformanceRow, ...]) -> Iterator[tuple[Performanc
     for row in rows:
         time = find_time(row, TimeStage.INFERENCE)
         # The time of a wrong result is no time of this model.
-        if time is not None and row.status in _COUNTING:
+        if time is not None and row.status.has_times:
             yield row, time
 
 

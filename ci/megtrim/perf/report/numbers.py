@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
-from megtrim.perf.rows.model import (
-    PerformanceRow,
-    PerformanceStatus,
-    RatioResult,
-    Reference,
-    StageTime,
-    TrimmingRow,
-)
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.rows.model import PerformanceRow, TrimmingRow
+from megtrim.perf.times import Answer, RatioResult, Reference, StageTime
 
 NOT_SHOWN = "-"
 

@@ -13,16 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.config.config_id import id_of
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord, Row
 from megtrim.perf.report.numbers import ratio_with_interval, time_with_interval
-from megtrim.perf.rows.model import (
-    PerformanceRow,
-    RatioResult,
-    Reference,
-    StageTime,
-    TrimmingRow,
-)
+from megtrim.perf.rows.model import PerformanceRow, TrimmingRow
+from megtrim.perf.times import RatioResult, Reference, StageTime
 from megtrim.render.markup import block, code, command, link, one_line, table
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InputError

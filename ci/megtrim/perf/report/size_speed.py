@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from megtrim.config.units import format_bytes
 from megtrim.perf.report.numbers import ratio_with_interval, time_with_interval
-from megtrim.perf.rows.model import Performance, StageTime, TrimmingRow, VariantTime
+from megtrim.perf.rows.model import Performance, TrimmingRow, VariantTime
+from megtrim.perf.times import StageTime
 from megtrim.render.markup import one_line
 from megtrim.render.scale import (
     Scale,

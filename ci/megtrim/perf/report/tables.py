@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from megtrim.config.units import format_bytes
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.report.numbers import (
     INFERENCE_HEAD,
     NOT_SHOWN,
@@ -29,13 +30,10 @@ from megtrim.perf.rows.model import (
     STATUS_WORDS,
     Performance,
     PerformanceRow,
-    PerformanceStatus,
-    RatioResult,
-    Reference,
-    StageTime,
     TrimmingRow,
     check_status,
 )
+from megtrim.perf.times import RatioResult, Reference, StageTime
 from megtrim.render.formatting import align_columns
 from megtrim.render.markup import (
     MOST_ROWS,

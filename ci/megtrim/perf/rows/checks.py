@@ -12,19 +12,17 @@ from megtrim.checks.check import Check
 from megtrim.checks.invocation import LOOK_AT_DEVICE
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.yaml.problems import Place
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.experiments.table import EXPERIMENTS
-from megtrim.experiments.time_stage import TimeStage
 from megtrim.perf.rows.model import (
     STATUS_WORDS,
     Performance,
     PerformanceRow,
-    PerformanceStatus,
-    RatioResult,
-    Reference,
-    StageTime,
     TrimmingRow,
     check_status,
 )
+from megtrim.perf.times import RatioResult, Reference, StageTime
 
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (

@@ -9,23 +9,22 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy
 
-from megtrim.experiments.contest import Contest, ContestResult
-from megtrim.experiments.samples import Mark, Sample
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
+from megtrim.experiments.contest import Contest, ContestResult, Mark, Sample
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.comparison import (
     Pair,
-    TimeComparison,
     compare,
     compare_at_looks,
+    judge_difference,
     match_pairs,
     sequential_p_value,
 )
-from megtrim.perf.rows.model import RatioResult, Reference, SamplesLeftOut, StageTime
+from megtrim.perf.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from megtrim.util.wording import count
 
 _CONFIDENCE = 0.95
@@ -65,19 +64,12 @@ def compare_sides(
     if not pairs:
         return None
     plan = contest.budget.plan
-    seen = compare_at_looks(pairs, contest.criterion, plan)
-    looked = seen or compare(pairs, contest.criterion, level=plan.level(0))
-    exceeds = looked.exceeds if seen else Answer.INCONCLUSIVE
-    return RatioResult(
-        against=against,
-        stage=TimeStage.INFERENCE,
-        ratio=looked.ratio,
-        lower=looked.lower,
-        upper=looked.upper if math.isfinite(looked.upper) else None,
-        pairs=looked.pairs,
-        different=_judge_difference(looked, exceeds, adjusted_p),
-        exceeds=exceeds,
-    )
+    seen = compare_at_looks(pairs, contest.criterion, plan, against=against)
+    if seen is None:
+        seen = compare(pairs, contest.criterion, level=plan.level(0), against=against)
+        seen = replace(seen, exceeds=Answer.INCONCLUSIVE)
+    found = seen.different is Answer.YES and adjusted_p <= _FALSE_SHARE
+    return replace(seen, different=judge_difference(seen.exceeds, found=found))
 
 
 def find_p_value(contest: Contest, result: ContestResult) -> float:
@@ -104,13 +96,6 @@ def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
         return ()
     names = contest.reference.name, contest.rival.name
     return match_pairs(result.samples, *names, TimeStage.INFERENCE)
-
-
-def _judge_difference(looked: TimeComparison, exceeds: Answer, adjusted_p: float) -> Answer:
-    if looked.different and adjusted_p <= _FALSE_SHARE:
-        return Answer.YES
-    # A difference that would not count either way is none; else more runs might show one.
-    return Answer.NO if exceeds is Answer.NO else Answer.INCONCLUSIVE
 
 
 def _summarize(stage: TimeStage, times_ms: Sequence[float], *, by_run_length: bool) -> StageTime:

@@ -1,8 +1,7 @@
 """What a verdict holds about times, as frozen values. Pure; part of the verdict room.
 
-Times are milliseconds of medians over processes, spreads are shares of the median. A ratio is
-time over time of the reference: above 1 is slower. Whoever measured decides ``different`` and
-``exceeds``; this module only refuses rows that contradict themselves.
+Whoever measured decides ``different`` and ``exceeds``; this module only refuses rows that
+contradict themselves.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Literal, assert_never
 
@@ -19,25 +17,8 @@ from pydantic import Field
 
 from megtrim.checks.content import Contradiction
 from megtrim.checks.statuses import CheckStatus
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
-
-
-class PerformanceStatus(StrEnum):
-    """How a row ended."""
-
-    MEASURED = "measured"
-    SKIPPED = "skipped"
-    """It cannot run here, or was not to be run."""
-    FAILED = "failed"
-    """The engine crashed, hung or printed an error."""
-    INFRASTRUCTURE = "infrastructure"
-    """The device was missing or lost, or none of its samples count."""
-    INCONCLUSIVE = "inconclusive"
-    """The budget ended before the answer was clear."""
-    REGRESSED = "regressed"
-    WRONG_OUTPUTS = "wrong-outputs"
-
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.perf.times import RatioResult, SamplesLeftOut, StageTime, expect_interval
 
 STATUS_WORDS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.MEASURED: "measured",
@@ -49,81 +30,6 @@ STATUS_WORDS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.WRONG_OUTPUTS: "wrong outputs",
 }
 """As reports and summaries show them."""
-
-
-class Reference(StrEnum):
-    """What a row is compared with."""
-
-    BASELINE = "baseline"
-    """The experiment without options, in the same run: whether an option is worth it."""
-    BASE = "base"
-    """The same experiment of an earlier program: whether it got slower."""
-    PLAIN = "plain"
-    """The same experiment of the plain build: what trimming costs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTime:
-    """The time of one stage."""
-
-    stage: TimeStage
-    median_ms: float
-    lower_ms: float
-    upper_ms: float | None
-    """None: too few processes for an upper end."""
-    processes: int
-    spread: float
-    """Between processes, as a share of the median."""
-    by_run_length: bool = False
-    """Whether it is from runs of different lengths, because the program prints no times."""
-
-    def __post_init__(self) -> None:
-        """Refuse an interval without its median."""
-        _expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioResult:
-    """One comparison of a row: a ratio, its interval, and two answers."""
-
-    against: Reference
-    name: str = ""
-    """Of the reference, such as ``main at 1a2b3c4d5e6f``; empty: the kind says it all."""
-    stage: TimeStage
-    ratio: float
-    lower: float
-    upper: float | None
-    """None: too few pairs for an upper end."""
-    pairs: int
-    different: Answer
-    exceeds: Answer
-    """Whether the change is more than threshold and floor, in either direction."""
-
-    def __post_init__(self) -> None:
-        """Refuse an interval without its ratio."""
-        _expect_interval(f"against {self.against}", self.lower, self.ratio, self.upper)
-
-    @property
-    def regressed(self) -> bool:
-        """Whether it is slower by more than the threshold, which counts between programs.
-
-        An option that makes a model slower is a finding about the option, not a regression.
-        """
-        between_programs = self.against is not Reference.BASELINE
-        return between_programs and self.exceeds is Answer.YES and self.ratio > 1
-
-    @property
-    def unproven(self) -> bool:
-        """Whether the runs did not decide it; an open answer is never a pass."""
-        return self.exceeds is Answer.INCONCLUSIVE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplesLeftOut:
-    """Samples that are not in any time, and why."""
-
-    reason: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +126,7 @@ class HistoryPoint:
     def __post_init__(self) -> None:
         """Refuse no date, and an interval without its median."""
         _expect_date(self.date)
-        _expect_interval(self.date, self.lower_ms, self.median_ms, self.upper_ms)
+        expect_interval(self.date, self.lower_ms, self.median_ms, self.upper_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,13 +184,6 @@ class Performance:
         return (*self.rows, *self.trimming)
 
 
-_WITH_TIMES = (
-    PerformanceStatus.MEASURED,
-    PerformanceStatus.INCONCLUSIVE,
-    PerformanceStatus.REGRESSED,
-)
-
-
 def status_of(ratios: Iterable[RatioResult]) -> PerformanceStatus:
     """Return the status of a row that ran, with right outputs: the worst of its comparisons."""
     found = tuple(ratios)
@@ -320,7 +219,7 @@ def _expect_status(
     times: tuple[StageTime, ...],
     ratios: tuple[RatioResult, ...],
 ) -> None:
-    if status in _WITH_TIMES:
+    if status.has_times:
         if not times:
             msg = f"performance: {subject}: its status is {status}, and it has no times"
             raise ValueError(msg)
@@ -332,12 +231,6 @@ def _expect_status(
             raise ValueError(msg)
     elif not reason.strip():
         msg = f"performance: {subject}: its status is {status}, and it has no reason"
-        raise ValueError(msg)
-
-
-def _expect_interval(what: str, lower: float, middle: float, upper: float | None) -> None:
-    if not 0 <= lower <= middle or (upper is not None and upper < middle):
-        msg = f"{what}: found {middle:g} outside of its interval, expected it inside"
         raise ValueError(msg)
 
 

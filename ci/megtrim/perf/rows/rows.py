@@ -10,9 +10,8 @@ from typing import Literal
 from megtrim.build_spec import Variant
 from megtrim.chain.graph import Stage
 from megtrim.checks.invocation import Invocation
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
-from megtrim.experiments.criterion import Criterion
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import Contest, ContestResult, Criterion, PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.comparison import adjust_p_values
 from megtrim.perf.plan import SINCE_PREFIX, TRIMMING, TRIMMING_PREFIX
 from megtrim.perf.results import PerfResult
@@ -26,19 +25,16 @@ from megtrim.perf.rows.contest_times import (
 from megtrim.perf.rows.model import (
     Performance,
     PerformanceRow,
-    PerformanceStatus,
-    RatioResult,
-    Reference,
-    StageTime,
     TrimmingRow,
     VariantTime,
     status_of,
 )
+from megtrim.perf.times import RatioResult, Reference, StageTime
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 
 _STATUS = {
-    ContestStatus.FAILED: PerformanceStatus.FAILED,
-    ContestStatus.WRONG_OUTPUTS: PerformanceStatus.WRONG_OUTPUTS,
+    PerformanceStatus.FAILED: PerformanceStatus.FAILED,
+    PerformanceStatus.WRONG_OUTPUTS: PerformanceStatus.WRONG_OUTPUTS,
 }
 _WORST_FIRST = (
     PerformanceStatus.WRONG_OUTPUTS,
@@ -188,7 +184,7 @@ def read_contest(
     adjusted_p: float | None = None,
 ) -> ContestReading:
     """Return what a contest says; ``adjusted_p``: for all rows of a verdict, None: it is alone."""
-    if measured.status is not ContestStatus.MEASURED:
+    if measured.status is not PerformanceStatus.MEASURED:
         return ContestReading(status=_STATUS[measured.status], reason=measured.reason)
     about = contest.rival or contest.reference
     times = summarize_stages(measured, about.name)

@@ -13,18 +13,16 @@ from dataclasses import dataclass, replace
 
 from megtrim.chain.session import Session
 from megtrim.config.scenarios import Scenario
-from megtrim.experiments.contest import Side
+from megtrim.experiments.contest import LOOKS, PerformanceStatus, Side
 from megtrim.experiments.experiment import Experiment, Step
-from megtrim.experiments.sequential import LOOKS
 from megtrim.experiments.situation import Situation, why_not
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run.arguments import without
-from megtrim.perf.answer import Answer
 from megtrim.perf.measuring.contest_plan import look_at, measure_task, plan_contest
 from megtrim.perf.measuring.timing_runs import ContestRuns
 from megtrim.perf.plan import make_experiment_task
-from megtrim.perf.rows.model import PerformanceStatus, RatioResult, Reference
 from megtrim.perf.rows.rows import ContestReading, read_contest
+from megtrim.perf.times import Answer, RatioResult, Reference
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 
 

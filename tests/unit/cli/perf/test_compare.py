@@ -21,4 +21,4 @@ def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
     assert " to " in answer.out
     found = json.loads(shell("perf", "compare", before, after, "--json").out)
     assert found["ratios"][0]["ratio"] == pytest.approx(1.1, abs=0.02)
-    assert found["ratios"][0]["low"] > 1
+    assert found["ratios"][0]["lower"] > 1

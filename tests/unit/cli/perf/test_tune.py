@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from megtrim.cli.perf.tune import describe_search, keep_winner, tune_flags
-from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.tuning.halving import TuneResult
 from megtrim.perf.tuning.tuned_scenario import TunedScenario
 from megtrim.util.errors import InputError

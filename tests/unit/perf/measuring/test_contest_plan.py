@@ -12,8 +12,7 @@ import pytest
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.chain.graph import PLAIN, REDUCED, Stage, Task
 from megtrim.chain.session import Session
-from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, Contest, Side
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import FEWEST_ROUNDS, SEARCH_ROUNDS, Contest, Criterion, Side
 from megtrim.experiments.experiment import REORDERED
 from megtrim.load_and_run.dialects import LITE
 from megtrim.load_and_run.parity import Tolerance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.experiments.contest import ContestStatus
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.load_and_run.parity import EXACT, Tolerance
 from megtrim.perf.measuring.timing import compare_in_order, describe_rounds
 from megtrim.perf.measuring.timing_runs import ContestEnded
@@ -43,7 +43,7 @@ def test_outputs_that_differ_end_a_contest(
     with pytest.raises(ContestEnded) as caught:
         compare_in_order([FIRST, SECOND], found, tolerance)
 
-    assert caught.value.status is ContestStatus.WRONG_OUTPUTS
+    assert caught.value.status is PerformanceStatus.WRONG_OUTPUTS
     assert said in caught.value.message
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from megtrim.devices.local import Local
 from megtrim.devices.retry import ProgramKilled
-from megtrim.experiments.contest import Contest, ContestStatus, Side
+from megtrim.experiments.contest import Contest, PerformanceStatus, Side
 from megtrim.perf.measuring.timing_runs import ContestEnded, ContestFiles, ContestRuns
 from megtrim.util.process import ProcessRunner
 from unit.experiments.test_contest import CONTEST, RIVAL
@@ -93,7 +93,7 @@ def test_a_bad_end_is_shown_in_one_line(tmp_path: Path, script: str, reason: str
     with open_runs(tmp_path, script, hasty) as runs, pytest.raises(ContestEnded) as caught:
         runs.run_for_outputs(Side.REFERENCE, CONTEST.reference)
 
-    assert caught.value.status is ContestStatus.FAILED
+    assert caught.value.status is PerformanceStatus.FAILED
     assert caught.value.message == reason
 
 

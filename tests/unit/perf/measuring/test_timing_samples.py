@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.experiments.samples import Mark
+from megtrim.experiments.contest import Mark
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.load_and_run.timing_log import DamagedLog

@@ -41,7 +41,7 @@ def test_a_step_is_dated(at: int, size: float) -> None:
     assert found.pattern is Pattern.CHANGED
     assert abs(change.first - at) <= 2
     assert change.direction is (Direction.SLOWER if size > 0 else Direction.FASTER)
-    assert change.low < 1 + 0.01 * size < change.high
+    assert change.lower < 1 + 0.01 * size < change.upper
 
 
 def test_the_range_holds_the_change_nearly_always() -> None:
@@ -127,5 +127,5 @@ def test_any_series_is_judged(times_ms: list[float]) -> None:
     assert places == sorted(set(places))
     for each in found.changes:
         assert 0 <= each.last_good < each.first <= each.first_bad < len(times_ms)
-        assert each.low <= each.ratio <= each.high
+        assert each.lower <= each.ratio <= each.upper
     assert found == find_changes(times_ms)

@@ -11,21 +11,24 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.nights.exports import ExportFormat, export_run
-from megtrim.perf.nights.history import RowStatus
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.nights.history import ExportFormat, export_run
 from megtrim.util.errors import InputError
 from support.history_entries import SCENARIO, make_lost_row, make_row, make_run
 
 RUN = make_run(
     0,
     [
-        make_row(40.0),
-        make_row(900.0, stage=TimeStage.PREPARE),
-        make_lost_row(RowStatus.SKIPPED, "needs CUDA", scenario="x"),
+        replace(
+            make_row(40.0),
+            times=(*make_row(900.0, stage=TimeStage.PREPARE).times, *make_row().times),
+        ),
+        make_lost_row(PerformanceStatus.SKIPPED, "needs CUDA", scenario="x"),
     ],
 )
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -76,7 +79,7 @@ def test_the_longest_name_still_fits_bencher() -> None:
 def test_a_run_without_times_is_refused(form: ExportFormat) -> None:
     """The action fails for an empty array, with a message that does not say why."""
     with pytest.raises(InputError, match="no row that was measured"):
-        export_run(make_run(0, [make_lost_row(RowStatus.FAILED, "device lost")]), form)
+        export_run(make_run(0, [make_lost_row(PerformanceStatus.FAILED, "device lost")]), form)
 
 
 @pytest.mark.parametrize("form", ExportFormat)

@@ -11,22 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.experiments.time_stage import TimeStage
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.history import (
     LARGEST_RUN_BYTES,
     RUN_FILES,
     HistoryRow,
     HistoryRun,
-    LeftOut,
-    RowStatus,
-    Times,
     dump_run,
     parse_run,
 )
+from megtrim.perf.times import SamplesLeftOut, StageTime
 from megtrim.util.errors import InputError
 from support.history_entries import make_lost_row, make_row, make_run
 
-RUN = make_run(3, [make_row(), make_lost_row(RowStatus.SKIPPED, "needs dot product", scenario="b")])
+RUN = make_run(
+    3, [make_row(), make_lost_row(PerformanceStatus.SKIPPED, "needs dot product", scenario="b")]
+)
 
 
 def write(run: HistoryRun) -> tuple[str, bytes]:
@@ -36,8 +37,10 @@ def write(run: HistoryRun) -> tuple[str, bytes]:
 
 def test_what_is_written_is_read_back() -> None:
     """With every status, and samples that were left out."""
-    left_out = replace(make_row(scenario="c"), left_out=(LeftOut(reason="throttled", samples=4),))
-    lost = make_lost_row(RowStatus.FAILED, "signal 11", scenario="d")
+    left_out = replace(
+        make_row(scenario="c"), left_out=(SamplesLeftOut(reason="throttled", count=4),)
+    )
+    lost = make_lost_row(PerformanceStatus.FAILED, "signal 11", scenario="d")
     run = replace(RUN, rows=(*RUN.rows, left_out, lost))
 
     assert RUN_FILES.parse_file(*write(run)) == run
@@ -101,8 +104,7 @@ def test_a_broken_file_costs_itself_alone() -> None:
     [
         ('"sha": "0', '"sha": "../', "commit"),
         ('"measured_at": "2026-01-04', '"measured_at": "2026-02-30', "measured_at"),
-        ('"low_ms": 39.6', '"low_ms": 40.5', "interval"),
-        ('"low_ms": 39.6', '"low_ms": 0', "interval"),
+        ('"lower_ms": 39.6', '"lower_ms": 40.5', "interval"),
         ('"status": "measured"', '"status": "failed"', "reason"),
         ('"name": "pixel-6"', '"name": "pixel\\u001b[2J"', "one line"),
         ('"method": 1', '"method": 0', "method"),
@@ -186,14 +188,15 @@ def test_any_times_survive_a_file(
     median_ms: float, shares: tuple[float, float], contestant: str, stage: TimeStage
 ) -> None:
     """To the last bit."""
-    times = Times(
+    time = StageTime(
+        stage=stage,
         processes=3,
         median_ms=median_ms,
-        low_ms=median_ms * (1 - shares[0]),
-        high_ms=median_ms * (1 + shares[1]),
+        lower_ms=median_ms * (1 - shares[0]),
+        upper_ms=median_ms * (1 + shares[1]),
         spread=0.1,
     )
-    row = replace(make_row(contestant=contestant, stage=stage), times=times)
+    row = replace(make_row(contestant=contestant), times=(time,))
     run = make_run(1, [row])
 
     assert RUN_FILES.parse_file(*write(run)) == run
@@ -209,7 +212,7 @@ def test_the_text_is_ordered_json() -> None:
 
 def test_a_row_without_times_says_why() -> None:
     """A row that is skipped without a reason would look like a mistake."""
-    row = make_lost_row(RowStatus.SKIPPED, "needs dot product")
+    row = make_lost_row(PerformanceStatus.SKIPPED, "needs dot product")
 
     with pytest.raises(ValueError, match="reason"):
         HistoryRow(**{name: getattr(row, name) for name in row.__slots__} | {"reason": ""})

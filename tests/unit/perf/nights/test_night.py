@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.nights.history import HistoryRun, MeasuredCommit, RowStatus, dump_run, parse_run
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.perf.nights.history import HistoryRun, MeasuredCommit, dump_run, parse_run
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
-from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.perf.nights.series import make_series
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.verdict.examples import RESNET, facts
@@ -54,14 +54,13 @@ def test_a_run_holds_what_one_device_measured() -> None:
 
     assert (run.device.name, run.device.cpu_class, run.job) == ("board-1", "any", "77")
     assert run.commit.sha == f"{3:040x}"
-    iterations = [each for each in run.rows if each.stage is TimeStage.INFERENCE]
-    assert {each.contestant: each.times and each.times.median_ms for each in iterations} == {
-        "baseline": 5.2,
-        "nchw44": 4.9,
-        "weight-preprocess": 5.1,
-        "fuse": None,
+    medians = {each.contestant: [t.median_ms for t in each.times][-1:] for each in run.rows}
+    assert medians == {
+        "baseline": [5.2],
+        "nchw44": [4.9],
+        "weight-preprocess": [5.1],
+        "fuse": [],
     }
-    assert len([each for each in run.rows if each.stage is TimeStage.PREPARE]) == 3
 
 
 TRIMMING_FREE = skipped("fuse", PerformanceStatus.FAILED, "it hung: ended after 60 s")
@@ -75,7 +74,10 @@ def test_a_row_that_was_lost_says_why() -> None:
     run = make_one(verdict(row(), lost, elsewhere), night())
 
     (found,) = (each for each in run.rows if each.contestant != "baseline")
-    assert (found.status, found.reason) == (RowStatus.FAILED, "board-1 went offline")
+    assert (found.status, found.reason) == (
+        PerformanceStatus.INFRASTRUCTURE,
+        "board-1 went offline",
+    )
     assert make_runs(verdict(elsewhere), night()) == ()
 
 
@@ -85,8 +87,7 @@ def test_too_few_processes_are_no_night() -> None:
 
     run = make_one(verdict(row(times=open_ended)), night())
 
-    assert {each.status for each in run.rows} == {RowStatus.FAILED}
-    assert {each.reason for each in run.rows} == {"too few processes for an interval"}
+    assert make_series([run]) == ()
 
 
 def test_variants_are_contestants() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.perf.answer import Answer
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.nights.regressions import (
     IssueAction,
@@ -20,13 +20,8 @@ from megtrim.perf.nights.regressions import (
     list_slower,
     plan_actions,
 )
-from megtrim.perf.rows.model import (
-    Performance,
-    PerformanceRow,
-    PerformanceStatus,
-    Reference,
-    TrimmingRow,
-)
+from megtrim.perf.rows.model import Performance, PerformanceRow, TrimmingRow
+from megtrim.perf.times import Answer, Reference
 from support.history_entries import make_row, make_run
 from unit.verdict.examples import RESNET, TUNED
 from unit.verdict.performance_examples import TRIMMING, ratio, row, since, skipped

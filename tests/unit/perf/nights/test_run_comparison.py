@@ -7,14 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.perf.nights.history import RowStatus, Times
-from megtrim.perf.nights.run_comparison import combine, compare_runs
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.nights.history import combine, compare_runs
+from megtrim.perf.times import StageTime
 from support.history_entries import make_lost_row, make_row, make_run
 
 
-def make_times(low_ms: float, median_ms: float, high_ms: float) -> Times:
+def make_times(lower_ms: float, median_ms: float, upper_ms: float) -> StageTime:
     """Return the figures of a row."""
-    return Times(processes=9, low_ms=low_ms, median_ms=median_ms, high_ms=high_ms, spread=0.0)
+    return StageTime(
+        stage=TimeStage.INFERENCE,
+        processes=9,
+        lower_ms=lower_ms,
+        median_ms=median_ms,
+        upper_ms=upper_ms,
+        spread=0.0,
+    )
 
 
 def test_the_ratio_is_the_second_over_the_first() -> None:
@@ -22,8 +31,8 @@ def test_the_ratio_is_the_second_over_the_first() -> None:
     (found,) = compare_runs([make_run(0, [make_row(40)])], [make_run(1, [make_row(42)])]).ratios
 
     assert found.ratio == pytest.approx(1.05)
-    assert found.low == pytest.approx(1.05 * (1 - 0.01 * 2**0.5), rel=1e-3)
-    assert found.high == pytest.approx(1.05 * (1 + 0.01 * 2**0.5), rel=1e-3)
+    assert found.lower == pytest.approx(1.05 * (1 - 0.01 * 2**0.5), rel=1e-3)
+    assert found.upper == pytest.approx(1.05 * (1 + 0.01 * 2**0.5), rel=1e-3)
     assert found.differs
 
 
@@ -87,7 +96,7 @@ def test_two_ways_of_measuring_are_not_compared() -> None:
 
 def test_a_row_that_failed_is_listed_with_its_reason() -> None:
     """It is not silently absent."""
-    lost = make_run(1, [make_lost_row(RowStatus.FAILED, "device lost")])
+    lost = make_run(1, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
 
     assert compare_runs([make_run(0)], [lost]).unpaired == (
         "mobilenet/plain-run@armv82 reduced inference on pixel-6: failed: device lost",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.nights.change_points import Pattern
-from megtrim.perf.nights.history import HistoryRun, RowStatus
+from megtrim.perf.nights.history import HistoryRun
 from megtrim.perf.nights.series import make_series
 from support.history_entries import SCENARIO, make_lost_row, make_row, make_run
 
@@ -61,7 +62,7 @@ def test_a_new_way_of_measuring_begins_a_series() -> None:
 def test_nights_without_times_are_no_points() -> None:
     """A device that was away costs its nights alone."""
     runs = nights(30)
-    runs[10] = make_run(10, [make_lost_row(RowStatus.FAILED, "device lost")])
+    runs[10] = make_run(10, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
     runs[11] = make_run(11, [])
 
     (series,) = make_series(runs)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.report.experiments import MOST_BARS, time_pictures
-from megtrim.perf.rows.model import Performance, PerformanceStatus
+from megtrim.perf.rows.model import Performance
 from megtrim.report import html
 from megtrim.verdict.join import join
 from unit.report.test_html import Page

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.perf.answer import Answer
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.report.numbers import (
     direction,
     milliseconds,
@@ -14,7 +14,7 @@ from megtrim.perf.report.numbers import (
     time_with_interval,
     urgency,
 )
-from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.perf.times import Answer
 from unit.verdict.performance_examples import ratio, row, skipped, times
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.nights.regressions import IssueAction, IssueState, RegressionRecord, Row
 from megtrim.perf.report.regression_issue import (
     NightPlace,
     read_record,
     render_issue,
 )
-from megtrim.perf.rows.model import PerformanceStatus, SamplesLeftOut
+from megtrim.perf.times import SamplesLeftOut
 from unit.report.test_comment_rendered import inert
 from unit.verdict.examples import HOSTILE, RESNET
 from unit.verdict.performance_examples import (

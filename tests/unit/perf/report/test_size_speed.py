@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.report.size_speed import size_speed_pictures
-from megtrim.perf.rows.model import PerformanceStatus
 from unit.verdict.performance_examples import (
     TRIMMING,
     performance,

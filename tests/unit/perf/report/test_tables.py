@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.report import tables
-from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.report import comment, html, table
 from megtrim.verdict.join import join
 from unit.verdict.examples import facts, passing

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus, VerdictKind, exit_code
-from megtrim.perf.rows.model import PerformanceStatus
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict.examples import facts

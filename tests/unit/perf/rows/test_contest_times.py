@@ -7,17 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.experiments.contest import ContestResult, ContestStatus
-from megtrim.experiments.samples import Mark, Sample
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
+from megtrim.experiments.contest import ContestResult, Mark, PerformanceStatus, Sample
+from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.rows.contest_times import (
     compare_sides,
     count_left_out,
     find_p_value,
     summarize_stages,
 )
-from megtrim.perf.rows.model import Reference
+from megtrim.perf.times import Answer, Reference
 from unit.experiments.test_contest import CONTEST
 
 
@@ -36,7 +34,7 @@ def make_result(ratio: float, *, rounds: int = 40, spread: float = 0.002) -> Con
         for number in range(rounds)
         for position, (name, factor) in enumerate((("baseline", 1.0), ("fast-run-cache", ratio)))
     ]
-    return ContestResult(status=ContestStatus.MEASURED, samples=tuple(samples))
+    return ContestResult(status=PerformanceStatus.MEASURED, samples=tuple(samples))
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,10 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.statuses import CheckStatus
-from megtrim.experiments.time_stage import TimeStage
-from megtrim.perf.answer import Answer
-from megtrim.perf.rows.model import (
-    ChangePoint,
-    HistoryPoint,
-    PerformanceStatus,
-    Reference,
-    check_status,
-    status_of,
-)
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.rows.model import ChangePoint, HistoryPoint, check_status, status_of
+from megtrim.perf.times import Answer, Reference
 from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json

@@ -9,12 +9,12 @@ import pytest
 
 from megtrim.chain.session import Session
 from megtrim.checks.check import DeviceIdentity
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
-from megtrim.experiments.samples import Mark
+from megtrim.experiments.contest import Contest, ContestResult, Mark, PerformanceStatus
 from megtrim.perf.plan import perf_tasks
 from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.model import Performance, PerformanceStatus, Reference
+from megtrim.perf.rows.model import Performance
 from megtrim.perf.rows.outcomes import list_measuring_devices, summarize_performance
+from megtrim.perf.times import Reference
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from unit.experiments.test_contest import CONTEST
 from unit.perf.measuring.test_contest_plan import CONFIG, open_session
@@ -97,12 +97,12 @@ def test_settings_are_part_of_it(session: Session) -> None:
     ("measured", "status", "reason"),
     [
         (
-            ContestResult(status=ContestStatus.FAILED, reason="it hung"),
+            ContestResult(status=PerformanceStatus.FAILED, reason="it hung"),
             PerformanceStatus.FAILED,
             "it hung",
         ),
         (
-            ContestResult(status=ContestStatus.WRONG_OUTPUTS, reason="output 0: largest"),
+            ContestResult(status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0: largest"),
             PerformanceStatus.WRONG_OUTPUTS,
             "output 0: largest",
         ),

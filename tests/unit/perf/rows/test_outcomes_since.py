@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.experiments.contest import Contest, ContestResult, ContestStatus
-from megtrim.experiments.criterion import Criterion
+from megtrim.experiments.contest import Contest, ContestResult, Criterion, PerformanceStatus
 from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.model import PerformanceRow, PerformanceStatus, Reference
+from megtrim.perf.rows.model import PerformanceRow
 from megtrim.perf.rows.rows import ContestOutcome, make_performance
+from megtrim.perf.times import Reference
 from megtrim.util.errors import InfrastructureFailure
 from unit.experiments.test_contest import CONTEST
 from unit.perf.rows.test_contest_times import make_result
@@ -81,8 +81,8 @@ def test_the_baseline_is_compared_with_the_base_s_own() -> None:
     ("measured", "reason"),
     [
         (None, "phone went offline"),
-        (ContestResult(status=ContestStatus.FAILED, reason="it hung"), "it hung"),
-        (ContestResult(status=ContestStatus.WRONG_OUTPUTS, reason="output 0"), "output 0"),
+        (ContestResult(status=PerformanceStatus.FAILED, reason="it hung"), "it hung"),
+        (ContestResult(status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0"), "output 0"),
     ],
 )
 def test_a_comparison_that_was_lost_is_unproven(

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from megtrim.checks.invocation import Invocation
-from megtrim.experiments.contest import ContestResult, ContestStatus
-from megtrim.experiments.criterion import Criterion
-from megtrim.experiments.samples import Mark
+from megtrim.experiments.contest import ContestResult, Criterion, Mark, PerformanceStatus
 from megtrim.perf.results import PerfResult
-from megtrim.perf.rows.model import Performance, PerformanceStatus
+from megtrim.perf.rows.model import Performance
 from megtrim.perf.rows.rows import (
     ContestOutcome,
     make_performance,
@@ -22,7 +20,9 @@ from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFail
 from unit.evidence.support import SCENARIO, contest, contest_result, samples
 
 SIZES = {"plain": 3000, "region": 400, "reduced": 200}
-WRONG = contest_result(status=ContestStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=())
+WRONG = contest_result(
+    status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=()
+)
 LOST = InfrastructureFailure("adb: the phone is gone\nsecond line")
 FASTER = contest_result(samples=tuple(samples(0.5)))
 SLOWER = contest_result(samples=tuple(samples(2.0)))

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.experiments.experiment import TimeStage
 from megtrim.experiments.situation import Situation
-from megtrim.experiments.time_stage import TimeStage
 from megtrim.load_and_run.dialects import LITE, SDK
-from megtrim.perf.answer import Answer
-from megtrim.perf.rows.model import PerformanceStatus, RatioResult, Reference
+from megtrim.perf.times import Answer, RatioResult, Reference
 from megtrim.perf.tuning.halving import Heat, Search, find_fastest, list_candidates
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
 

@@ -15,8 +15,7 @@ from megtrim.chain.result_content import MEASURED
 from megtrim.chain.stage_result import Result, StageResult
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus, VerdictKind
-from megtrim.experiments.contest import ContestResult, ContestStatus
-from megtrim.experiments.samples import Sample
+from megtrim.experiments.contest import ContestResult, PerformanceStatus, Sample
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.perf.results import PerfResult
@@ -144,7 +143,9 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             subject="record-1",
             device=DEVICE,
             contest=CONTEST,
-            measured=ContestResult(status=ContestStatus.MEASURED, samples=(SAMPLE,), time_s=2.5),
+            measured=ContestResult(
+                status=PerformanceStatus.MEASURED, samples=(SAMPLE,), time_s=2.5
+            ),
         ),
         VerdictResult(verdict=VerdictKind.PASS),
         ReportResult(),

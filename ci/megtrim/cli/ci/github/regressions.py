@@ -18,13 +18,7 @@ from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.log_text import one_line
 from megtrim.github.runner import write_output
 from megtrim.perf.nights.base_commit import list_bases
-from megtrim.perf.nights.regressions import (
-    IssueAction,
-    IssueState,
-    KnownIssue,
-    Night,
-    plan_actions,
-)
+from megtrim.perf.nights.regressions import IssueAction, IssueState, KnownIssue, Night, plan_actions
 from megtrim.perf.report.regression_issue import (
     LABEL,
     NightPlace,

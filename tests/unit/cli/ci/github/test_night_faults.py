@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.github.api import Api
 from megtrim.github.issues import IssueTracker
 from megtrim.perf.nights.regressions import KnownIssue, plan_actions
 from megtrim.perf.report.regression_issue import LABEL, read_record, render_issue
-from megtrim.perf.rows.model import PerformanceStatus
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Shell
 from unit.nights.issue_faults import ISSUE_FAULTS, Fault, heal, own

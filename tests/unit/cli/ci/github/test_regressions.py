@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from megtrim.experiments.contest import PerformanceStatus
 from megtrim.history.folder import append_to_folder
-from megtrim.perf.rows.model import PerformanceStatus
 from megtrim.verdict.join import join
 from megtrim.verdict.model import to_json
 from support.github_double import GithubDouble

@@ -1,0 +1,102 @@
+"""Times with their intervals, and their comparison, from a contest to the history of nights. Pure.
+
+Times are milliseconds of medians over processes, spreads are shares of the median. A ratio is time
+over time of the reference: above 1 is slower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from megtrim.experiments.experiment import TimeStage
+
+
+class Answer(StrEnum):
+    """An answer with its third possibility."""
+
+    YES = "yes"
+    NO = "no"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Reference(StrEnum):
+    """What a row is compared with."""
+
+    BASELINE = "baseline"
+    """The experiment without options, in the same run: whether an option is worth it."""
+    BASE = "base"
+    """The same experiment of an earlier program: whether it got slower."""
+    PLAIN = "plain"
+    """The same experiment of the plain build: what trimming costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """The time of one stage."""
+
+    stage: TimeStage
+    median_ms: float
+    lower_ms: float
+    upper_ms: float | None
+    """None: too few processes for an upper end."""
+    processes: int
+    spread: float
+    """Between processes, as a share of the median."""
+    by_run_length: bool = False
+    """Whether it is from runs of different lengths, because the program prints no times."""
+
+    def __post_init__(self) -> None:
+        """Refuse an interval without its median."""
+        expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioResult:
+    """One comparison of a row: a ratio, its interval, and two answers."""
+
+    against: Reference
+    name: str = ""
+    """Of the reference, such as ``main at 1a2b3c4d5e6f``; empty: the kind says it all."""
+    stage: TimeStage
+    ratio: float
+    lower: float
+    upper: float | None
+    """None: too few pairs for an upper end."""
+    pairs: int
+    different: Answer
+    exceeds: Answer
+    """Whether the change is more than threshold and floor, in either direction."""
+
+    def __post_init__(self) -> None:
+        """Refuse an interval without its ratio."""
+        expect_interval(f"against {self.against}", self.lower, self.ratio, self.upper)
+
+    @property
+    def regressed(self) -> bool:
+        """Whether it is slower by more than the threshold, which counts between programs.
+
+        An option that makes a model slower is a finding about the option, not a regression.
+        """
+        between_programs = self.against is not Reference.BASELINE
+        return between_programs and self.exceeds is Answer.YES and self.ratio > 1
+
+    @property
+    def unproven(self) -> bool:
+        """Whether the runs did not decide it; an open answer is never a pass."""
+        return self.exceeds is Answer.INCONCLUSIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplesLeftOut:
+    """Samples that are not in any time, and why."""
+
+    reason: str
+    count: int
+
+
+def expect_interval(what: str, lower: float, middle: float, upper: float | None) -> None:
+    """Raise ValueError for an interval without its middle; without an upper end: None."""
+    if not 0 <= lower <= middle or (upper is not None and upper < middle):
+        msg = f"{what}: found {middle:g} outside of its interval, expected it inside"
+        raise ValueError(msg)
