@@ -26,7 +26,7 @@ from faults.programs import compile_program, model, trace_bytes, with_role
 from faults.world import pool_of
 from megtrim.build_spec import Variant
 from megtrim.devices import Device
-from megtrim.devices.timeouts import Timeouts
+from megtrim.devices.device import Timeouts
 from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import connect, private_server

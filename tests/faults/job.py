@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.world import pool_of
-from megtrim.devices.timeouts import Timeouts
+from megtrim.devices.device import Timeouts
 from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.util.process import Background, ProcessRunner
 

@@ -18,8 +18,8 @@ from faults.programs import compile_program, write_files
 from faults.result import Measure
 from faults.world import Clock, Lane, lane
 from megtrim.devices import Lease
+from megtrim.devices.device import Timeouts
 from megtrim.devices.retry import run_with_retries
-from megtrim.devices.timeouts import Timeouts
 from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner

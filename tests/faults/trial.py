@@ -14,8 +14,8 @@ from faults.programs import Files, keep_set, trace_bytes, write_files
 from faults.world import Clock, Lane, happened
 from megtrim.build_spec import Variant
 from megtrim.devices import Lease
+from megtrim.devices.device import Timeouts
 from megtrim.devices.retry import run_with_retries
-from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.parity import EXACT
 from megtrim.proof.results import VerificationOutcome
 from megtrim.proof.verification import VerificationCase, prove

@@ -14,8 +14,8 @@ from megtrim import devices
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.adb import KIND, ROOT
+from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.device_pool import merge_devices
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.process import Command, ProcessRunner
 from virtual_phone.adb_server import AdbServer, connect, private_server
 from virtual_phone.manager import PhoneRequest, RunningPhone, run_phone

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from megtrim.devices.pool.state_dir import state_folder
+from megtrim.devices.pool.leases import state_folder
 from megtrim.util.console import show_time
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically

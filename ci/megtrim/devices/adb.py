@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from megtrim.config.device import PowerPort
+from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.machine import ConnectionState, MachineId
-from megtrim.devices.remote.adb_client import SHARED_SERIAL, Adb, find_adb
-from megtrim.devices.remote.adb_transport import AdbTransport
+from megtrim.devices.remote.adb_transport import SHARED_SERIAL, Adb, AdbTransport, find_adb
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory, wipe
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call, make_lost_error, new_nonce
-from megtrim.devices.timeouts import Timeouts
 from megtrim.evidence.limits import clean_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.process import Command, ProcessRunner

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.devices.cpu_load import share_of_others
+from megtrim.devices.cpu import share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error, sort_printable_names
 from megtrim.devices.remote import crash_reports
 from megtrim.load_and_run.exit_status import ProgramRun

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.devices import Lease
-from megtrim.devices.cpu_features import read_device_features
+from megtrim.devices.cpu import read_device_features
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import Bundle

@@ -14,10 +14,9 @@ import pytest
 import megtrim
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import adb
-from megtrim.devices.device import DeviceSpec
-from megtrim.devices.remote.adb_client import find_adb
+from megtrim.devices.device import DeviceSpec, Timeouts
+from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
 from support.phones import ConnectedPhone, StartPhone

@@ -9,13 +9,12 @@ import pytest
 
 from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.adb import ROOT
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote import tuning
-from megtrim.devices.remote.adb_client import find_adb
-from megtrim.devices.remote.adb_transport import AdbTransport
+from megtrim.devices.remote.adb_transport import AdbTransport, find_adb
 from megtrim.devices.remote.run_directory import open_directory
 from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call
-from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.process import ProcessRunner
 from support.phones import ConnectedPhone, StartPhone

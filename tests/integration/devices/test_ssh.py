@@ -16,10 +16,10 @@ import pytest
 
 from megtrim import devices
 from megtrim.devices import DeviceSpec, ssh
+from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy, NoUsableMachine
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.devices.ssh import Board
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 from support import sshd

@@ -9,10 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from megtrim.config.device import PowerPort
-from megtrim.devices.device import DeviceSpec
+from megtrim.devices.device import DeviceSpec, Timeouts
 from megtrim.devices.local import Local, LocalFolder
 from megtrim.devices.pool.machine import ConnectionState, MachineId
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 

@@ -7,8 +7,8 @@ import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
-from megtrim.devices.timeouts import Timeouts
 from unit.devices.folder_link import FolderLink
 
 TIMEOUTS = Timeouts().scale(0.5)

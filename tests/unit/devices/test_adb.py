@@ -14,7 +14,7 @@ from megtrim.config.device import DeviceSettings, PowerPort
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.remote.adb_client import SHARED_SERIAL, find_adb
+from megtrim.devices.remote.adb_transport import SHARED_SERIAL, find_adb
 from megtrim.devices.remote.transport import ConnectionLost
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner

@@ -2,14 +2,69 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from megtrim import devices
+from megtrim.config import device as settings
 from megtrim.devices.device import (
     LARGEST_FETCHED_BYTES,
+    Timeouts,
     make_too_large_error,
     sort_printable_names,
 )
-from megtrim.util.errors import ProductFailure
+from megtrim.devices.local import Local
+from megtrim.util.errors import InputError, ProductFailure
+from unit.devices.machines import make_spec
+
+
+def test_a_frozen_machine_is_noticed_within_half_a_minute() -> None:
+    """A pause and a probe that does not answer, twice at worst: the pause is not waited again."""
+    timeouts = Timeouts()
+
+    assert timeouts.heartbeat_s + 2 * timeouts.probe_s <= 30
+    assert timeouts.call_s <= 30
+
+
+def test_a_link_that_is_lost_for_half_a_minute_is_outlived() -> None:
+    """Without a person."""
+    assert Timeouts().reconnect_s > 30
+
+
+def test_a_transfer_is_waited_for_by_its_size() -> None:
+    """40 MB over a slow cable take their time."""
+    assert Timeouts().transfer_s(40_000_000) == 70.0
+
+
+def test_scaling_leaves_the_speed_of_links_alone() -> None:
+    """It is no time."""
+    scaled = Timeouts().scale(0.1)
+
+    assert (scaled.call_s, scaled.boot_s) == (1.0, 18.0)
+    assert scaled.slowest_bytes_per_s == 1_000_000
+
+
+def test_every_kind_that_can_be_configured_can_be_made() -> None:
+    """``auto`` is none of its own."""
+    assert set(settings.KINDS) == {"auto", *devices.KINDS}
+
+
+def test_auto_runs_natively_where_it_can(tmp_path: Path) -> None:
+    """Else it emulates, which needs qemu."""
+    spec = make_spec(tmp_path, path="/nowhere")
+
+    assert isinstance(devices.make("auto", spec, native=spec.machine), Local)
+    with pytest.raises(InputError, match="qemu"):
+        devices.make("auto", spec, native="aarch64")
+
+
+@pytest.mark.parametrize("kind", ["adb", "ssh"])
+def test_machines_that_others_use_are_pools(tmp_path: Path, kind: str) -> None:
+    """Nothing is contacted before a lease is asked for."""
+    device = devices.make(kind, make_spec(tmp_path, path="/nowhere"), native="x86_64")
+
+    assert (device.kind, device.name) == (kind, "phones")
 
 
 def test_names_are_sorted() -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.device import LARGEST_FETCHED_BYTES
+from megtrim.devices.device import LARGEST_FETCHED_BYTES, Timeouts
 from megtrim.devices.local import Local
 from megtrim.devices.remote.run_directory import open_directory
-from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.errors import InfrastructureFailure, ProductFailure
 from megtrim.util.process import ProcessRunner

@@ -13,11 +13,10 @@ from pathlib import Path
 from megtrim.cli.devices.inventory import Inventory, InventoryRow, sought
 from megtrim.cli.echo import show
 from megtrim.devices import Lease
-from megtrim.devices.pool.host_state import PoolState, quarantine_machine
+from megtrim.devices.pool.device_pool import MachineState, PoolState, quarantine_machine
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy
 from megtrim.devices.pool.quarantine import Author
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
-from megtrim.devices.pool.status import MachineState
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 
 _SHELLS = {"adb": "/system/bin/sh", "virtual-phone": "/system/bin/sh"}

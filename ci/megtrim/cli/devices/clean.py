@@ -11,10 +11,9 @@ import click
 from megtrim.cli.devices.inventory import InventoryRow
 from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.echo import show
-from megtrim.devices.pool.host_state import PoolState, quarantine_machine
+from megtrim.devices.pool.device_pool import MachineState, PoolState, quarantine_machine
 from megtrim.devices.pool.machine import ConnectionState, MachineBusy, SupportsCleanup
 from megtrim.devices.pool.recovery import UNAUTHORIZED, trouble
-from megtrim.devices.pool.status import MachineState
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure
 
 

@@ -16,7 +16,7 @@ from megtrim.cli.devices.inventory import Inventory, InventoryRow, facts, sought
 from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.devices.quarantine import quarantine, restore
 from megtrim.cli.echo import open_console, show
-from megtrim.devices.pool.status import age
+from megtrim.devices.pool.device_pool import age
 from megtrim.util.errors import EXIT_PASS, InputError
 
 _NAMES = click.argument("names", nargs=-1, metavar="[NAME]...")

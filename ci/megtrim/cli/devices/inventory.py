@@ -17,11 +17,15 @@ from megtrim.config.device import DeviceSettings
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import Device, DeviceSpec, adb
 from megtrim.devices.device import utc_now
-from megtrim.devices.pool.device_pool import Pool
-from megtrim.devices.pool.host_state import PoolState, open_pool_state
+from megtrim.devices.pool.device_pool import (
+    MachineState,
+    MachineStatus,
+    Pool,
+    PoolState,
+    open_pool_state,
+)
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.pool.status import MachineState, MachineStatus
-from megtrim.devices.remote.adb_client import find_adb
+from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner

@@ -11,8 +11,8 @@ import click
 from megtrim.cli.devices.inventory import Inventory, InventoryRow
 from megtrim.cli.devices.options import DeviceSelector, asking
 from megtrim.cli.echo import show
+from megtrim.devices.pool.device_pool import age
 from megtrim.devices.pool.quarantine import Author, Record
-from megtrim.devices.pool.status import age
 from megtrim.util.errors import EXIT_PASS, InputError
 
 

@@ -16,8 +16,7 @@ import click
 from megtrim.cli.devices.inventory import InventoryRow
 from megtrim.cli.echo import show
 from megtrim.devices import Device, Lease
-from megtrim.devices.pool.device_pool import Pool
-from megtrim.devices.pool.host_state import PoolEntry
+from megtrim.devices.pool.device_pool import Pool, PoolEntry
 from megtrim.devices.pool.machine import Machine
 from megtrim.devices.retry import run_with_retries
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal

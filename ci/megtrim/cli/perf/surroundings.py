@@ -10,7 +10,7 @@ from pathlib import Path
 from megtrim.cli.environment import open_processes
 from megtrim.cli.session.setup import find_toolchain, open_engine
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.devices.cpu_features import read_cpu_features
+from megtrim.devices.cpu import read_cpu_features
 from megtrim.experiments.experiment import DataType
 from megtrim.experiments.situation import Situation, find_data_type
 from megtrim.load_and_run.dialects import LITE

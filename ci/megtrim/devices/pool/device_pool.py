@@ -7,20 +7,14 @@ quarantine with the reason. Machines are searched for each time, so phones may c
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
 
-from megtrim.devices.device import Device, DeviceSpec
-from megtrim.devices.pool.host_state import (
-    PoolEntry,
-    PoolState,
-    WaitReporter,
-    find_quarantine,
-    open_pool_state,
-    quarantine_machine,
-    read_statuses,
-)
-from megtrim.devices.pool.leases import Holder
+from megtrim.devices.device import Device, DeviceSpec, Timeouts
+from megtrim.devices.pool.leases import Holder, Leases, name_holder, state_folder
 from megtrim.devices.pool.machine import (
     ConnectionState,
     Find,
@@ -28,9 +22,207 @@ from megtrim.devices.pool.machine import (
     MachineBusy,
     NoUsableMachine,
 )
-from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryResult, trouble
-from megtrim.devices.pool.status import MachineState, MachineStatus
+from megtrim.devices.pool.quarantine import Author, Quarantine, Records
+from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryPolicy, RecoveryResult, trouble
 from megtrim.util.errors import InfrastructureFailure, InputError
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
+
+
+class MachineState(StrEnum):
+    """A machine's status in one word, the most important first."""
+
+    DAMAGED = "unknown"
+    """Its record cannot be read."""
+    QUARANTINED = "quarantined"
+    UNAUTHORIZED = "unauthorized"
+    OFFLINE = "offline"
+    ABSENT = "not found"
+    HELD = "held"
+    FREE = "free"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineStatus:
+    """One machine, or an entry that no attached machine matches."""
+
+    entry: str
+    """The name in the configuration, or how the machine was found."""
+    name: str
+    kind: str
+    key: str
+    """Empty if no machine matches."""
+    machine: Machine | None
+    presence: ConnectionState
+    detail: str = ""
+    """What is wrong with the record, or why the machine could not be looked up."""
+    quarantine: Quarantine | None = None
+    holder: Holder | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All that the machine is known by."""
+        return (self.key,) if self.machine is None else self.machine.keys
+
+    @property
+    def state(self) -> MachineState:
+        """The most important of what is known about it."""
+        if self.key and self.detail:
+            return MachineState.DAMAGED
+        if self.quarantine is not None:
+            return MachineState.QUARANTINED
+        match self.presence:
+            case ConnectionState.UNAUTHORIZED:
+                return MachineState.UNAUTHORIZED
+            case ConnectionState.OFFLINE:
+                return MachineState.OFFLINE
+            case ConnectionState.ABSENT:
+                return MachineState.ABSENT
+            case ConnectionState.READY:
+                return MachineState.HELD if self.holder else MachineState.FREE
+
+    def text(self, now: datetime) -> str:
+        """Return its state, and why, as one line."""
+        parts = [self.detail] if self.detail else []
+        if self.quarantine is not None:
+            put = self.quarantine
+            since = f"{put.since:%Y-%m-%d %H:%M} UTC ({age(now - put.since)})"
+            parts.append(f"since {since} by {_by(put)} because {put.reason}")
+        if self.holder is not None:
+            parts.append(f"held by {self.holder} since {self.holder.since:%H:%M:%S} UTC")
+        if self.state is MachineState.HELD:
+            parts[0] = parts[0].removeprefix("held ")
+        return f"{self.state}: {', '.join(parts)}" if parts else str(self.state)
+
+
+def _by(put: Quarantine) -> str:
+    return "a person" if put.by == "person" else "megtrim"
+
+
+def age(lasted: timedelta) -> str:
+    """Return a duration in the largest unit that fits, such as ``2 days``."""
+    seconds = max(0, int(lasted.total_seconds()))
+    for unit_s, unit in ((_DAY_S, "day"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
+        if seconds >= unit_s:
+            count = seconds // unit_s
+            plural = "s" if unit == "day" and count > 1 else ""
+            return f"{count} {unit}{plural}"
+    return f"{seconds} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolEntry:
+    """One device of the configuration: a machine, or all machines that match."""
+
+    name: str
+    kind: str
+    find: Find
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """What all pools of this host share."""
+
+    records: Records
+    leases: Leases
+    recovery: RecoveryPolicy
+    timeouts: Timeouts
+    now: Callable[[], datetime]
+    say: Callable[[str], None]
+
+
+class WaitReporter:
+    """Reports a wait, at once and at intervals, until it has taken too long."""
+
+    def __init__(self, what: str, shared: PoolState) -> None:
+        self._what = what
+        self._shared = shared
+        self._began_s: float | None = None
+        self._said_s = float("-inf")
+
+    def __call__(self, holders: Sequence[Holder]) -> None:
+        """Report who holds the machines. Raises MachineBusy once the wait has taken too long."""
+        now, now_s, timeouts = self._shared.now(), time.monotonic(), self._shared.timeouts
+        held = "; ".join(f"{who} for {age(now - who.since)}" for who in holders) or "another job"
+        if self._began_s is None:
+            self._began_s = now_s
+        if now_s - self._began_s >= timeouts.wait_s:
+            waited = age(timedelta(seconds=timeouts.wait_s))
+            msg = f"{self._what}: waited {waited} for a device that is held by {held}"
+            raise MachineBusy(msg, hint="`megtrim devices list` shows who holds which")
+        if now_s - self._said_s >= timeouts.say_every_s:
+            self._said_s = now_s
+            self._shared.say(f"waiting for {self._what}: held by {held}")
+
+
+def open_pool_state(spec: DeviceSpec) -> PoolState:
+    """Return the shared state for a spec's environment and clock."""
+    state = state_folder(spec.processes.env)
+    records = Records(state, spec.now)
+    recovery = RecoveryPolicy(
+        records=records, processes=spec.processes, timeouts=spec.timeouts, say=spec.say
+    )
+    return PoolState(
+        records=records,
+        leases=Leases(state, name_holder(spec.processes.env), spec.now),
+        recovery=recovery,
+        timeouts=spec.timeouts,
+        now=spec.now,
+        say=spec.say,
+    )
+
+
+def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None:
+    """Put a machine in quarantine in megtrim's name; if that cannot be stored, only report it."""
+    try:
+        for key in machine.keys:
+            shared.records.quarantine(key, machine.name, reason, Author.MACHINE)
+    except (InfrastructureFailure, InputError) as failure:
+        shared.say(f"  quarantine of {machine.name} cannot be noted: {failure.message}")
+        return
+    shared.say(f"  quarantine  {machine.name}: {reason}")
+
+
+def find_quarantine(shared: PoolState, machine: Machine) -> Quarantine | None:
+    """Return a machine's quarantine, under whichever address it was set."""
+    found = [shared.records.read(key).quarantine for key in machine.keys]
+    return next(filter(None, found), None)
+
+
+def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:
+    """Return the status of each machine of an entry, or one ABSENT status if none matches."""
+    absent = MachineStatus(
+        entry=entry.name,
+        name=entry.name,
+        kind=entry.kind,
+        key="",
+        machine=None,
+        presence=ConnectionState.ABSENT,
+    )
+    try:
+        found = tuple((machine, machine.presence()) for machine in entry.find())
+    except InfrastructureFailure as failure:
+        return (replace(absent, detail=failure.message),)
+    return tuple(_read_status(entry, each, seen, shared) for each, seen in found) or (absent,)
+
+
+def _read_status(
+    entry: PoolEntry, machine: Machine, presence: ConnectionState, shared: PoolState
+) -> MachineStatus:
+    status = MachineStatus(
+        entry=entry.name,
+        name=machine.name,
+        kind=machine.kind,
+        key=machine.key,
+        machine=machine,
+        presence=presence,
+        holder=shared.leases.holder(machine),
+    )
+    try:
+        return replace(status, quarantine=find_quarantine(shared, machine))
+    except InputError as damaged:
+        return replace(status, detail=damaged.message)
+
 
 RETRIES = 2
 _USABLE = (MachineState.FREE, MachineState.HELD)

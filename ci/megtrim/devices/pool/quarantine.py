@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from megtrim.devices.pool.state_dir import StateFile, lock_file, make_damage_error, read_saved, slug
+from megtrim.devices.pool.leases import StateFile, lock_file, make_damage_error, read_saved, slug
 from megtrim.util.errors import InputError
 from megtrim.util.files import write_atomically
 

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.machine import ConnectionState, HasFailureDetail, Machine
 from megtrim.devices.pool.quarantine import MOST_REBOOTS, Records
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import ProcessRunner
 

@@ -14,9 +14,9 @@ import shlex
 import signal
 from collections.abc import Sequence
 
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.telemetry import HELPERS
 from megtrim.devices.remote.transport import Transport
-from megtrim.devices.timeouts import Timeouts
 from megtrim.evidence.limits import clean_line, clean_log
 from megtrim.load_and_run.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 from megtrim.util.errors import InfrastructureFailure

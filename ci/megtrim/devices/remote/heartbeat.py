@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.scripts import PROBE_SCRIPT
 from megtrim.devices.remote.transport import ConnectionLost, Transport, new_nonce
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.errors import InfrastructureFailure
 
 FULL_BELOW_KB = 64

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from megtrim.devices.pool.state_dir import state_folder
+from megtrim.devices.pool.leases import state_folder
 from megtrim.devices.remote.transport import (
     ConnectionLost,
     expect_pushed,

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from megtrim.config.device import CoolDown, DeviceSettings
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.telemetry import HELPERS, READING_SCRIPT, parse_reading
 from megtrim.devices.remote.transport import Transport, call
-from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.telemetry import Reading
 from megtrim.util.errors import InfrastructureFailure, InputError
 

@@ -12,7 +12,7 @@ from megtrim.chain.session import Session
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
-from megtrim.devices.cpu_features import read_device_features
+from megtrim.devices.cpu import read_device_features
 from megtrim.devices.retry import run_with_retries
 from megtrim.experiments.commands import (
     ITERATIONS,

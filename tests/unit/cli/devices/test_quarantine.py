@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from megtrim.devices.pool.leases import slug
 from megtrim.devices.pool.machine import ConnectionState
-from megtrim.devices.pool.state_dir import slug
 from support.clock import clock_at
 from unit.cli.devices.bench import LATER, NOW, Bench
 

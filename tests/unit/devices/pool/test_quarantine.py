@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.devices.pool import state_dir
+from megtrim.devices.pool import leases
+from megtrim.devices.pool.leases import slug
 from megtrim.devices.pool.quarantine import Author, Quarantine, Record, Records
-from megtrim.devices.pool.state_dir import slug
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.devices.machines import NOON, Clock
 
@@ -211,11 +211,11 @@ def test_a_record_that_another_holds_for_ever_is_a_failure(
     records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that was stopped there does not stop all others."""
-    monkeypatch.setattr(state_dir, "_LONGEST_LOCK_S", 0.2)
+    monkeypatch.setattr(leases, "_LONGEST_LOCK_S", 0.2)
     lock = file_of(tmp_path).with_suffix(".lock")
 
     with (
-        state_dir.lock_file(lock),
+        leases.lock_file(lock),
         pytest.raises(InfrastructureFailure, match="has been locked for"),
     ):
         records.quarantine(KEY, "pixel", "hot", Author.MACHINE)

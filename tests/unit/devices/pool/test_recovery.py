@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.device import PowerPort
+from megtrim.devices.device import Timeouts
 from megtrim.devices.pool.machine import ConnectionState
 from megtrim.devices.pool.quarantine import Records
 from megtrim.devices.pool.recovery import UNAUTHORIZED, RecoveryPolicy
-from megtrim.devices.timeouts import Timeouts
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import ProcessRunner
 from unit.devices.machines import Clock, FakeMachine

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.remote import files
+from megtrim.devices.remote import run_directory
 from megtrim.elf.needed_libraries import Needs
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.devices.folder_link import FolderLink
@@ -100,8 +100,8 @@ def test_a_loader_is_brought_where_the_machine_has_none(
         loader.parent.mkdir()
         loader.write_text("")
     needs = Needs(loader=str(loader), files=(("ld-test.so.1", brought), ("libx.so", brought)))
-    monkeypatch.setattr(files, "read_loader", lambda _program: str(loader))
-    monkeypatch.setattr(files, "read_needs", lambda *_given: needs)
+    monkeypatch.setattr(run_directory, "read_loader", lambda _program: str(loader))
+    monkeypatch.setattr(run_directory, "read_needs", lambda *_given: needs)
     with opened(link, root) as directory:
         directory.put(program("echo itself $@"), "p")
         run = directory.run(("p", "a"), timeout_s=9)
@@ -122,8 +122,8 @@ def test_androids_loader_is_the_phones_own(
     """Libraries of the toolkit are brought; without the loader there is nothing to be done."""
     loader = "/system/bin/linker64"
     libs = Needs(loader=loader, files=(("libc++_shared.so", program("")),))
-    monkeypatch.setattr(files, "read_loader", lambda _program: loader)
-    monkeypatch.setattr(files, "read_needs", lambda *_given: libs)
+    monkeypatch.setattr(run_directory, "read_loader", lambda _program: loader)
+    monkeypatch.setattr(run_directory, "read_needs", lambda *_given: libs)
     with opened(link, root) as directory:
         monkeypatch.setattr(directory._files, "_present", {loader: there})
         directory.put(program("echo $LD_LIBRARY_PATH; ls libc*"), "p")

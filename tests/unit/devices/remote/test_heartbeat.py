@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.heartbeat import free_kb, watch_machine
 from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.devices.timeouts import Timeouts
 from support.clock import until
 from unit.devices.folder_link import FolderLink, losing
 

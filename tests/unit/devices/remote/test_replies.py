@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.devices.remote.replies import (
+from megtrim.devices.remote.scripts import (
     ExitReport,
     RemoteFile,
     SetupReply,

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.device import DeviceSettings
-from megtrim.devices.cpu_load import parse_children_s
+from megtrim.devices.cpu import parse_children_s
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote.run_directory import RemoteDirectory, open_directory
 from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.exit_status import RunOutcome, ending
 from megtrim.util.errors import InfrastructureFailure, InputError, Interrupted
 from megtrim.util.process import ProcessRunner

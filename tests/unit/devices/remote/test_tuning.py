@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from megtrim.config.device import CoolDown, DeviceSettings
+from megtrim.devices.device import Timeouts
 from megtrim.devices.remote import tuning
 from megtrim.devices.remote.tuning import RESTORE_SCRIPT, Tuning, cpu_mask, tune_machine
-from megtrim.devices.timeouts import Timeouts
 from megtrim.load_and_run.telemetry import Reading
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner

@@ -1,0 +1,110 @@
+"""A device's CPUs: the features that experiments need, and how much of their time others took.
+
+The first line of ``/proc/stat`` counts the time of all CPUs, in ticks. What was neither idle nor
+ours is what others took; time that a hypervisor gave to other machines is among it.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from megtrim.config.device import EMULATED
+
+TICKS_PER_S = 100
+"""Of all that ``/proc`` counts, whatever the kernel's own timer is."""
+
+_FEWEST_TICKS = 20
+"""With fewer, steps of one tick would say too much."""
+_CPU_TIMES = re.compile(r"cpu +(\d{1,15}(?: \d{1,15}){3,9})", re.ASCII)
+_IDLE = slice(3, 5)
+"""Idle, and idle for a disk."""
+_GUESTS = 8
+"""From here on the line counts the time of virtual machines, which is in those before it, too."""
+_CHILDREN = slice(13, 15)
+"""User and system time of a process's children that ended, in its ``/proc/PID/stat``, after its
+name."""
+
+
+def share_of_others(before: str, after: str, own_s: float) -> float | None:
+    """Return the share of all CPUs' time that others took; None if it is not known.
+
+    ``before`` and ``after``: the first lines of ``/proc/stat``. ``own_s``: our own CPU seconds
+    between them.
+    """
+    began, ended = _parse_times(before), _parse_times(after)
+    if began is None or ended is None:
+        return None
+    total, idle = (later - earlier for earlier, later in zip(began, ended, strict=True))
+    if total < _FEWEST_TICKS:
+        return None
+    others = total - idle - own_s * TICKS_PER_S
+    return min(max(others / total, 0.0), 1.0)
+
+
+def parse_children_s(line: str) -> float | None:
+    """Return the CPU seconds of a process's ended children, by its ``/proc/PID/stat``."""
+    # Its name, in parentheses, may hold anything.
+    ticks = line.rpartition(")")[2].split()[_CHILDREN]
+    if len(ticks) < 2 or not all(each.isdecimal() and each.isascii() for each in ticks):
+        return None
+    return sum(int(each[:15]) for each in ticks) / TICKS_PER_S
+
+
+def _parse_times(line: str) -> tuple[int, int] | None:
+    """Return the ticks of all CPUs, and how many of them were idle."""
+    match = _CPU_TIMES.match(line)
+    if match is None:
+        return None
+    ticks = [int(each) for each in match[1].split()][:_GUESTS]
+    return sum(ticks), sum(ticks[_IDLE])
+
+
+_CPU_INFO = Path("/proc/cpuinfo")
+_FEATURES = {"asimddp": "dotprod", "avx2": "avx2"}
+"""The kernel's names, and those of compilers."""
+_LABELS = ("flags", "Features")
+_FACT = "CPU features"
+"""Among the facts of a phone or board: the kernel's names of one of its CPUs."""
+_ALWAYS = {"aarch64": "asimd", "x86_64": "sse2"}
+"""What every CPU of an architecture has: without it, a list is of another CPU, as an emulator's."""
+
+
+def read_device_features(
+    kind: str, machine: str, facts: Mapping[str, str] | None = None
+) -> frozenset[str] | None:
+    """Return the features of a device's CPU; None if they are not known.
+
+    ``machine``: what its programs are built for, as ``uname -m`` prints it. ``facts``: what the
+    device reports of itself, once it was reached.
+    """
+    if kind == "local" and machine == platform.machine():
+        return read_cpu_features()
+    listed = (facts or {}).get(_FACT, "").split()
+    if kind in EMULATED or _ALWAYS.get(machine, "") not in listed:
+        return None
+    return _name_features(listed)
+
+
+def read_cpu_features() -> frozenset[str] | None:
+    """Return the features that all CPUs of this machine have; None if it does not tell."""
+    try:
+        text = _CPU_INFO.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return parse_features(text)
+
+
+def parse_features(text: str) -> frozenset[str] | None:
+    """Return the features that all CPUs of a ``/proc/cpuinfo`` have; None if it names none."""
+    lines = (line.partition(":") for line in text.splitlines())
+    listed = [set(words.split()) for label, _, words in lines if label.strip() in _LABELS]
+    if not listed:
+        return None
+    return _name_features(set.intersection(*listed))
+
+
+def _name_features(words: Collection[str]) -> frozenset[str]:
+    return frozenset(name for kernel, name in _FEATURES.items() if kernel in words)
