@@ -14,10 +14,10 @@ from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes, read_invocation
 from megtrim.cli.options import config_option, engine_option
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
+    expect_runnable_models,
     expect_usable_files,
 )
 from megtrim.cli.session.setup import open_applications, open_engine

@@ -17,8 +17,14 @@ from megtrim.build.sources.kit_versions import expect_version, list_versions
 from megtrim.checks.invocation import Invocation
 from megtrim.cli.echo import show
 from megtrim.cli.environment import is_in_job, open_processes, read_git_ceilings
-from megtrim.cli.session.new_files import Content, find_missing, write_files
-from megtrim.cli.session.starter import StarterFiles, plan_models, plan_starter
+from megtrim.cli.session.starter import (
+    Content,
+    StarterFiles,
+    find_missing,
+    plan_models,
+    plan_starter,
+    write_files,
+)
 from megtrim.cli.trim import trim
 from megtrim.config.config_id import choose, split
 from megtrim.config.load import list_toolchains, load_config

@@ -54,7 +54,7 @@ _VERBS = {
     ),
     "probe": ("probe:probe", "Run MODEL with any arguments on the reduced build."),
     "explain": (
-        "explain.command:explain",
+        "explain:explain",
         "Show which scenarios need THING, by which trace, and where it is in the engine's source.",
     ),
     "size": ("size.group:size", "Measure the artifacts and compare them with their budgets."),

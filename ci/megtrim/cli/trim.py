@@ -29,8 +29,7 @@ from megtrim.cli.options import (
     trimming,
 )
 from megtrim.cli.session.each_toolchain import each_toolchain
-from megtrim.cli.session.new_files import write_files
-from megtrim.cli.session.starter import plan_starter
+from megtrim.cli.session.starter import plan_starter, write_files
 from megtrim.cli.stage import clear_final, run_chain
 from megtrim.config.config_id import split
 from megtrim.config.load import load_config

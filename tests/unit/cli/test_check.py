@@ -163,15 +163,15 @@ def test_keys_are_checked(team: Shell) -> None:
 
 
 def test_files_and_options_are_checked_at_once(team: Shell) -> None:
-    """A model that is cut off, an option that no CMake file has, a keep set that is none."""
+    """A model that is cut off, an option that is megtrim's own, a keep set that is none."""
     (team.folder / "m.sample").write_bytes(SAMPLE_MODEL[:-5])
     (team.folder / "megtrim" / "keepset" / "vgg").mkdir(parents=True)
     (team.folder / "megtrim" / "keepset" / "vgg" / "default@any.json").write_text("{", "utf-8")
-    edit(team, ("{kind: sample}", "{kind: sample, cmake: {SAMPLE_NO_SUCH: 1}}"))
+    edit(team, ("{kind: sample}", "{kind: sample, cmake: {MGE_BIN_REDUCE: x.h}}"))
     answer = team("check")
 
     assert answer.status == 2
-    for part in ("megtrim.yaml:5: m.sample", "default@any.json:1: not JSON", "SAMPLE_NO_SUCH"):
+    for part in ("megtrim.yaml:5: m.sample", "default@any.json:1: not JSON", "MGE_BIN_REDUCE"):
         assert part in answer.err
     assert answer.out == ""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
+import click
 import pytest
 
-from megtrim.cli.echo import complain, show, show_command
+from megtrim.cli.echo import complain, open_console, show, show_command
 from megtrim.util.process import Command, ProcessRunner
 
 PRINTS = (
@@ -42,3 +44,25 @@ def test_a_reader_that_ends_does_not_change_the_exit_status() -> None:
     )
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == (3, "x" * 99 + "\n", "")
+
+
+@pytest.mark.parametrize(
+    ("quiet", "said"), [(False, "one\nwarning: two\n"), (True, "warning: two\n")]
+)
+def test_it_speaks_on_stderr(capsys: pytest.CaptureFixture[str], quiet: bool, said: str) -> None:
+    """Results alone are on stdout."""
+    console = open_console(quiet=quiet)
+    console.say("one")
+    console.warn("two")
+
+    assert capsys.readouterr() == ("", said)
+
+
+def test_its_heartbeat_ends_with_the_command() -> None:
+    """Nothing is written after the last line."""
+    before = threading.active_count()
+    with click.Context(click.Command("verb")):
+        open_console(quiet=False)
+        assert threading.active_count() == before + 1
+
+    assert threading.active_count() == before

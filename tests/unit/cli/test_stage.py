@@ -23,7 +23,6 @@ from megtrim.cli.stage import (
 from megtrim.util.errors import ProductFailure
 from unit.cli.support import Shell
 from unit.trim.stages.results import SAMPLES
-from unit.trim.stages.support import CONFIG
 
 
 @pytest.mark.parametrize("stage", Stage)
@@ -33,54 +32,6 @@ def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
 
     assert answer.status == 0
     assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
-
-
-_AS_IT_IS = "--committed uses the keep set as it is: leave out --accept and --traces\n"
-
-
-@pytest.mark.parametrize(
-    ("trim", "words", "message"),
-    [
-        ("level: region", "trim --committed --accept", _AS_IT_IS),
-        ("level: region", "stage header --committed --accept", _AS_IT_IS),
-        ("level: region", "trim --committed --traces somewhere", _AS_IT_IS),
-        ("level: region", "plan --committed --traces somewhere", _AS_IT_IS),
-        (
-            "level: region",
-            "stage profile --committed",
-            "--committed traces nothing, so there is nothing to profile\n  leave --committed out\n",
-        ),
-        ("level: region", "stage functions", "trim.level is region, so no functions are"),
-        (
-            "level: function, base: plain",
-            "stage profile",
-            "trim.base is plain, so nothing is traced",
-        ),
-        (
-            "level: function",
-            "stage header --accept",
-            "with trim.level: function the keep set is whole only with its functions",
-        ),
-        (
-            "level: region",
-            "verify --scenario m/other@any",
-            "--scenario: found 'm/other@any', expected one of m/s@any",
-        ),
-        ("level: region", "stage header --quick", "--quick trims the plain build by "),
-    ],
-)
-def test_a_stage_without_work_says_why(shell: Shell, trim: str, words: str, message: str) -> None:
-    """Before anything is built: nothing is silently left undone."""
-    shell.sample("tiny-vgg.sample").rename(shell.folder / "m.mge")
-    (shell.folder / "megtrim.yaml").write_text(
-        f"{CONFIG}toolchain: {{kind: host}}\ndevices: [{{name: h, kind: local, class: any}}]\n"
-        f"trim: {{{trim}}}\n",
-        encoding="utf-8",
-    )
-    answer = shell(*words.split())
-
-    assert answer.status == 2
-    assert message in answer.err
 
 
 def test_an_old_report_is_removed_with_the_results_that_it_described(tmp_path: Path) -> None:

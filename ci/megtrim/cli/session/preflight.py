@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from megtrim.build.engines import Engine
 from megtrim.build.engines.checkout import Checkout
+from megtrim.chain.graph import trims_plain_build
 from megtrim.config.load import LoadedConfig
+from megtrim.config.model import ModelConfig, ScenarioConfig
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest
-from megtrim.load_and_run.arguments import check_arguments
-from megtrim.models.needs import load_operator_json
-from megtrim.models.reader import read_whole
+from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest, listing
+from megtrim.load_and_run import npy
+from megtrim.load_and_run.app_outputs import NPY
+from megtrim.load_and_run.arguments import INPUT_SUFFIXES, check_arguments
+from megtrim.models.facts import ModelFacts, UnknownFormat, Variable
+from megtrim.models.needs import load_needs, load_operator_json
+from megtrim.models.reader import read_model, read_whole
+from megtrim.models.show import describe_variable
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import open_plain_file
-from megtrim.util.strict_json import show_path
 
 _FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
 _SET_BY_MEGTRIM: Mapping[str, str] = {
@@ -34,12 +41,11 @@ _Read = Callable[[Path, str], None]
 def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     """Refuse options that are megtrim's own, and flags that this engine would end on."""
     problems = tuple(
-        Problem(
-            file=str(loaded.path),
-            line=loaded.line("engine", "cmake", name),
-            key=show_path(("engine", "cmake", name)),
-            found="an option that megtrim sets",
-            expected=_SET_BY_MEGTRIM[name],
+        _problem(
+            loaded,
+            ("engine", "cmake", name),
+            "an option that megtrim sets",
+            _SET_BY_MEGTRIM[name],
         )
         for name in loaded.config.engine.cmake
         if name in _SET_BY_MEGTRIM
@@ -135,13 +141,12 @@ def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> N
     files = (PurePosixPath(name) for tree in trees for name in tree.files)
     folders = {f"{parent}/" for file in files for parent in file.parents}
     problems = [
-        Problem(
-            file=str(loaded.path),
-            line=loaded.line("trim", "keep", at),
-            key=show_path(("trim", "keep", at)),
-            found=f"{text!r}, {found}",
-            expected="a folder of the source, with / at its end",
-            suggestion=closest(text, folders),
+        _problem(
+            loaded,
+            ("trim", "keep", at),
+            f"{text!r}, {found}",
+            "a folder of the source, with / at its end",
+            closest(text, folders),
         )
         for at, text in asked
         if (found := _wrong_folder(text, folders, trees))
@@ -168,3 +173,106 @@ def _speaks_of(folder: str, tree: Checkout) -> bool:
     word = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(folder).name)}(?![\w-])")
     files = (name for name in tree.files if name.endswith((".cmake", "CMakeLists.txt")))
     return any(word.search(tree.text(name)) for name in files)
+
+
+_HINT = "`megtrim model show FILE` prints what a model takes"
+
+
+def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, ...]:
+    """Refuse models and inputs that the program would refuse after the builds; return warnings.
+
+    All mistakes in the inputs are reported at once. What only the engine can read passes.
+    """
+    problems, warnings = [], []
+    for at, model in enumerate(loaded.config.models):
+        facts = _read_facts(loaded, model)
+        if facts is None:
+            continue
+        keys: KeyPath = ("models", at)
+        formats = engine.formats()
+        if formats and facts.format not in formats:
+            found = f"{model.file}, a model of the format {facts.format}"
+            expected = f"one that this engine reads: {listing(formats)}"
+            problems.append(_problem(loaded, (*keys, "file"), found, expected))
+            continue
+        for number, scenario in enumerate(model.scenarios):
+            if scenario.application is not None:
+                continue
+            own = (*keys, "scenarios", number)
+            problems += _input_problems(loaded, own, model, scenario, facts)
+            missing = _missing_inputs(scenario, facts)
+            if missing and engine.dialect().literal:
+                expected = f"{missing}: this engine runs the model only with its inputs"
+                problems.append(_problem(loaded, own, "no file for an input", expected))
+            elif missing:
+                where = f"{loaded.where(*own)}: {model.name}/{scenario.name}"
+                warnings.append(f"{where}: no file for the input {missing}: the output may be "
+                                "constant, which proves nothing")  # fmt: skip
+    if problems:
+        raise ConfigError(problems, hint=_HINT)
+    return tuple(warnings)
+
+
+def _read_facts(loaded: LoadedConfig, model: ModelConfig) -> ModelFacts | None:
+    """Return what a model's file says; None if only the engine can read it."""
+    if not trims_plain_build(loaded.config):
+        load_needs(model.file, model.strip_info, folder=loaded.folder)
+    with suppress(UnknownFormat):
+        return read_model(loaded.resolve(model.file), shown=str(model.file))
+    return None
+
+
+def _input_problems(
+    loaded: LoadedConfig,
+    keys: KeyPath,
+    model: ModelConfig,
+    scenario: ScenarioConfig,
+    facts: ModelFacts,
+) -> Iterator[Problem]:
+    """Yield the inputs that the model does not have, or does not take as they are."""
+    taken: Mapping[str, Variable] = {each.name: each for each in facts.inputs}
+    for name, file in scenario.inputs.items():
+        own = (*keys, "inputs", name)
+        if name not in taken:
+            has = ", ".join(map(describe_variable, facts.inputs)) or "none at all"
+            found = f"an input that {model.file} does not have"
+            suggestion = closest(name, taken)
+            yield _problem(loaded, own, found, f"one of its inputs: {has}", suggestion)
+        elif file.suffix not in INPUT_SUFFIXES:
+            ends = f"a file whose name ends in {listing(INPUT_SUFFIXES)}"
+            yield _problem(loaded, own, str(file), ends)
+        elif file.suffix == NPY:
+            variable = taken[name]
+            shown = f"{loaded.where(*own)}: {file}"
+            header = read_npy_header(loaded.resolve(file), shown=shown)
+            if not header.fits(variable.dtype, variable.shape, resized=scenario.dynamic_shape):
+                expected = f"{describe_variable(variable)}, as {model.file} takes it"
+                yield _problem(loaded, own, f"{file} with {header}", expected)
+
+
+def read_npy_header(file: Path, *, shown: str) -> npy.NpyHeader:
+    """Return what a whole file says that it holds. Raises InputError."""
+    with open_plain_file(file, expected="a .npy file", shown=shown) as stream:
+        header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=shown)
+        npy.expect_whole(header, stream.seek(0, io.SEEK_END), source=shown)
+    return header
+
+
+def _missing_inputs(scenario: ScenarioConfig, facts: ModelFacts) -> str:
+    """Return the model's inputs that a scenario gives no file for, in words."""
+    missing = (each for each in facts.inputs if each.name not in scenario.inputs)
+    return ", ".join(map(describe_variable, missing))
+
+
+def _problem(
+    loaded: LoadedConfig, keys: KeyPath, found: str, expected: str, suggestion: str = ""
+) -> Problem:
+    place = loaded.place(*keys)
+    return Problem(
+        file=str(loaded.path.parent / place.file),
+        line=place.line,
+        key=loaded.show_key(*keys),
+        found=found,
+        expected=expected,
+        suggestion=suggestion,
+    )

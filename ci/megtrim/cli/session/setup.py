@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.build import engines, toolchains
@@ -13,7 +14,7 @@ from megtrim.build.engines.builder import Builder
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build.engines.sample import find_embedded_source
 from megtrim.build.images.reference import expect_fixed
-from megtrim.build_spec import Relocations, Toolchain
+from megtrim.build_spec import Origin, Relocations, Toolchain, Variant
 from megtrim.chain.durations import open_durations
 from megtrim.chain.graph import PLAIN, Stage, task_name
 from megtrim.chain.session import Services, Session, TaskResults, TrimRequest
@@ -23,12 +24,17 @@ from megtrim.cli.echo import open_console
 from megtrim.cli.environment import (
     open_processes,
     read_invocation,
+    read_now,
     read_private,
     read_today,
 )
 from megtrim.cli.options import expect_writable
-from megtrim.cli.session.build_host import attach_image, open_place, sysroot_here
-from megtrim.cli.session.compiler_cache import open_compiler_cache
+from megtrim.cli.session.build_host import (
+    attach_image,
+    open_compiler_cache,
+    open_place,
+    sysroot_here,
+)
 from megtrim.cli.session.device_specs import (
     POOLED,
     ContainerHost,
@@ -38,24 +44,25 @@ from megtrim.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
-from megtrim.cli.session.model_checks import expect_runnable_models
 from megtrim.cli.session.origin import read_origin
 from megtrim.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
     expect_repeatable,
+    expect_runnable_models,
     expect_usable_files,
     list_named_files,
 )
-from megtrim.cli.session.trends import read_trends
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.config.yaml.problems import ConfigError
 from megtrim.devices import Device, qemu, relocation_support
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought
+from megtrim.history.folder import read_folder
 from megtrim.jobs import pack
 from megtrim.perf.plan import BASE
 from megtrim.size import stage as size
+from megtrim.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.trim import committed_keepset
 from megtrim.trim.builds import programs, size_options, switch_checks
 from megtrim.trim.results import BuildResult
@@ -295,3 +302,35 @@ def _devices(
             for spec in specs:
                 relocation_support.expect_loads(made[name].kind, spec)
     return made
+
+
+_SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
+MOST_POINTS = 200
+"""The newest commits of a trend that reports get: a verdict must not grow with its history."""
+
+
+def read_trends(options: Options, origin: Origin, console: Console) -> tuple[SizeTrend, ...]:
+    """Return how the sizes of a configuration changed; nothing if the history has none.
+
+    Outside of a repository its path there is not known: a history of one configuration is then its
+    own. Quick trims have trends of their own. A damaged file is a warning, and costs itself alone.
+    Raises InputError if there is no such folder.
+    """
+    folder, quick = options.history, options.quick
+    if folder is None:
+        return ()
+    found = read_folder(folder, SIZE_FILES).until(read_now())
+    for each in found.unreadable:
+        console.warn(f"left out: {each.message}")
+    config = origin.config if origin.commit else ""
+    known = {each.config for each in found.entries}
+    wanted = config or (next(iter(known)) if len(known) == 1 else "")
+    entries = [each for each in found.entries if (each.config, each.quick) == (wanted, quick)]
+    if not entries:
+        of = f"quick trims of {config}" if quick else config or "this configuration"
+        console.warn(f"{folder}: found no sizes of {of}, so reports show no trend")
+    return tuple(
+        replace(each, points=each.points[-MOST_POINTS:])
+        for each in make_trends(entries)
+        if each.variant in _SHOWN
+    )

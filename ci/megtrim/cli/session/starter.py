@@ -5,7 +5,6 @@ Plans alone: nothing is written before all that a command adds is known to be ri
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Literal
 
 from megtrim.build.engines import sample
 from megtrim.build.engines.megengine.generations import find_checkouts, is_checkout
-from megtrim.cli.session.new_files import Content, find_missing
+from megtrim.cli.session.preflight import read_npy_header
 from megtrim.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.config.lists.item_files import climb
 from megtrim.config.load import list_toolchains, load_config
@@ -31,8 +30,9 @@ from megtrim.load_and_run.app_outputs import NPY
 from megtrim.models.facts import ModelFacts, Variable
 from megtrim.models.reader import read_model
 from megtrim.models.show import describe_variable
-from megtrim.util.errors import InputError
-from megtrim.util.input_files import kind_at, open_plain_file
+from megtrim.util.errors import NO_ROOM, InputError
+from megtrim.util.files import cannot_write
+from megtrim.util.input_files import kind_at, read_text
 
 _SAMPLE = "sample"
 _CLONE = "git clone https://github.com/MegEngine/MegEngine"
@@ -182,10 +182,7 @@ def _plan_inputs(model: Path, facts: ModelFacts) -> Iterator[_Input]:
 
 
 def _expect_fitting(file: Path, variable: Variable) -> None:
-    with open_plain_file(file, expected="a .npy file") as stream:
-        header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=str(file))
-        if header.element:
-            npy.expect_whole(header, stream.seek(0, io.SEEK_END), source=str(file))
+    header = read_npy_header(file, shown=str(file))
     if not header.fits(variable.dtype, variable.shape):
         msg = f"{file}: found {header}, expected {describe_variable(variable)}"
         raise InputError(msg, hint="remove it, and one that fits is written")
@@ -224,3 +221,40 @@ def _describe_model(path: Path, config: Path, inputs: Sequence[_Input]) -> Start
 
 def _relative(path: Path, config: Path) -> str:
     return Path(os.path.relpath(path.absolute(), config.absolute().parent)).as_posix()
+
+
+Content = str | bytes
+
+_LARGEST_FILE_BYTES = 1024 * 1024
+
+
+def find_missing(texts: Mapping[Path, str], *, hint: str) -> dict[Path, Content]:
+    """Return those that are not there yet. Raises InputError for one that is there and differs."""
+    missing: dict[Path, Content] = {}
+    for path, text in texts.items():
+        if not path.exists():
+            missing[path] = text
+        elif read_text(path, most_bytes=_LARGEST_FILE_BYTES, expected="a short text") != text:
+            msg = f"{path} exists and differs"
+            raise InputError(msg, hint=hint)
+    return missing
+
+
+def write_files(files: Mapping[Path, Content]) -> None:
+    """Write new files in their order; if one cannot be written, remove those before it."""
+    written: list[Path] = []
+    try:
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as stream:  # also a dangling link is someone's work
+                written.append(path)
+                stream.write(content.encode() if isinstance(content, str) else content)
+    except BaseException as error:
+        for file in written:
+            file.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        if error.errno in NO_ROOM:
+            raise cannot_write(Path(error.filename or written[-1]), error) from None
+        msg = f"{error.filename or written[-1]} cannot be written: {error.strerror}"
+        raise InputError(msg, hint="copy the models to a folder of your own") from None

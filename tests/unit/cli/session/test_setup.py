@@ -6,19 +6,30 @@ import errno
 import io
 import os
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from megtrim.build import toolchains
+from megtrim.build_spec import Origin
 from megtrim.chain import store as stores
 from megtrim.chain.store import Store
+from megtrim.checks.invocation import Options
 from megtrim.cli import options as out
+from megtrim.cli.options import history_option
 from megtrim.cli.session import setup
+from megtrim.cli.session.setup import read_trends
+from megtrim.history.folder import append_to_folder
+from megtrim.size.history import CommitSizes
 from megtrim.trim.results import BuildResult
 from megtrim.util.console import Console
+from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
+from support.history_entries import make_sizes
 from unit.build.engines.support import TOOLCHAIN, git, repository
 from unit.cli.support import SAMPLE_MODEL, Shell
 from unit.trim.stages.results import sample
@@ -35,11 +46,6 @@ models:
     fast_run: true
 """
 
-
-FROM_PLAIN = (
-    "trim.base is plain, so nothing is traced",
-    "record what runs: megtrim stage functions --config megtrim.yaml",
-)
 TOO_LONG = """\
 version: 1
 engine: {kind: sample}
@@ -87,90 +93,68 @@ def test_an_engine_that_is_not_checked_out_comes_with_the_command(
         assert "not checked out" not in again.err
 
 
-@pytest.mark.parametrize("verb", ["trim", "plan", "stage build", "verify"])
-def test_a_search_cannot_be_committed(project: Shell, verb: str) -> None:
-    """Its result is timing: the team records it, and is shown how."""
-    answer = project(*verb.split(), "--committed")
-
-    assert answer.status == 2
-    assert answer.err == (
-        "megtrim: megtrim.yaml:9: m/tuned@any searches for algorithms, which --committed cannot "
-        "repeat\n  commit the algo.cache that a trim leaves in its profile folder, and name it as "
-        "algo_cache: megtrim trim --config megtrim.yaml\n"
-    )
-
-
-@pytest.mark.parametrize("verb", ["trim", "plan", "verify", "ci evidence pack --to bundle"])
-def test_quick_and_committed_are_two_ways(project: Shell, verb: str) -> None:
-    """One records what runs, the other takes what was recorded."""
-    answer = project(*verb.split(), "--quick", "--committed")
-
-    assert answer.status == 2
-    assert answer.err.startswith(
-        "megtrim: --quick records which functions run: it cannot be combined with --committed\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "words", ["plan --traces x", "trim --traces x", "trim --accept", "stage functions --accept"]
-)
-def test_quick_takes_and_leaves_no_keep_set(project: Shell, words: str) -> None:
-    """It records what runs here, and commits nothing."""
-    answer = project(*words.split(), "--quick")
-
-    assert answer.status == 2
-    assert answer.err == (
-        "megtrim: --quick does not touch the committed keep set: leave out --accept and --traces\n"
-    )
-
-
 def trimmed_so(project: Shell, trim: str) -> None:
     """Let the configuration trim so, and search for nothing."""
     text = CONFIG.partition("  - name: tuned")[0] + f"trim: {{{trim}}}\n"
     (project.folder / "megtrim.yaml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("trim", ["", "level: function, base: plain"])
-@pytest.mark.parametrize("verb", ["profile", "header"])
-def test_what_the_quick_way_leaves_out_is_refused(project: Shell, trim: str, verb: str) -> None:
-    """That everything was up to date would be no answer."""
-    trimmed_so(project, trim)
-    answer = project("stage", verb, "--quick")
-
-    assert answer.status == 2
-    assert answer.err.endswith(
-        "megtrim: --quick trims the plain build by functions alone: there is nothing to do for "
-        f"{verb}\n  leave --quick out\n"
-    )
+SEARCHES = (
+    "megtrim.yaml:9: m/tuned@any searches for algorithms, which --committed cannot repeat\n"
+    "  commit the algo.cache that a trim leaves in its profile folder, and name it as algo_cache: "
+    "megtrim trim --config megtrim.yaml\n"
+)
+AS_IT_IS = "--committed uses the keep set as it is: leave out --accept and --traces\n"
+TWO_WAYS = "--quick records which functions run: it cannot be combined with --committed\n"
+UNTOUCHED = "--quick does not touch the committed keep set: leave out --accept and --traces\n"
+IDLE = "--quick trims the plain build by functions alone: there is nothing to do for {}\n"
+FROM_PLAIN = (
+    "megtrim.yaml: trim.base is plain, so nothing is traced\n"
+    "  record what runs: megtrim stage functions --config megtrim.yaml\n"
+)
+BY_REGION = "trim.level is region, so no functions are recorded\n  add trim: {level: function}\n"
+BASE = "level: function, base: plain"
 
 
 @pytest.mark.parametrize(
-    ("trim", "verb", "reported", "hint"),
+    ("trim", "words", "message"),
     [
-        *(("level: function, base: plain", verb, *FROM_PLAIN) for verb in ("profile", "header")),
-        (
-            *("", "functions", "trim.level is region, so no functions are recorded"),
-            "add trim: {level: function}",
+        *(
+            (None, f"{verb} --committed", SEARCHES)
+            for verb in ("trim", "plan", "stage build", "verify")
         ),
+        *(
+            (None, f"{verb} --quick --committed", TWO_WAYS)
+            for verb in ("trim", "plan", "verify", "ci evidence pack --to bundle")
+        ),
+        *(
+            (None, f"{verb} --quick", UNTOUCHED)
+            for verb in ("plan --traces x", "trim --accept", "stage functions --accept")
+        ),
+        *(
+            ("", f"{verb} --committed", AS_IT_IS)
+            for verb in ("trim --accept", "stage header --accept", "plan --traces x")
+        ),
+        ("", "stage profile --committed", "--committed traces nothing, so there is nothing to p"),
+        *((trim, "stage header --quick", IDLE.format("header")) for trim in ("", BASE)),
+        *((trim, "stage profile --quick", IDLE.format("profile")) for trim in ("", BASE)),
+        *((BASE, f"stage {verb}", FROM_PLAIN) for verb in ("profile", "header")),
+        ("", "stage functions", BY_REGION),
+        ("", "ci evidence pack --functions --to bundle", BY_REGION),
+        ("level: function", "stage header --accept", "with trim.level: function the keep set is "),
+        ("", "verify --scenario m/x@any", "--scenario: found 'm/x@any', expected one of m/s@any"),
     ],
 )
-def test_a_verb_that_has_nothing_to_do_is_refused(
-    project: Shell, trim: str, verb: str, reported: str, hint: str
+def test_what_has_no_answer_is_refused(
+    project: Shell, trim: str | None, words: str, message: str
 ) -> None:
-    """By this configuration."""
-    trimmed_so(project, trim)
-    answer = project("stage", verb)
+    """Before anything is built: that everything is up to date would be no answer."""
+    if trim is not None:
+        trimmed_so(project, trim)
+    answer = project(*words.split())
 
     assert answer.status == 2
-    assert answer.err.endswith(f"megtrim: megtrim.yaml: {reported}\n  {hint}\n")
-
-
-def test_functions_are_asked_for_where_they_are_trimmed(project: Shell) -> None:
-    """By regions alone there is no link that could tell them."""
-    answer = project("ci", "evidence", "pack", "--functions", "--to", "bundle")
-
-    assert answer.status == 2
-    assert "trim.level is region, so no functions are recorded" in answer.err
+    assert message in answer.err
     assert not (project.folder / "bundle").exists()
 
 
@@ -203,9 +187,8 @@ def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell, verb
 def test_the_folder_of_results_is_spelled_without_detours(tmp_path: Path) -> None:
     """As compilers spell it in their records."""
     out = tmp_path / "project" / ".." / "out"
-    options = setup.Options(config=Path("c"), out=out, engine=None, jobs=None, quiet=False)
 
-    assert options.results == tmp_path / "out"
+    assert Options(out=out).results == tmp_path / "out"
 
 
 @pytest.mark.parametrize("out", ["file", "file/below", "circle"])
@@ -296,14 +279,7 @@ def test_a_quick_look_knows_what_is_configured(
     (shell.folder / "m.mge").write_bytes(SAMPLE_MODEL)
     text = TOO_LONG.replace("2 days", "2 min")
     config.write_text(f"{text}trim: {trim}\n", encoding="utf-8")
-    options = setup.Options(
-        config=config,
-        out=shell.folder / "out",
-        engine=None,
-        jobs=1,
-        quiet=True,
-        quick=quick,
-    )
+    options = Options(config=config, out=shell.folder / "out", quiet=True, quick=quick)
 
     made = setup.open_session(options)
 
@@ -349,37 +325,123 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     assert answer.err.startswith(reported) is (packing == "relr")
 
 
-def _ask_for_base(folder: Path) -> setup.Options:
-    """Return the options of a night that is compared with an earlier build."""
-    return setup.Options(
-        config=Path("megtrim.yaml"), out=folder, engine=None, jobs=None, quiet=False, base=folder
-    )
-
-
-@pytest.mark.parametrize("left", [(), ("build/torn/bin/load_and_run",)])
+@pytest.mark.parametrize(
+    ("left", "by_another", "message"),
+    [
+        ((), False, "holds no plain build: times are compared with no earlier one"),
+        (("build/torn/bin/load_and_run",), False, "holds no plain build: times"),
+        ((), True, "holds a plain build of another version of megtrim: times are"),
+    ],
+)
 def test_an_earlier_program_that_is_missing_is_a_warning(
-    tmp_path: Path, left: tuple[str, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    left: tuple[str, ...],
+    by_another: bool,
+    message: str,
 ) -> None:
     """A night is measured without it; half of a build is none."""
     for name in left:
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
-    options = _ask_for_base(tmp_path)
+    if by_another:
+        Store(tmp_path).ensure("build", "plain", {}, lambda _: sample(BuildResult), BuildResult)
+        monkeypatch.setattr(stores, "code_digest", lambda: "another")
     printed = io.StringIO()
 
-    assert setup._find_base(options, Console(printed, quiet=False)) is None
-    assert "holds no plain build: times are compared with no earlier one" in printed.getvalue()
-    assert setup._find_base(replace(options, base=None), Console(printed, quiet=False)) is None
+    assert setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed)) is None
+    assert message in printed.getvalue()
+    assert setup._find_base(Options(out=tmp_path), Console(printed)) is None
 
 
-def test_an_earlier_build_of_another_megtrim_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Reader:
+    """Reads a folder as a trim does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.said = io.StringIO()
+
+    def append(self, *entries: CommitSizes) -> None:
+        append_to_folder(self.folder, entries)
+
+    def read(self, config: str = "megtrim.yaml", *, quick: bool = False) -> list[tuple[str, int]]:
+        """Return variant and size of each point of a configuration; empty: it is in no git."""
+        origin = Origin(config=config or "megtrim.yaml", commit="1" * 40 if config else "")
+        asked = Options(history=self.folder, quick=quick)
+        found = read_trends(asked, origin, Console(self.said))
+        return [(trend.variant, each.size_bytes) for trend in found for each in trend.points]
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    """Two commits of one configuration."""
+    found = Reader(tmp_path)
+    found.append(make_sizes(1, 100), make_sizes(2, 110))
+    yield found
+
+
+def test_what_ships_and_what_it_is_trimmed_from(reader: Reader) -> None:
+    """Oldest first, nothing said."""
+    assert reader.read() == [("plain", 900), ("plain", 990), ("reduced", 100), ("reduced", 110)]
+    assert reader.said.getvalue() == ""
+
+
+def test_other_configurations_and_quick_trims_are_not_mixed_in(reader: Reader) -> None:
+    """Their sizes are of other builds; where there are none of this one, that is said."""
+    reader.append(make_sizes(3, 500, config="android/megtrim.yaml"), make_sizes(3, 7, quick=True))
+
+    assert len(reader.read()) == 4
+    assert reader.read("android/megtrim.yaml") == [("plain", 4500), ("reduced", 500)]
+    assert reader.read(quick=True) == [("plain", 63), ("reduced", 7)]
+    assert reader.read("ios/megtrim.yaml") == []
+    assert "found no sizes of ios/megtrim.yaml, so reports show no trend" in reader.said.getvalue()
+
+
+def test_a_configuration_outside_of_git_takes_the_only_one_there_is(reader: Reader) -> None:
+    """With several it is not known which is meant."""
+    assert len(reader.read("")) == 4
+    reader.append(make_sizes(3, 500, config="android/megtrim.yaml"))
+    assert reader.read("") == []
+
+
+def test_a_damaged_file_costs_itself_alone(reader: Reader) -> None:
+    """With a warning that names it."""
+    first = next(iter(sorted(reader.folder.rglob("*.json"))))
+    first.write_text("{", encoding="utf-8")
+
+    assert reader.read() == [("plain", 990), ("reduced", 110)]
+    assert first.name in reader.said.getvalue()
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """A name that was misspelt would show no trend, and no one would know."""
+    with pytest.raises(InputError, match="found no folder, expected a history"):
+        Reader(tmp_path / "missing").read()
+
+
+def test_without_a_history_nothing_is_read() -> None:
+    """It is not asked for."""
+    assert read_trends(Options(), Origin(), Console(io.StringIO())) == ()
+
+
+def test_a_long_history_gives_its_newest_commits(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And is called so."""
-    Store(tmp_path).ensure("build", "plain", {}, lambda _: sample(BuildResult), BuildResult)
-    monkeypatch.setattr(stores, "code_digest", lambda: "another")
-    options = _ask_for_base(tmp_path)
-    printed = io.StringIO()
+    """Every report holds them."""
+    monkeypatch.setattr(setup, "MOST_POINTS", 1)
 
-    assert setup._find_base(options, Console(printed, quiet=False)) is None
-    assert "holds a plain build of another version of megtrim: times are" in printed.getvalue()
+    assert reader.read() == [("plain", 990), ("reduced", 110)]
+
+
+@pytest.mark.parametrize(("value", "expected"), [("", None), ("../history", Path("../history"))])
+def test_a_job_names_the_folder_by_a_variable(value: str, expected: Path | None) -> None:
+    """It is empty where there is no history to check out."""
+
+    @click.command()
+    @history_option
+    def command(history: Path | None) -> None:
+        assert history == expected
+
+    ended = CliRunner().invoke(command, env={"MEGTRIM_HISTORY": value}, catch_exceptions=False)
+
+    assert ended.exit_code == 0

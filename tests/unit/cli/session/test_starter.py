@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from megtrim.cli.session import starter
-from megtrim.cli.session.new_files import write_files
-from megtrim.cli.session.starter import plan_starter
+from megtrim.cli.session.starter import find_missing, plan_starter, write_files
 from megtrim.config.load import load_config
 from megtrim.models.facts import ModelFacts, Parameters, Variable
 from megtrim.util.errors import InputError
@@ -61,3 +60,20 @@ def test_a_configuration_needs_a_model(tmp_path: Path) -> None:
     """There is nothing to trim for without one."""
     with pytest.raises(InputError, match="found no model, expected at least one"):
         plan_starter([], tmp_path / "megtrim.yaml")
+
+
+def test_what_is_there_and_equal_is_not_written_again(tmp_path: Path) -> None:
+    """So that a second run writes what the first one could not."""
+    (tmp_path / "a").write_text("equal", encoding="utf-8")
+    texts = {tmp_path / "a": "equal", tmp_path / "b": "new", tmp_path / "c": ""}
+
+    assert find_missing(texts, hint="") == {tmp_path / "b": "new", tmp_path / "c": ""}
+
+
+def test_what_is_there_and_differs_is_refused(tmp_path: Path) -> None:
+    """It is someone's work."""
+    (tmp_path / "b").write_text("mine", encoding="utf-8")
+
+    with pytest.raises(InputError, match="b exists and differs") as caught:
+        find_missing({tmp_path / "a": "new", tmp_path / "b": "new"}, hint="remove it")
+    assert caught.value.hint == "remove it"

@@ -1,1 +1,0 @@
-"""megtrim explain: regions and functions, scenarios, the verdict, crashes in the field."""
