@@ -23,7 +23,7 @@ from megtrim.proof.neighbours import report as neighbours
 from megtrim.proof.neighbours.model import count_working
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
 from megtrim.render.markup import clean, path_in_repository
-from megtrim.report.charts import region_map, size_picture
+from megtrim.report.charts import size_picture
 from megtrim.size.budget_row import LimitKind
 from megtrim.size.prices.price_list import PriceKind
 from megtrim.size.report import budgets
@@ -57,8 +57,6 @@ def render(verdict: Verdict) -> str:
         origin=origin_facts(verdict.origin),
         tags=_tags(verdict),
         matrices=neighbours.matrices(verdict.neighbours),
-        # Without a profile build, the total of regions is unknown.
-        region_map=region_map(verdict.regions) if verdict.regions.held else (),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         **_times(verdict),
         style=style,

@@ -41,7 +41,6 @@ from unit.verdict.examples import (
     MOBILENET,
     RESNET,
     TUNED,
-    big,
     budget,
     crashed,
     facts,
@@ -76,21 +75,6 @@ def test_the_comments_are_those_that_were_looked_at(name: str) -> None:
 def test_every_kept_comment_is_of_a_case() -> None:
     """No file is left behind by a case that went."""
     assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(COMMENTS)
-
-
-def test_size_change_and_budget_come_first() -> None:
-    """Who reads one line knows the result, and what it was compared with."""
-    assert opening(join(pull_request())) == [
-        "## ✅ megtrim: pass for `camera-app`",
-        (
-            "✅ **`load_and_run` 2.5 MiB**, +1 KiB against main at 2981d114c5d7 "
-            "(the merge base, stored 2 days ago), 236 KiB of its budget left"
-        ),
-        (
-            r"load\_and\_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
-            "3 of 3 scenarios verified, 149 regions kept."
-        ),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -289,17 +273,6 @@ def test_the_last_line_says_what_it_is_of() -> None:
     assert render(replace(passing(), origin=Origin())).splitlines()[-1] == "</details>"
 
 
-def test_the_table_of_sizes() -> None:
-    """A row for each variant: exact bytes, share of plain, change, budget left."""
-    assert (
-        "| artifact | bytes | size | % of plain | change | budget left | result |\n"
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
-        "| `load_and_run` `plain` | 39,300,016 | 37.5 MiB | 100.0% | 0 B |  |  |\n"
-        "| `load_and_run` `reduced` | 2,641,920 | 2.5 MiB | 6.7% | +1 KiB (16 KiB allowed) "
-        "| 236 KiB of 2.8 MiB | ✅ pass |\n\n"
-    ) in render(join(pull_request()))
-
-
 def test_the_table_without_limits_or_baseline() -> None:
     """Empty cells stay empty; a missing baseline is said."""
     rows = (
@@ -460,35 +433,6 @@ def test_long_logs_commands_and_regions_are_cut() -> None:
     assert "```text\n(the command cannot be shown here: see verdict.json)\n```" in text
 
 
-def test_scenarios_what_was_kept_and_what_built_it_are_folded() -> None:
-    """There for whoever wants it, folded for everyone else."""
-    text = render(failing())
-
-    assert "<details><summary>Scenarios: 1 of 3 passed</summary>\n\n| scenario |" in text
-    assert (
-        f"| `{MOBILENET}` | ❌ fail | 1 of 1 outputs differs: run0-var178 by up to 0.0125 "
-        "| `qemu-arm64` | 149 | 1.25 s |"
-    ) in text
-    assert "| `resnet18-s/default@any` | ✅ pass | outputs equal to the last bit" in text
-    assert "<details><summary>What was kept: 149 of 900 regions</summary>\n\n| tag | kept" in text
-    assert "| `megdnn_common_elemwise` | 86 | 118 |\n| `megdnn_naive_pooling` | 24 |" in text
-    assert "**Elementwise modes:** `ADD`, `FUSE_ADD_RELU`\n\n</details>" in text
-    assert "| engine | `megengine` `c2f1e0b6a3d94857` |" in text
-    assert "| minimum size | yes |" in text
-    assert "| toolchain | `clang-linux-arm64` `aarch64-linux-gnu` `clang 14.0.6` |" in text
-    assert "| device | `qemu-arm64` (`qemu`) `cpu: max`, `version: 7.2.22` |" in text
-
-
-def test_other_identities() -> None:
-    """A changed checkout without a commit, and no minimum size."""
-    given = facts()
-    engine = replace(given.engine, commit="", dirty=("a", "b"))
-    text = render(join(replace(given, engine=engine, trim=replace(given.trim, minimum_size=False))))
-
-    assert f"| engine | `megengine` `{engine.digest}`, 2 changed files |" in text
-    assert "| minimum size | no |" in text
-
-
 def test_without_a_trace_or_operators_it_says_so() -> None:
     """Nothing chosen is not the same as nothing kept."""
     nothing = OperatorsUse(kept=(), dtypes=(), elemwise_modes=())
@@ -571,17 +515,6 @@ def test_the_way_to_the_rest(links: Links, expected: str) -> None:
     assert render(replace(passing(), origin=Origin()), links=links).endswith(expected)
 
 
-def test_a_long_list_of_operators_is_cut_and_said_so() -> None:
-    """A hundred names are enough for a summary."""
-    uses = tuple(OperatorUse(name=f"O{number:03}", models=("m",)) for number in range(103))
-    needs = OperatorsUse(kept=uses, dtypes=uses[:100], elemwise_modes=uses[:101])
-    text = render(join(facts(operators=needs)))
-
-    assert ", `O099` and 3 more\n\n**Data types:** `O000`" in text
-    assert ", `O099`\n\n**Elementwise modes:** `O000`" in text
-    assert ", `O099` and 1 more\n\n</details>" in text
-
-
 def test_hostile_texts_stay_text() -> None:
     """No mention, number or HTML of a log, a name or a message is alive outside of code."""
     text = render(COMMENTS["hostile-names"])
@@ -593,11 +526,6 @@ def test_hostile_texts_stay_text() -> None:
     assert " #1" not in outside
     assert "\x1b" not in text
     text.encode()
-
-
-def test_equal_verdicts_give_equal_comments() -> None:
-    """The comment is a function of the verdict, so an unchanged one is not written again."""
-    assert render(failing(), links=LINKS) == render(failing(), links=LINKS)
 
 
 TEXTS = st.one_of(
@@ -667,14 +595,6 @@ def test_any_verdict_fits(verdict: Verdict) -> None:
     assert text.count("\n</details>\n") >= text.count("\n<details><summary>")
 
 
-def test_a_large_verdict_is_written_at_once() -> None:
-    """Two thousand kept regions are a table of fifty tags."""
-    text = render(big())
-
-    assert "<summary>What was kept: 2,000 of 3,225 regions</summary>" in text
-    assert len(text) < 6_000
-
-
 def test_the_first_line_names_a_configuration_that_is_not_alone() -> None:
     """Each of a pull request's comments is of one; the default one needs no name."""
     verdict = passing()
@@ -700,24 +620,6 @@ def identity_of(**changes: object) -> dict[str, str]:
     return dict(found)
 
 
-def test_scenarios_are_counted_in_the_title() -> None:
-    """Each has a row with its result, device, regions and time."""
-    fold = comment.scenarios(failing())
-
-    assert "Scenarios: 1 of 3 passed" in fold
-    assert len(rows(fold)) == 3
-    [trapped] = [row for row in rows(fold) if TUNED in row]
-    assert "trapped: 2 regions that it needs were not kept" in trapped
-    assert trapped.rstrip("| ").endswith("`qemu-arm64` | 149 | 1.25 s")
-
-
-def test_a_time_that_does_not_count_is_noted() -> None:
-    """The phone was too hot."""
-    fold = comment.scenarios(replace(passing(), scenarios=(crashed(),)))
-
-    assert "time not valid" in fold
-
-
 def test_kept_regions_come_by_tag_the_largest_first() -> None:
     """With how many the profile build holds, where that is known."""
     known = RegionsUse(held=9, kept=3, by_tag=(tag("small", 1, 4), tag("large", 2, 5)))
@@ -728,16 +630,6 @@ def test_kept_regions_come_by_tag_the_largest_first() -> None:
     assert "What was kept: 3 of 9 regions" in fold
     fold = comment.render_keep_set(replace(passing(), regions=unknown))
     assert rows(fold) == ["| `large` | 2 |", "| `small` | 1 |"]
-
-
-def test_without_regions_the_fold_says_so() -> None:
-    """Functions alone were trimmed."""
-    fold = comment.render_keep_set(
-        replace(passing(), regions=RegionsUse(held=0, kept=0, by_tag=()))
-    )
-
-    assert "No region was chosen by a trace." in fold
-    assert "regions</summary>" not in fold
 
 
 @pytest.mark.parametrize(
@@ -783,15 +675,6 @@ def test_the_identity_names_what_the_program_was_built_with() -> None:
     assert (full["minimum size"], full["switched off"]) == ("no", "`rtti`")
     assert (full["means"], full["not used"]) == ("`small_code Oz`", "relocations: too old")
     assert "4" in full["compiled"]
-
-
-@pytest.mark.parametrize("name", ["scenarios", "render_keep_set", "identity"])
-def test_nothing_of_a_verdict_becomes_markup(name: str) -> None:
-    """Names and texts may come from anyone's pull request."""
-    fold = getattr(comment, name)(hostile())
-
-    assert "<script>" not in fold
-    assert "@admin" not in fold.replace("`@admin", "")
 
 
 def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
@@ -847,15 +730,6 @@ def test_a_cause_is_the_files_not_a_parts() -> None:
     assert describe_next_step(overgrown(causes=())).startswith("**What to do:**")
 
 
-def test_any_other_check_has_what_to_do_alone() -> None:
-    """It stands above sizes, which are not what matters then."""
-    lines = [line for line in comment.render(failing()).splitlines() if line]
-
-    assert lines[1] == describe_next_step(failing())
-    assert lines[1].startswith("**What to do:** if it is meant to run these, trace it again")
-    assert "megtrim.yaml:" not in lines[1]
-
-
 def test_it_says_if_the_check_is_green_all_the_same() -> None:
     """As for a device that is away, unless the configuration makes that red."""
     pending = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
@@ -876,11 +750,3 @@ def test_nothing_is_to_be_done_about_a_pass() -> None:
 
     assert describe_next_step(passing()) == ""
     assert describe_next_step(silent) == ""
-
-
-def test_hints_are_untrusted() -> None:
-    """They have names of files in them."""
-    text = describe_next_step(hostile())
-
-    assert "<script" not in text
-    assert "@everyone" not in text
