@@ -82,7 +82,7 @@ class Documents:
         digest = hashlib.sha256(program).hexdigest()
         (self.folder / "bundle/files" / digest).write_bytes(program)
         self.change_bundle(
-            lambda data: data.update(programs=sorted([*_without(data, variant), [variant, digest]]))
+            lambda data: data.update(programs={**_without(data, variant), variant: digest})
         )
 
     def play(
@@ -141,9 +141,10 @@ def leaving(outputs: Mapping[str, bytes], *more: str) -> bytes:
     return script(*lines, *more)
 
 
-def _without(bundle: dict[str, Any], variant: str) -> list[list[str]]:
+def _without(bundle: dict[str, Any], variant: str) -> dict[str, str]:
     """Return the programs but one, and but that which would explain a bad end."""
-    return [each for each in bundle["programs"] if each[0] not in (variant, "profile")]
+    others = bundle["programs"].items()
+    return {name: digest for name, digest in others if name not in (variant, "profile")}
 
 
 def _only_first(bundle: dict[str, Any], tolerance: float, application: str) -> None:
@@ -152,5 +153,5 @@ def _only_first(bundle: dict[str, Any], tolerance: float, application: str) -> N
     bundle["scenarios"] = [scenario]
     if application:
         scenario |= {"application": "classify", "arguments": [application]}
-        own = {"name": "classify", "programs": bundle["programs"], "companions": []}
+        own = {"name": "classify", "programs": bundle["programs"], "companions": {}}
         bundle["applications"] = [own]

@@ -16,9 +16,9 @@ from megtrim.elf.needed_libraries import find_cxx_runtime
 from megtrim.elf.sections import parse_elf
 from megtrim.elf.symbol_table import parse_table
 from megtrim.evidence.bundle import JobPurpose, dump_bundle, parse_bundle
-from megtrim.evidence.contest_record import dump_record, expect_of, parse_record
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import EvidenceSet, dump_set, parse_set
+from megtrim.evidence.times import dump_record, expect_of, parse_record
 from megtrim.functions.function_list import FunctionList, dump_list, parse_list
 from megtrim.functions.link_map import parse_map
 from megtrim.functions.observables import Observables, dump_observables, parse_observables
@@ -45,10 +45,8 @@ from support.history_entries import make_sizes
 from unit.crashes.reports import LIBRARY, MAPS, tombstone
 from unit.elf.made_objects import archive
 from unit.evidence.support import (
-    BINDING,
-    CONTEST,
     bundle,
-    contest,
+    bundle_contest,
     contest_result,
     evidence,
     record,
@@ -99,7 +97,7 @@ def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
 
 
 def _read_record(text: str) -> None:
-    expect_of(parse_record(text, source="r"), id_=CONTEST, binding=BINDING, contest=contest())
+    expect_of(parse_record(text, source="r"), bundle_contest())
 
 
 def _break_down(data: bytes) -> None:

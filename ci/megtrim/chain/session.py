@@ -28,7 +28,7 @@ from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.util.files import sha256_file
 
 if TYPE_CHECKING:
-    from megtrim.evidence.imported import ImportedEvidence
+    from megtrim.evidence.evidence import DeviceResult
     from megtrim.evidence.times import TimesJudge
 
 
@@ -50,9 +50,9 @@ class TrimRequest:
     """How sizes changed over the commits of the history, for reports; empty: none is known."""
     invocation: Invocation = field(default_factory=Invocation)
     """The command line, for the commands that are printed."""
-    traced: Mapping[str, ImportedEvidence] = field(default_factory=dict)
+    traced: Mapping[str, DeviceResult] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
-    recorded: Mapping[str, ImportedEvidence] = field(default_factory=dict)
+    recorded: Mapping[str, DeviceResult] = field(default_factory=dict)
     """By scenario: lists of functions that were made elsewhere, likewise."""
     base: str = ""
     """Name of the earlier program that times are compared with; empty: with none."""

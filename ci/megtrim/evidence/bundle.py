@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -21,15 +21,30 @@ from pydantic import Field
 
 from megtrim.build_spec import Link, Variant
 from megtrim.checks.check import DeviceIdentity
+from megtrim.config.device import KINDS_OF_KEY, DeviceSettings, is_on_runner
 from megtrim.config.units import LARGEST_DURATION_S
 from megtrim.evidence import limits
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
-from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.fields import (
+    A_NAME,
+    Digest,
+    Environment,
+    Items,
+    Line,
+    Name,
+    Threads,
+    expecting,
+    is_bounded,
+    is_line,
+    is_name,
+    require,
+    require_scenario,
+    require_unique,
+)
 from megtrim.load_and_run import application as command
 from megtrim.load_and_run.arguments import check_reserved
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.regions.keepset import GENERATIONS
-from megtrim.util.environment import Variables
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import decode
 from megtrim.util.json_text import LARGEST_DOCUMENT
@@ -48,10 +63,15 @@ OBSERVABLES = "observables"
 """Among the programs: the list of functions that every recorder observes."""
 
 _HINT = "take the bundle of the build job again; `megtrim ci evidence pack` writes it"
+_CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 _LONGEST_RUN_S = 86_400.0
-_MOST_THREADS = 256
-_LARGEST_TOLERANCE = 2.0**62
+_PROGRAMS = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
+
+_Program = Annotated[str, expecting(f"one of {', '.join(_PROGRAMS)}", _PROGRAMS.__contains__)]
+Programs = Mapping[_Program, Digest]
+"""The sha256 by variant; also ``named`` and ``dropped`` if functions are trimmed, ``observables``
+if they are recorded."""
 
 
 class JobPurpose(StrEnum):
@@ -66,22 +86,65 @@ class JobPurpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BundleDevice:
+    """A device of the configuration that stands for a CPU class: how a runner reaches it.
+
+    The settings end up on command lines, so the model of megtrim.yaml validates them again.
+    """
+
+    name: Name
+    kind: Name
+    cpu_class: Annotated[Name, Field(alias="class")]
+    qemu_cpu: Annotated[str, expecting("a CPU's name", lambda text: bool(_CPU.fullmatch(text)))]
+    """CPU that an emulator plays for the class."""
+    runner: bool
+    """Whether it is attached to a self-hosted runner."""
+    settings: DeviceSettings = field(default_factory=DeviceSettings)
+    """Paths are those of the runner."""
+
+    def __post_init__(self) -> None:
+        where = f"device {self.name}"
+        for key, path in self.settings.paths().items():
+            fits = is_line(str(path)) and is_on_runner(str(path))
+            require(fits, f"{where}: {key}", str(path), "a path of the runner: /... or ~/...")
+        for label, value in self.settings.match.items():
+            require(is_line(value), f"{where}: match: {label}", value, "one line")
+        given = self.settings.list_given_keys()
+        for key in given:
+            fits = self.kind in KINDS_OF_KEY[key]
+            require(fits, f"{where}: {key}", self.kind, "a kind that has it")
+        if self.kind == "adb":
+            named = [key for key in ("serial", "match") if key in given]
+            require(len(named) == 1, where, named, "serial or match")
+        if self.kind == "ssh":
+            require("host" in given, where, "no host", "one")
+
+    def is_machine(self, cpu_class: str, machine: DeviceIdentity) -> bool:
+        """Tell whether a machine of that class is this device, or one that its entry fits.
+
+        An emulator is one as well, with the CPU that is asked for.
+        """
+        named = machine.name == self.name or machine.name.startswith(f"{self.name}.")
+        kinds = ("local", "qemu") if self.kind == "auto" else (self.kind,)
+        cpu = machine.facts.get("cpu", self.qemu_cpu) if machine.kind == "qemu" else self.qemu_cpu
+        fits = named and machine.kind in kinds and cpu == self.qemu_cpu
+        return fits and cpu_class == self.cpu_class
+
+
+def _is_input_name(text: str) -> bool:
+    return bool(text) and is_line(text) and not re.search(r"[\s:;]", text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BundleInput:
     """One input of a run: its name in the model, and its file."""
 
-    name: str
-    file: str
-    """The sha256."""
-    suffix: str
-    """Of the file's name, as ``.npy``: the program reads the format from it."""
-
-    def __post_init__(self) -> None:
-        limits.check_line("input", self.name)
-        fits = bool(self.name) and not any(each.isspace() or each in ":;" for each in self.name)
-        limits.require(fits, "input", self.name, "a name without ':', ';' and spaces")
-        limits.check_digest(f"input {self.name}: file", self.file)
-        fits = _SUFFIX.fullmatch(self.suffix) is not None
-        limits.require(fits, f"input {self.name}: suffix", self.suffix, "one such as .npy")
+    name: Annotated[str, expecting("a name without ':', ';' and spaces", _is_input_name)]
+    file: Digest
+    suffix: Annotated[
+        str, expecting("one such as .npy", lambda text: bool(_SUFFIX.fullmatch(text)))
+    ]
+    """Of the file's name: the program reads the format from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,86 +152,58 @@ class BundleScenario:
     """One scenario and all that a run of it needs; files are given by sha256."""
 
     id: str
-    cpu_class: Annotated[str, Field(alias="class")]
-    model: str
-    arguments: tuple[str, ...]
-    inputs: tuple[BundleInput, ...]
-    threads: int
-    tolerance: Tolerance
-    timeout_s: float
-    cache: str | None
+    cpu_class: Annotated[Name, Field(alias="class")]
+    model: Digest
+    arguments: Items[Line]
+    inputs: Items[BundleInput]
+    threads: Threads
+    tolerance: Annotated[Tolerance, expecting("one that a difference exceeds", is_bounded)]
+    timeout_s: Annotated[
+        float, expecting("up to a day of seconds", lambda time_s: 0 < time_s <= _LONGEST_RUN_S)
+    ]
+    cache: Digest | None
     """Recorded algorithm cache that it runs with."""
     search: bool
     """Let the engine search for algorithms first, and trace with what it found."""
-    binding: str
+    binding: Digest
     """What a proof or a trace of it is bound to, see :func:`binding`."""
-    application: str = ""
+    application: Annotated[str, expecting(A_NAME, lambda text: not text or is_name(text))] = ""
     """Name of the application that runs; empty: the engine's own program."""
-    environment: Variables = ()
+    environment: Environment = ()
     """Variables that it sets for its program."""
-    link: str | None = None
+    link: Digest | None = None
     """Identity of the link whose functions are recorded, None where none are."""
 
     def __post_init__(self) -> None:
-        limits.check_name("scenario: class", self.cpu_class)
-        limits.check_scenario("scenario", self.id, cpu_class=self.cpu_class)
-        limits.check_digest(f"{self.id}: model", self.model)
-        limits.check_count(f"{self.id}: arguments", self.arguments, limits.MOST_ITEMS)
-        for argument in self.arguments:
-            limits.check_line(f"{self.id}: arguments", argument)
-        limits.check_count(f"{self.id}: inputs", self.inputs, limits.MOST_ITEMS)
-        limits.check_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
-        fits = 1 <= self.threads <= _MOST_THREADS
-        limits.require(fits, f"{self.id}: threads", self.threads, f"1 to {_MOST_THREADS}")
-        fits = 0 < self.timeout_s <= _LONGEST_RUN_S
-        limits.require(fits, f"{self.id}: timeout_s", self.timeout_s, "up to a day of seconds")
-        allowed = self.tolerance
-        fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
-        limits.require(fits, f"{self.id}: tolerance", str(allowed), "one that a difference exceeds")
-        limits.check_variables(f"{self.id}: environment", self.environment)
-        if self.cache is not None:
-            limits.check_digest(f"{self.id}: cache", self.cache)
-            expected = "none, since a cache is recorded"
-            limits.require(not self.search, f"{self.id}: search", self.search, expected)
-        limits.check_digest(f"{self.id}: binding", self.binding)
-        if self.link is not None:
-            limits.check_digest(f"{self.id}: link", self.link)
-        self._check_command()
-
-    def _check_command(self) -> None:
-        source = f"scenario {self.id}"
+        require_scenario("scenario", self.id, cpu_class=self.cpu_class)
+        require_unique(f"{self.id}: inputs", [each.name for each in self.inputs])
+        fits = self.cache is None or not self.search
+        require(fits, f"{self.id}: search", self.search, "none, since a cache is recorded")
         if not self.application:
             # For example, a flag that reads further flags from a file must be refused here, too.
-            check_reserved(self.arguments, source=source)
+            check_reserved(self.arguments, source=f"scenario {self.id}")
             return
-        limits.check_name(f"{self.id}: application", self.application)
         given = {f"{command.INPUT}{each.name}" for each in self.inputs}
         named = command.names_in(self.arguments)
         wanted = {name for name in named if name.startswith(command.INPUT)}
-        limits.require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
+        require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleApplication:
     """A program of the team's own, in each variant."""
 
-    name: str
-    programs: tuple[tuple[str, str], ...]
-    """Variant and sha256, as for :class:`Bundle`."""
-    companions: tuple[tuple[str, str, str], ...]
-    """Variant, name and sha256 of the files that must be in its folder."""
+    name: Name
+    programs: Programs
+    companions: Mapping[str, Mapping[Name, Digest]]
+    """The sha256 of each file that must be in its folder, by variant and name."""
 
     def __post_init__(self) -> None:
-        limits.check_name("application", self.name)
-        _check_variants(f"application {self.name}", self.programs)
-        limits.check_count(
-            f"application {self.name}: companions", self.companions, limits.MOST_ITEMS
-        )
-        for variant, name, digest in self.companions:
-            limits.check_name(f"application {self.name}: companions", name)
-            fits = name != self.name and variant in dict(self.programs)
-            limits.require(fits, f"application {self.name}: companions", name, "a file of its own")
-            limits.check_digest(f"application {self.name}: {name}", digest)
+        where = f"application {self.name}"
+        _expect_list_of_named(where, self.programs)
+        for variant, files in self.companions.items():
+            fits = variant in self.programs and self.name not in files
+            require(fits, f"{where}: companions", sorted(files), "files of their own")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,13 +211,11 @@ class ProvenScenario:
     """A scenario that no device needs to run, because its proof is recent enough."""
 
     id: str
-    cpu_class: Annotated[str, Field(alias="class")]
-    binding: str
+    cpu_class: Annotated[Name, Field(alias="class")]
+    binding: Digest
 
     def __post_init__(self) -> None:
-        limits.check_name("proven scenario: class", self.cpu_class)
-        limits.check_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
-        limits.check_digest(f"{self.id}: binding", self.binding)
+        require_scenario("proven scenario", self.id, cpu_class=self.cpu_class)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,28 +223,29 @@ class Bundle:
     """Everything that device jobs are requested to do."""
 
     version: int = VERSION
-    config: str
+    config: Line
     """The configuration, as the build job was given it."""
     purpose: JobPurpose
-    target: str
+    target: Name
     """Name of the program."""
-    machine: str
+    machine: Name
     """Architecture of the programs, as ``uname -m`` prints it."""
-    sysroot: str
+    sysroot: Annotated[
+        Line, expecting("an absolute path, or nothing", lambda text: text[:1] in ("", "/"))
+    ]
     """Where an emulator finds the loader of the programs; empty if they are static."""
-    generation: int
-    max_age_s: float
+    generation: Annotated[int, expecting("one of midout's header", GENERATIONS.__contains__)]
+    max_age_s: Annotated[float, Field(le=LARGEST_DURATION_S)]
     """How old a proof may be."""
-    programs: tuple[tuple[str, str], ...]
-    """Variant and sha256; also ``named`` and ``dropped`` if functions are trimmed, ``observables``
-    if they are recorded. None at all: the build failed, and there is nothing to run."""
-    keep_set: str | None
-    devices: tuple[BundleDevice, ...]
-    scenarios: tuple[BundleScenario, ...]
+    programs: Programs
+    """None at all: the build failed, and there is nothing to run."""
+    keep_set: Digest | None
+    devices: Items[BundleDevice]
+    scenarios: Items[BundleScenario]
     """Scenarios to run."""
-    proven: tuple[ProvenScenario, ...]
+    proven: Items[ProvenScenario]
     """Scenarios that would be run if they had no proof."""
-    applications: tuple[BundleApplication, ...] = ()
+    applications: Items[BundleApplication] = ()
     """Programs that scenarios run, besides the engine's own."""
     speaks: bool = False
     """If functions are recorded: keep those that print error messages."""
@@ -219,94 +253,66 @@ class Bundle:
     """If times are taken: of what; None for any other purpose."""
 
     def __post_init__(self) -> None:
-        limits.check_line("config", self.config)
-        limits.check_name("target", self.target)
-        limits.check_name("machine", self.machine)
-        limits.check_line("sysroot", self.sysroot)
-        fits = not self.sysroot or self.sysroot.startswith("/")
-        limits.require(fits, "sysroot", self.sysroot, "an absolute path, or nothing")
-        fits = self.generation in GENERATIONS
-        limits.require(fits, "generation", self.generation, "one of midout's header")
-        if self.keep_set is not None:
-            limits.check_digest("keep_set", self.keep_set)
-        fits = 0 <= self.max_age_s <= LARGEST_DURATION_S
-        limits.require(fits, "max_age_s", self.max_age_s, "an age that megtrim.yaml can allow")
-        self._check_programs()
-        limits.check_count("devices", self.devices, limits.MOST_ITEMS)
+        _expect_list_of_named("programs", self.programs)
+        require_unique("applications", [each.name for each in self.applications])
+        require_unique("devices", [each.name for each in self.devices])
         ids = [each.id for each in self.scenarios] + [each.id for each in self.proven]
-        limits.check_count("scenarios", ids, limits.MOST_ITEMS)
-        limits.check_unique("devices", [device.name for device in self.devices])
-        limits.check_unique("scenarios", ids)
-        self._check_contests()
-
-    def _check_programs(self) -> None:
-        _check_variants("programs", self.programs)
-        limits.check_unique("applications", [each.name for each in self.applications])
+        require_unique("scenarios", ids)
         for scenario in self.scenarios:
-            names = sorted(self._programs(scenario.application))
+            names = self._programs(scenario.application).keys()
             needed = _NEEDED[self.purpose]
             where = f"application {scenario.application}" if scenario.application else "programs"
-            limits.require(needed <= set(names), where, names, " and ".join(sorted(needed)))
+            require(needed <= names, where, sorted(names), " and ".join(sorted(needed)))
             fits = self.purpose is not JobPurpose.RECORD or scenario.link is not None
-            limits.require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
+            require(fits, f"{scenario.id}: link", None, "one, because it is recorded")
         if self.purpose is JobPurpose.VERIFY:
             fits = not self.scenarios or self.keep_set is not None
-            limits.require(fits, "keep_set", None, "one, because devices are to verify")
+            require(fits, "keep_set", None, "one, because devices are to verify")
         if self.purpose in (JobPurpose.VERIFY, JobPurpose.TIME):
             self._check_runners()
+        self._check_contests()
 
     def _check_contests(self) -> None:
         fits = (self.times is not None) is (self.purpose is JobPurpose.TIME)
-        limits.require(fits, "times", str(self.purpose), "contests if it is to time, else none")
-        scenarios = {each.id: each for each in self.scenarios}
+        require(fits, "times", str(self.purpose), "contests if it is to time, else none")
+        known = {each.id for each in self.scenarios}
         for contest in self.contests:
-            where, scenario = contest.id, scenarios.get(contest.scenario)
-            if scenario is None:
-                raise limits.wrong(where, contest.scenario, "a scenario of the bundle")
+            where = contest.id
+            require(contest.scenario in known, where, contest.scenario, "a scenario of the bundle")
+            scenario = self.scenario(contest.scenario)
             contest.check_commands({each.name: each.suffix for each in scenario.inputs})
             for variant in contest.variants.values():
                 found = self.program(variant, scenario.application)
-                limits.require(found is not None, where, str(variant), "a program of the bundle")
+                require(found is not None, where, str(variant), "a program of the bundle")
 
     def _check_runners(self) -> None:
         # A result of any other class would be ignored.
         known = self.runner_classes()
-        classes = [(each.id, each.cpu_class) for each in self.scenarios]
-        for id_, cpu_class in (*classes, *((each.id, each.cpu_class) for each in self.proven)):
+        classes = {each.id: each.cpu_class for each in self.scenarios}
+        for id_, cpu_class in (classes | {each.id: each.cpu_class for each in self.proven}).items():
             expected = "a device on a runner that stands for its class"
-            limits.require(cpu_class in known, f"{id_}: devices", "none", expected)
+            require(cpu_class in known, f"{id_}: devices", "none", expected)
 
-    def program(self, variant: Variant | Link, application: str = "") -> str | None:
-        """Return the sha256 of a variant's program, or None if it is not in the bundle."""
-        return self._programs(application).get(variant)
+    def program(self, name: str, application: str = "") -> str | None:
+        """Return the sha256 of a variant's program, or None if it is not in the bundle.
 
-    def find_dropped_list(self, application: str = "") -> str | None:
-        """Return the sha256 of the list of a program's named link, or None if there is none."""
-        return self._programs(application).get(DROPPED)
+        Also that of the list :data:`DROPPED` or :data:`OBSERVABLES`.
+        """
+        return self._programs(application).get(name)
 
-    def observables(self, application: str = "") -> str | None:
-        """Return the sha256 of the list of what can be observed of a program."""
-        return self._programs(application).get(OBSERVABLES)
-
-    def companion_files(self, variant: Variant | Link, application: str) -> dict[str, str]:
+    def companion_files(self, variant: str, application: str) -> Mapping[str, str]:
         """Return name and sha256 of the files that must be in an application's folder."""
-        every = (each.companions for each in self.applications if each.name == application)
-        return {name: digest for files in every for of, name, digest in files if of == variant}
+        of_it = (each.companions for each in self.applications if each.name == application)
+        return next(of_it, {}).get(variant, {})
 
-    def _programs(self, application: str) -> dict[str, str]:
+    def _programs(self, application: str) -> Mapping[str, str]:
         if not application:
-            return dict(self.programs)
-        every = {each.name: dict(each.programs) for each in self.applications}
-        return every.get(application, {})
+            return self.programs
+        return next((each.programs for each in self.applications if each.name == application), {})
 
     def runner_classes(self) -> frozenset[str]:
         """Return the CPU classes that have a device on a runner."""
         return frozenset(device.cpu_class for device in self.devices if device.runner)
-
-    def has_runner(self, cpu_class: str, machine: DeviceIdentity) -> bool:
-        """Tell whether a machine is a device on a runner, and of that class."""
-        runners = (device for device in self.devices if device.runner)
-        return any(each.is_machine(cpu_class, machine) for each in runners)
 
     @property
     def contests(self) -> tuple[BundleContest, ...]:
@@ -324,15 +330,17 @@ class Bundle:
         return tuple(each for each in every if each.cpu_class == cpu_class)
 
 
-def _check_variants(where: str, programs: tuple[tuple[str, str], ...]) -> None:
-    names = [variant for variant, _ in programs]
-    limits.check_unique(where, names)
-    known = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
-    for variant, digest in programs:
-        limits.require(variant in known, where, variant, f"one of {', '.join(known)}")
-        limits.check_digest(f"{where}: {variant}", digest)
-    fits = (Link.NAMED in names) is (DROPPED in names)
-    limits.require(fits, where, names, f"{Link.NAMED} and {DROPPED}, or neither")
+def find_device(
+    devices: Iterable[BundleDevice], cpu_class: str, machine: DeviceIdentity
+) -> BundleDevice | None:
+    """Return the device on a runner that a machine is; None: it was not asked."""
+    fitting = (each for each in devices if each.runner and each.is_machine(cpu_class, machine))
+    return next(fitting, None)
+
+
+def _expect_list_of_named(where: str, programs: Programs) -> None:
+    fits = (Link.NAMED in programs) is (DROPPED in programs)
+    require(fits, where, sorted(programs), f"{Link.NAMED} and {DROPPED}, or neither")
 
 
 _NEEDED: Mapping[JobPurpose, set[str]] = {

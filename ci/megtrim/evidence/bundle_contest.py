@@ -1,6 +1,6 @@
 """A contest as a bundle describes it: what is measured, with which programs of the bundle.
 
-Pure; part of the evidence room. Command lines come from another machine, so they may name only the
+Pure. Command lines come from another machine, so they may name only the
 files that are put into the run directory, by the names that these have there.
 """
 
@@ -14,16 +14,27 @@ from pydantic import Field
 
 from megtrim.build_spec import Variant
 from megtrim.config.units import LARGEST_DURATION_S
-from megtrim.evidence import limits
-from megtrim.experiments.commands import StepCommand, StepFiles
-from megtrim.experiments.contest import (
-    Contest,
-    Contestant,
-    Criterion,
-    PerformanceStatus,
-    Side,
-    name_files,
+from megtrim.evidence.fields import (
+    A_LINE,
+    A_NAME,
+    THREADS,
+    VARIABLES,
+    Digest,
+    Items,
+    Line,
+    Name,
+    are_variables,
+    is_bounded,
+    is_line,
+    is_name,
+    is_threads,
+    require,
+    require_contest,
+    require_unique,
 )
+from megtrim.evidence.limits import MOST_ITEMS
+from megtrim.experiments.commands import StepCommand, StepFiles
+from megtrim.experiments.contest import Contest, Criterion, PerformanceStatus, Side, name_files
 from megtrim.load_and_run.arguments import check_reserved
 
 MOST_TIMES = 1_000_000
@@ -37,8 +48,6 @@ _MOST_STEPS = 10
 _MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
-_MOST_THREADS = 256
-_LARGEST_TOLERANCE = 2.0**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,44 +57,34 @@ class BundleContest:
     id: str
     """``MODEL/SCENARIO@CLASS#SUBJECT``."""
     scenario: str
-    cpu_class: Annotated[str, Field(alias="class")]
-    binding: str
+    cpu_class: Annotated[Name, Field(alias="class")]
+    binding: Digest
     """What a result of it is bound to: the sha256 of all that it depends on but the device."""
     contest: Contest | None
     """None: no device is asked."""
     unheld: PerformanceStatus | None = None
     """How it ended without any device: skipped, or failed with its build; None: it is held."""
-    reason: str = ""
-    """Of that, one line."""
-    artifact: str
+    reason: Line = ""
+    """Of that."""
+    artifact: Name
     """The program."""
     reference: Variant = Variant.PLAIN
     rival: Variant = Variant.PLAIN
     """Whose program each side runs."""
-    cpu_features: tuple[str, ...] = ()
+    cpu_features: Annotated[tuple[Name, ...], Field(max_length=_MOST_FEATURES)] = ()
     """What the device's CPU must have, which the job that packs does not know."""
     sizes: tuple[tuple[Variant, int], ...] = ()
     """Bytes of the artifact in each variant, where programs are compared."""
 
     def __post_init__(self) -> None:
-        limits.check_name("contest: class", self.cpu_class)
-        scenario = limits.check_contest("contest", self.id, cpu_class=self.cpu_class)
-        limits.require(scenario == self.scenario, f"{self.id}: scenario", self.scenario, scenario)
-        limits.check_digest(f"{self.id}: binding", self.binding)
-        limits.check_name(f"{self.id}: artifact", self.artifact)
-        limits.check_line(f"{self.id}: reason", self.reason)
+        scenario = require_contest("contest", self.id, cpu_class=self.cpu_class)
+        require(scenario == self.scenario, f"{self.id}: scenario", self.scenario, scenario)
         held = self.contest is not None
         fits = self.unheld in ((None,) if held else _UNHELD) and bool(self.reason) is not held
-        limits.require(fits, f"{self.id}: reason", self.reason, "a contest, or why there is none")
-        limits.check_count(f"{self.id}: cpu_features", self.cpu_features, _MOST_FEATURES)
-        for feature in self.cpu_features:
-            limits.check_name(f"{self.id}: cpu_features", feature)
-        limits.check_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
+        require(fits, f"{self.id}: reason", self.reason, "a contest, or why there is none")
+        require_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
         if self.contest is not None:
-            _check_effort(self.contest, self.id)
-            for _, contestant in self.contest.sides:
-                limits.check_name(f"{self.id}: contestant", contestant.name)
-                limits.check_count(f"{self.id}: commands", contestant.commands, _MOST_STEPS)
+            _expect_bounded(self.contest, self.id)
 
     @property
     def held(self) -> Contest:
@@ -118,60 +117,55 @@ class BundleContest:
 class BundleTimes:
     """What a bundle says where times are taken."""
 
-    engine: str
-    """Digest of the engine's sources, by which the verdict of this build is known."""
+    engine: Digest
+    """Of the engine's sources, by which the verdict of this build is known."""
     criterion: Criterion
     inconclusive: Literal["fail", "warn"]
-    base: str = ""
+    base: Line = ""
     """Name of the earlier program that times are compared with; empty: with none."""
-    contests: tuple[BundleContest, ...]
+    contests: Items[BundleContest]
     """All of them, in the configuration's order."""
 
     def __post_init__(self) -> None:
-        limits.check_digest("times: engine", self.engine)
-        limits.check_line("times: base", self.base)
-        limits.check_count("contests", self.contests, limits.MOST_ITEMS)
-        limits.check_unique("contests", [each.id for each in self.contests])
+        require_unique("contests", [each.id for each in self.contests])
 
 
-def _check_effort(contest: Contest, where: str) -> None:
-    fits = 1 <= contest.threads <= _MOST_THREADS
-    limits.require(fits, f"{where}: threads", contest.threads, f"1 to {_MOST_THREADS}")
+def _expect_bounded(contest: Contest, where: str) -> None:
+    require(is_threads(contest.threads), f"{where}: threads", contest.threads, THREADS)
     for what, time_s in (("timeout_s", contest.timeout_s), ("limit_s", contest.budget.limit_s)):
         fits = time_s is None or 0 < time_s <= LARGEST_DURATION_S
-        limits.require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
-    limits.check_variables(f"{where}: environment", contest.environment)
-    allowed = contest.tolerance
-    fits = allowed.absolute <= _LARGEST_TOLERANCE and allowed.relative < 1
-    limits.require(fits, f"{where}: tolerance", str(allowed), "one that a difference exceeds")
-    times = sum(
-        contest.budget.rounds * (command.iterations + command.step.warmups + 1)
-        for _, contestant in contest.sides
-        for command in _list_measured(contestant, where)
+        require(fits, f"{where}: {what}", time_s, "a time that megtrim.yaml can allow")
+    require(
+        are_variables(contest.environment), f"{where}: environment", contest.environment, VARIABLES
     )
-    limits.require(times <= MOST_TIMES, f"{where}: times", times, f"at most {MOST_TIMES}")
-
-
-def _list_measured(contestant: Contestant, where: str) -> Iterator[StepCommand]:
-    for command in contestant.commands:
-        fits = 1 <= command.iterations <= _MOST_ITERATIONS
-        expected = f"1 to {_MOST_ITERATIONS}"
-        limits.require(fits, f"{where}: iterations", command.iterations, expected)
-        fits = command.step.warmups <= _MOST_WARMUPS
-        expected = f"at most {_MOST_WARMUPS}"
-        limits.require(fits, f"{where}: warmups", command.step.warmups, expected)
-        if command.step.measured:
-            yield command
+    found, expected = str(contest.tolerance), "one that a difference exceeds"
+    require(is_bounded(contest.tolerance), f"{where}: tolerance", found, expected)
+    times = 0
+    for _, contestant in contest.sides:
+        commands = contestant.commands
+        require(is_name(contestant.name), f"{where}: contestant", contestant.name, A_NAME)
+        fits = len(commands) <= _MOST_STEPS
+        require(fits, f"{where}: commands", len(commands), f"at most {_MOST_STEPS}")
+        for command in commands:
+            fits = 1 <= command.iterations <= _MOST_ITERATIONS
+            expected = f"1 to {_MOST_ITERATIONS}"
+            require(fits, f"{where}: iterations", command.iterations, expected)
+            fits = command.step.warmups <= _MOST_WARMUPS
+            require(fits, f"{where}: warmups", command.step.warmups, f"at most {_MOST_WARMUPS}")
+        last = commands[-1]  # which alone is measured
+        times += contest.budget.rounds * (last.iterations + last.step.warmups + 1)
+    require(times <= MOST_TIMES, f"{where}: times", times, f"at most {MOST_TIMES}")
 
 
 def _check_command(where: str, command: StepCommand, files: StepFiles) -> None:
-    limits.check_count(f"{where}: arguments", command.argv, limits.MOST_ITEMS)
+    fits = len(command.argv) <= MOST_ITEMS
+    require(fits, f"{where}: arguments", len(command.argv), f"at most {MOST_ITEMS}")
     for argument in command.argv:
-        limits.check_line(f"{where}: arguments", argument)
+        require(is_line(argument), f"{where}: arguments", argument, A_LINE)
     program, model, *arguments = (*command.argv, "", "")[: max(2, len(command.argv))]
-    limits.require(program == files.program, f"{where}: program", program, files.program)
+    require(program == files.program, f"{where}: program", program, files.program)
     fits = model in (files.model, files.dumped_model)
-    limits.require(fits, f"{where}: model", model, f"{files.model} or {files.dumped_model}")
+    require(fits, f"{where}: model", model, f"{files.model} or {files.dumped_model}")
     # For example, a flag that reads further flags from a file must be refused here, too.
     check_reserved(_list_others(arguments, files), source=where)
 

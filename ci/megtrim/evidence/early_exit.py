@@ -6,9 +6,10 @@ Pure. Another job, which has only the folder of results, can thus report what ha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from megtrim.config.config_id import DEFAULT_CONFIG
-from megtrim.evidence import limits
+from megtrim.evidence.fields import Line, expecting
 from megtrim.util.errors import SEVERITY
 from megtrim.util.strict_json import dump, load
 
@@ -20,15 +21,11 @@ class EarlyExit:
     """What ended a run: its exit status, what was seen, and what to do."""
 
     version: int = VERSION
-    config: str = DEFAULT_CONFIG
+    config: Line = DEFAULT_CONFIG
     """The configuration, as the run was given it."""
-    exit: int
+    exit: Annotated[int, expecting(f"one of {sorted(SEVERITY)}", SEVERITY.__contains__)]
     message: str
     hint: str
-
-    def __post_init__(self) -> None:
-        limits.check_line("config", self.config)
-        limits.require(self.exit in SEVERITY, "exit", self.exit, f"one of {sorted(SEVERITY)}")
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message

@@ -3,13 +3,18 @@
 Both have one form: a set with an entry for each machine that ran something.
 ``evidence.json`` next to ``files/<sha256>``, which holds traces, algorithm caches, lists of
 functions and records of contests. It comes from another machine, where a pull request's program
-ran, so every text in it is checked for its form and size. Pure: text in, values out.
+ran, so every text in it is checked for its form and size.
+
+A proof is a verification that passed. It counts for exactly what it is bound to: the same
+programs, model, arguments, inputs, keep set and tolerance. The newest one of each scenario is
+handed on. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -20,11 +25,29 @@ from megtrim.checks.content import Contradiction, expect_consistent
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.load_and_run.parity import OutputResult
+from megtrim.evidence.fields import (
+    A_LINE,
+    A_NAME,
+    Day,
+    Digest,
+    Items,
+    Line,
+    Log,
+    Name,
+    expecting,
+    is_line,
+    is_name,
+    require,
+    require_contest,
+    require_scenario,
+    require_unique,
+)
+from megtrim.load_and_run.parity import OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions
 from megtrim.regions.region import Region
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
+from megtrim.util.wording import count
 
 VERSION = 4
 EVIDENCE_FILE = "evidence.json"
@@ -32,9 +55,20 @@ LARGEST_TRACE = 4 * 1024 * 1024
 LARGEST_CACHE = 16 * 1024 * 1024
 LARGEST_LIST = 32 * 1024 * 1024
 MOST_FOLDERS = 1000
+MOST_FACTS = 100
+DAY_S = 86_400
 
 _HINT = "run the device job again; `megtrim ci evidence run` writes it"
-MOST_FACTS = 100
+
+
+def _is_canonical(name: str) -> bool:
+    try:
+        return str(Region.parse(name)) == name
+    except InputError:
+        return False
+
+
+RegionName = Annotated[str, expecting("a region in its canonical spelling", _is_canonical)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,48 +77,32 @@ class EvidenceResult:
 
     scenario: str
     """Its id; that of the contest where times are taken."""
-    binding: str
+    binding: Digest
     """What it is bound to, copied from the bundle."""
     status: ScenarioStatus
-    text: str
-    """One line: what was seen."""
+    text: Line
+    """What was seen."""
     time_s: float
-    outputs: tuple[OutputResult, ...] = ()
-    missing_regions: tuple[str, ...] = ()
-    log_tail: str = ""
+    outputs: Items[OutputResult] = ()
+    missing_regions: Items[RegionName] = ()
+    log_tail: Log = ""
     conditions: Conditions | None = None
     """Conditions under which the time was measured; None: the device does not measure them."""
-    crash: str = ""
+    crash: Log = ""
     """What the device knows about a run that a signal ended: lines, or empty."""
-    trace: str | None = None
-    """The sha256 of the trace."""
-    cache: str | None = None
-    """The sha256 of the algorithm cache that a search left."""
-    functions: str | None = None
-    """The sha256 of the list of functions that ran."""
-    times: str | None = None
-    """The sha256 of a contest's record."""
-    attempts: tuple[str, ...] = ()
+    trace: Digest | None = None
+    cache: Digest | None = None
+    """Of the algorithm cache that a search left."""
+    functions: Digest | None = None
+    """Of the list of functions that ran."""
+    times: Digest | None = None
+    """Of a contest's record."""
+    attempts: Items[Line] = ()
     """One line for each machine that failed, if there is no result in the end."""
 
     def __post_init__(self) -> None:
-        where = self.scenario[:60]
-        limits.check_digest(f"{where}: binding", self.binding)
-        limits.check_line(f"{where}: text", self.text)
-        limits.check_count(f"{where}: outputs", self.outputs, limits.MOST_ITEMS)
         for output in self.outputs:
-            limits.check_line(f"{where}: outputs", output.name)
-        limits.check_count(f"{where}: missing_regions", self.missing_regions, limits.MOST_ITEMS)
-        for name in self.missing_regions:
-            _check_region(f"{where}: missing_regions", name)
-        limits.check_log(f"{where}: log_tail", self.log_tail)
-        limits.check_log(f"{where}: crash", self.crash)
-        limits.check_count(f"{where}: attempts", self.attempts, limits.MOST_ITEMS)
-        for attempt in self.attempts:
-            limits.check_line(f"{where}: attempts", attempt)
-        for label in ("trace", "cache", "functions", "times"):
-            if (digest := getattr(self, label)) is not None:
-                limits.check_digest(f"{where}: {label}", digest)
+            require(is_line(output.name), f"{self.scenario}: outputs", output.name, A_LINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,60 +110,56 @@ class Evidence:
     """The results of one device job, on one machine, on one day."""
 
     version: int = VERSION
-    config: str
+    config: Line
     """That of the bundle."""
     purpose: JobPurpose
-    cpu_class: Annotated[str, Field(alias="class")]
+    cpu_class: Annotated[Name, Field(alias="class")]
     device: DeviceIdentity
-    day: str
+    day: Day
     """A date such as 2027-01-31."""
-    results: tuple[EvidenceResult, ...]
+    results: Annotated[tuple[EvidenceResult, ...], Field(max_length=limits.MOST_RESULTS)]
 
     def __post_init__(self) -> None:
-        limits.require(self.version == VERSION, "version", self.version, str(VERSION))
-        limits.check_line("config", self.config)
-        limits.check_name("class", self.cpu_class)
-        limits.check_name("device: name", self.device.name)
-        limits.check_name("device: kind", self.device.kind)
-        limits.check_count("device: facts", tuple(self.device.facts), MOST_FACTS)
-        for label, value in self.device.facts.items():
-            limits.check_line("device: facts", label)
-            limits.check_line(f"device: facts: {label}", value)
-        limits.check_day("day", self.day)
-        limits.check_count("results", self.results, limits.MOST_RESULTS)
-        limits.check_unique("results", [result.scenario for result in self.results])
+        require(self.version == VERSION, "version", self.version, str(VERSION))
+        for text in (self.device.name, self.device.kind):
+            require(is_name(text), "device", text, A_NAME)
+        facts = self.device.facts
+        require(len(facts) <= MOST_FACTS, "device: facts", len(facts), f"at most {MOST_FACTS}")
+        for label, value in facts.items():
+            require(is_line(label), "device: facts", label, A_LINE)
+            require(is_line(value), f"device: facts: {label}", value, A_LINE)
+        require_unique("results", [result.scenario for result in self.results])
         for result in self.results:
-            self._check_subject(result)
-            expect_consistent(
-                result.scenario,
-                result.status,
-                outputs=result.outputs,
-                missing_regions=result.missing_regions,
-                crash=result.crash,
-                compared=self.purpose is JobPurpose.VERIFY,
-            )
-            if result.status is ScenarioStatus.PASS:
-                self._check_brought(result)
+            self._check(result)
 
-    def _check_subject(self, result: EvidenceResult) -> None:
-        if self.purpose is JobPurpose.TIME:
-            limits.check_contest("results", result.scenario, cpu_class=self.cpu_class)
-        else:
-            limits.check_scenario("results", result.scenario, cpu_class=self.cpu_class)
-
-    def _check_brought(self, result: EvidenceResult) -> None:
+    def _check(self, result: EvidenceResult) -> None:
+        check = require_contest if self.purpose is JobPurpose.TIME else require_scenario
+        check("results", result.scenario, cpu_class=self.cpu_class)
+        expect_consistent(
+            result.scenario,
+            result.status,
+            outputs=result.outputs,
+            missing_regions=result.missing_regions,
+            crash=result.crash,
+            compared=self.purpose is JobPurpose.VERIFY,
+        )
+        if result.status is not ScenarioStatus.PASS:
+            return
         if result.attempts:
             msg = f"{result.scenario}: its status is pass, and every machine failed"
             raise Contradiction(msg)
-        match self.purpose:
-            case JobPurpose.TRACE:
-                limits.check_digest(f"{result.scenario}: trace", result.trace or "")
-            case JobPurpose.RECORD:
-                limits.check_digest(f"{result.scenario}: functions", result.functions or "")
-            case JobPurpose.TIME:
-                limits.check_digest(f"{result.scenario}: times", result.times or "")
-            case JobPurpose.VERIFY:
-                return
+        needed = _NEEDED.get(self.purpose)
+        if needed is not None:
+            found = getattr(result, needed)
+            require(found is not None, f"{result.scenario}: {needed}", found, "a sha256")
+
+
+_NEEDED = {
+    JobPurpose.TRACE: "trace",
+    JobPurpose.RECORD: "functions",
+    JobPurpose.TIME: "times",
+}
+"""The file that a pass brings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,19 +167,7 @@ class EvidenceSet:
     """Evidence of one job, or of several: the proofs that are stored with a baseline."""
 
     version: int = VERSION
-    entries: tuple[Evidence, ...]
-
-    def __post_init__(self) -> None:
-        limits.check_count("entries", self.entries, limits.MOST_ITEMS)
-
-
-def _check_region(where: str, name: str) -> None:
-    try:
-        canonical = str(Region.parse(name))
-    except InputError:
-        canonical = ""
-    if canonical != name:
-        raise limits.wrong(where, name, "a region in its canonical spelling")
+    entries: Items[Evidence]
 
 
 def dump_set(entries: EvidenceSet) -> str:
@@ -196,16 +198,28 @@ def load_proofs(path: Path) -> EvidenceSet:
     return found
 
 
+def expect_configuration(what: str, found: str, expected: str) -> None:
+    """Raise InputError for a document of another configuration; ``what`` names it.
+
+    Two configurations of one repository may have scenarios, devices and even programs of the same
+    names, so each document has the path of its own, as it was given.
+    """
+    if found != expected:
+        msg = f"{what} is of the configuration {found}, expected one of {expected}"
+        raise InputError(msg, hint="give what the jobs of one configuration left")
+
+
+def expect_evidence_of(expected: str, what: str, entries: Iterable[Evidence]) -> None:
+    """Raise InputError if an entry is of another configuration; ``what`` is it called."""
+    for each in entries:
+        expect_configuration(f"{what} by {each.device.name}", each.config, expected)
+
+
 def read_evidence(folder: Path) -> tuple[Evidence, ...]:
     """Read the evidence in a device job's folder; its files are read when they are used."""
     path = folder / EVIDENCE_FILE
     text = limits.read_text(path, hint=_HINT)
     return parse_set(text, source=str(path), hint=_HINT).entries
-
-
-def load_file(folder: Path, digest: str, *, most: int) -> bytes:
-    """Return a file of a folder of evidence, after checking its digest and size."""
-    return limits.read_named(folder, digest, most=most, hint=_HINT)
 
 
 def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
@@ -227,3 +241,102 @@ def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
         msg = f"found {len(found)} folders of evidence, expected at most {MOST_FOLDERS}"
         raise InputError(msg, hint=_HINT)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceResult:
+    """One result, with the evidence that it is from; if that is a verification, perhaps a proof."""
+
+    evidence: Evidence
+    result: EvidenceResult
+    folder: Path = Path()
+    """Of the evidence, where it has files."""
+
+    @property
+    def device(self) -> DeviceIdentity:
+        """The machine that it is from."""
+        return self.evidence.device
+
+    @property
+    def passed(self) -> bool:
+        """Whether it ended well."""
+        return self.result.status is ScenarioStatus.PASS
+
+    def file(self, digest: str | None) -> Path | None:
+        """Return the path of one of its files."""
+        return None if digest is None else self.folder / limits.FILES / digest
+
+    def load(self, digest: str | None, *, most: int) -> bytes | None:
+        """Return one of its files, after checking digest and size. Raises InputError."""
+        if digest is None:
+            return None
+        return limits.read_named(self.folder, digest, most=most, hint=_HINT)
+
+    def days_until(self, today: date) -> int:
+        """Return how many days ago it was; below zero by a clock that is ahead."""
+        return (today - date.fromisoformat(self.evidence.day)).days
+
+    def describe_age(self, today: date) -> str:
+        """Say how old it is: ``3 days old``."""
+        if self._is_ahead(today):
+            return f"of {self.evidence.day}, a day to come"
+        return f"{count(self.age_days(today), 'day')} old"
+
+    def age_days(self, today: date) -> int:
+        """Return how many days ago it was; tomorrow counts as today, because clocks differ."""
+        return max(0, self.days_until(today))
+
+    def is_young(self, today: date, max_age_s: float) -> bool:
+        """Tell whether it may still be used. One from the future may not: it would never age."""
+        return not self._is_ahead(today) and self.age_days(today) * DAY_S <= max_age_s
+
+    def is_within(self, tolerance: Tolerance) -> bool:
+        """Tell whether every output was within the tolerance."""
+        found = (each.largest_difference or 0.0 for each in self.result.outputs)
+        return all(tolerance.covers(difference) for difference in found)
+
+    def clamp_day(self, today: date) -> DeviceResult:
+        """Return the same, dated today if the device's clock was ahead."""
+        day = min(self.evidence.day, today.isoformat())
+        return replace(self, evidence=replace(self.evidence, day=day))
+
+    def _is_ahead(self, today: date) -> bool:
+        # In the machine's time zone it may be tomorrow already, but never later.
+        return self.days_until(today) < -1
+
+
+def list_results(evidence: Evidence, folder: Path = Path()) -> list[DeviceResult]:
+    """Return the results of one job."""
+    every = evidence.results
+    return [DeviceResult(evidence=evidence, result=each, folder=folder) for each in every]
+
+
+def newest(entries: Iterable[Evidence]) -> Mapping[str, DeviceResult]:
+    """Return the newest proof of each scenario, by its id, sorted."""
+    found: dict[str, DeviceResult] = {}
+    for evidence in entries:
+        if evidence.purpose is not JobPurpose.VERIFY:
+            continue
+        for proof in filter(lambda each: each.passed, list_results(evidence)):
+            before = found.setdefault(proof.result.scenario, proof)
+            if _rank(proof) > _rank(before):
+                found[proof.result.scenario] = proof
+    return dict(sorted(found.items()))
+
+
+def as_set(proofs: Iterable[DeviceResult]) -> EvidenceSet:
+    """Return proofs as the document that is stored with a baseline, by class, device and day."""
+    jobs: dict[tuple[str, str, str], list[DeviceResult]] = {}
+    for proof in proofs:
+        key = (proof.evidence.cpu_class, proof.device.name, proof.evidence.day)
+        jobs.setdefault(key, []).append(proof)
+    entries = []
+    for _, group in sorted(jobs.items()):
+        results = sorted((proof.result for proof in group), key=lambda result: result.scenario)
+        kept = tuple(replace(result, log_tail="", crash="") for result in results)
+        entries.append(replace(group[0].evidence, results=kept))
+    return EvidenceSet(entries=tuple(entries))
+
+
+def _rank(proof: DeviceResult) -> tuple[str, str, str]:
+    return (proof.evidence.day, proof.device.name, proof.result.binding)

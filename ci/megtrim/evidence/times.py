@@ -1,63 +1,120 @@
-"""Which result of a contest counts, of all that device jobs brought; or why none does.
+"""Times that devices took: the record of each contest, and which of all results counts.
 
-Pure: reads folders of evidence into values. What a device brought counts for exactly the contest
-that it is bound to, from a device that was asked, on its day. A contest for which nothing counts
-is lost, as it would be if the device had failed here: an InfrastructureFailure, never a pass, and
-no other contest is lost with it.
+A record is a file of the evidence. The judge gets samples, never a judgement, and samples that
+contradict their contest prove nothing. A contest for which nothing counts is lost, as it would be
+if the device had failed here: an InfrastructureFailure, never a pass, and no other contest is lost
+with it. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from megtrim.checks.check import DeviceIdentity
-from megtrim.evidence import limits
-from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.configuration import expect_evidence_of
-from megtrim.evidence.contest_record import (
-    LARGEST_RECORD,
-    SKIPPED,
-    STATUSES,
-    ContestRecord,
-    expect_of,
-    make_evidence,
-    parse_record,
-)
-from megtrim.evidence.device import BundleDevice
+from megtrim.checks.content import Contradiction
+from megtrim.checks.statuses import ScenarioStatus
+from megtrim.evidence.bundle import BundleDevice, JobPurpose, find_device
+from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import (
-    Evidence,
+    DeviceResult,
     EvidenceResult,
-    load_file,
+    expect_evidence_of,
+    list_results,
     read_evidence,
     read_folders,
 )
-from megtrim.experiments.contest import Contest, ContestResult, PerformanceStatus
+from megtrim.evidence.fields import A_LINE, Digest, Line, is_line, require
+from megtrim.evidence.limits import MOST_ITEMS, clean_line
+from megtrim.experiments.contest import Contest, ContestResult, Mark, PerformanceStatus, Sample
 from megtrim.jobs.evidence_checks import PENDING, PendingReason
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import decode
+from megtrim.util.json_text import LARGEST_DOCUMENT
+from megtrim.util.strict_json import dump, load
+from megtrim.util.wording import count
 
+VERSION = 3
+LARGEST_RECORD = LARGEST_DOCUMENT
+"""Bytes of one contest's document."""
 MOST_DAYS = 1
 """By how much the day of a device may differ: a night has two, and clocks differ."""
 
-_MEASURED = 1
+STATUSES: Mapping[PerformanceStatus, ScenarioStatus] = {
+    PerformanceStatus.MEASURED: ScenarioStatus.PASS,
+    PerformanceStatus.WRONG_OUTPUTS: ScenarioStatus.PARITY,
+    PerformanceStatus.FAILED: ScenarioStatus.ENGINE_ERROR,
+}
+"""What evidence says of how a contest ended."""
+
+SKIPPED = ScenarioStatus.UNVERIFIED
+"""What evidence says of a contest that the machine cannot hold."""
+
 _HINT = "look at the device job, and run it again"
+_RECORD_HINT = "run the device job again; `megtrim ci evidence run` writes it"
 _CLOCK_HINT = "set the clock of the device's host, and run the device job again"
-_NO_RESULT = "no device job brought a result of it"
+_SPARE = 2
+"""Rounds that may be run for each that counts: others are marked."""
+_CLOCKS_DIFFER = 1.05
+"""By how much a program's own times may add up to more than its wall time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedContest:
-    """A contest that devices were asked for."""
+class ContestRecord:
+    """The document: whose result it is, which bundle asked for it, and the result."""
 
-    id: str
-    cpu_class: str
-    binding: str
-    contest: Contest
-    cpu_features: tuple[str, ...] = ()
-    """Without which a machine cannot hold it."""
+    version: int = VERSION
+    bundle: Digest
+    """Of bundle.json."""
+    contest: Line
+    """Its id."""
+    binding: Digest
+    result: ContestResult
+
+    def __post_init__(self) -> None:
+        conditions = self.result.conditions
+        expected = f"at most {MOST_ITEMS}"
+        require(len(conditions) <= MOST_ITEMS, "conditions", len(conditions), expected)
+        for line in (self.result.reason, self.result.outputs, *conditions):
+            require(is_line(line), "result", line, A_LINE)
+
+
+def dump_record(record: ContestRecord) -> str:
+    """Write the document."""
+    return dump(record)
+
+
+def parse_record(text: str, *, source: str) -> ContestRecord:
+    """Read the document. Anything but exactly its shape is an InputError naming ``source``."""
+    return load(ContestRecord, text, source=source, version=VERSION, hint=_RECORD_HINT)
+
+
+def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
+    """Return what evidence says of a record, which is the file of that sha256."""
+    result = record.result
+    samples = count(len(result.samples), "process", "processes")
+    text = f"timed: {samples}" if result.status is PerformanceStatus.MEASURED else result.reason
+    return EvidenceResult(
+        scenario=record.contest,
+        binding=record.binding,
+        status=STATUSES[result.status],
+        text=text,
+        time_s=result.time_s,
+        times=digest,
+    )
+
+
+def make_skipped_result(contest: BundleContest, reason: str) -> EvidenceResult:
+    """Return what evidence says of a contest that the machine cannot hold."""
+    return EvidenceResult(
+        scenario=contest.id,
+        binding=contest.binding,
+        status=SKIPPED,
+        text=clean_line(reason),
+        time_s=0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,81 +129,20 @@ class TimedContest:
     skipped: str = ""
     """Why it cannot; empty where there is a result."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimesBrought:
-    """All that device jobs brought of contests."""
-
-    found: Mapping[str, tuple[BroughtResult, ...]]
-    """By the contest's id."""
-    problems: tuple[str, ...]
-    """Evidence that cannot be used, a line each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BroughtResult:
-    """What one machine brought of one contest."""
-
-    evidence: Evidence
-    result: EvidenceResult
-    folder: Path
-    """Of the evidence."""
-
-
-def read_times(folders: Sequence[Path], *, config: str) -> TimesBrought:
-    """Return the results of contests in folders of evidence; damaged ones are problems.
-
-    Where ``evidence.json`` cannot be read, the records next to it count by themselves. Raises
-    InputError for evidence of another configuration than ``config``.
-    """
-    found: dict[str, list[BroughtResult]] = {}
-    problems = []
-    for folder in read_folders(folders):
-        try:
-            entries = read_evidence(folder)
-        except InputError as error:
-            problems.append(limits.clean_line(f"evidence that cannot be used: {error.message}"))
-            entries = tuple(_read_records(folder, config))
-        expect_evidence_of(config, f"{folder}: the evidence", entries)
-        for evidence in entries:
-            if evidence.purpose is not JobPurpose.TIME:
-                what = f"{folder} is to {evidence.purpose}, expected one to time"
-                problems.append(limits.clean_line(f"evidence that cannot be used: {what}"))
-                continue
-            for result in evidence.results:
-                brought = BroughtResult(evidence=evidence, result=result, folder=folder)
-                found.setdefault(result.scenario, []).append(brought)
-    return TimesBrought(
-        found={id_: tuple(every) for id_, every in sorted(found.items())}, problems=tuple(problems)
-    )
-
-
-def _read_records(folder: Path, config: str) -> Iterator[Evidence]:
-    """Yield the evidence of each whole record in a folder, whatever else it holds."""
-    files = folder / limits.FILES
-    try:
-        names = sorted(each.name for each in files.iterdir())
-    except OSError:
-        return
-    for digest in names[: limits.MOST_RESULTS]:
-        try:
-            yield make_evidence(_read_record(folder, digest), digest, config=config)
-        except (InputError, ValueError):
-            continue  # damaged itself, or no record
-
-
-def _read_record(folder: Path, digest: str) -> ContestRecord:
-    """Read a record, after checking its digest. Raises InputError."""
-    data = load_file(folder, digest, most=LARGEST_RECORD)
-    source = str(folder / limits.FILES / digest)
-    return parse_record(decode(data, shown=source), source=source)
+    @property
+    def rank(self) -> int:
+        """What counts first: 0 is a failure, 1 are times, 2 that there can be none."""
+        if self.result is None:
+            return 2
+        return int(self.result.status is PerformanceStatus.MEASURED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesJudge:
     """Says which result counts."""
 
-    brought: TimesBrought
+    brought: Mapping[str, Sequence[DeviceResult]]
+    """By the contest's id."""
     devices: tuple[BundleDevice, ...]
     """Those that were asked."""
     pending: PendingReason | None
@@ -155,99 +151,173 @@ class TimesJudge:
     bundle: str = ""
     """The sha256 of the bundle that asked; empty: contests come from the project itself."""
 
-    def choose(self, asked: AskedContest) -> TimedContest:
+    def choose(self, asked: BundleContest) -> TimedContest:
         """Return the result of a contest. Raises InfrastructureFailure where none counts."""
         usable: list[TimedContest] = []
-        why: list[InfrastructureFailure] = []
-        for each in self._list_fitting(asked):
+        lost: list[InfrastructureFailure] = []
+        for brought in self._list_fitting(asked):
             try:
-                usable.append(self._read(each, asked))
+                usable.append(self._read(brought, asked))
             except InfrastructureFailure as failure:
-                why.append(failure)
+                lost.append(failure)
         if not usable:
-            raise why[0]
+            raise lost[0]
         # A wrong output is not outvoted by other runs, and what was measured could be.
-        worst = min(map(_rank, usable))
-        counting = [each for each in usable if _rank(each) == worst]
-        if worst == _MEASURED and any(each != counting[0] for each in counting):
-            names = " and ".join(sorted({each.device.name for each in counting}))
+        worst = min(usable, key=lambda found: (found.rank, found.device.name))
+        others = [found for found in usable if found.rank == worst.rank and found != worst]
+        if worst.rank == 1 and others:
+            names = " and ".join(sorted({found.device.name for found in (worst, *others)}))
             msg = f"two results of it differ, from {names}: it is not known which is right"
             raise InfrastructureFailure(msg, hint="give the evidence of one run of the device jobs")
-        return min(counting, key=lambda each: each.device.name)
+        return worst
 
-    def _list_fitting(self, asked: AskedContest) -> Sequence[BroughtResult]:
+    def _list_fitting(self, asked: BundleContest) -> Sequence[DeviceResult]:
         """Return what was brought for this very contest. Raises InfrastructureFailure for none."""
-        found = self.brought.found.get(asked.id, ())
+        found = self.brought.get(asked.id, ())
         fitting = [each for each in found if each.result.binding == asked.binding]
-        if self.pending is PendingReason.FORK:
-            # Forks run no device jobs, so what comes from one is not genuine.
-            fitting = []
-        if fitting:
+        # Forks run no device jobs, so what comes from one is not genuine.
+        if fitting and self.pending is not PendingReason.FORK:
             return fitting
         if self.pending is not None:
             why = PENDING[self.pending].format(cpu_class=asked.cpu_class)
         elif found:
             why = "what device jobs brought is of another program, model, input or setting"
         else:
-            why = _NO_RESULT
+            why = "no device job brought a result of it"
         raise InfrastructureFailure(why, hint=_HINT)
 
-    def _read(self, brought: BroughtResult, asked: AskedContest) -> TimedContest:
+    def _read(self, brought: DeviceResult, asked: BundleContest) -> TimedContest:
         """Return one result. Raises InfrastructureFailure where it does not count."""
-        evidence, result, name = brought.evidence, brought.result, brought.evidence.device.name
-        entry = _find_entry(evidence, self.devices)
+        device, result, day = brought.device, brought.result, brought.evidence.day
+        entry = find_device(self.devices, brought.evidence.cpu_class, device)
         if entry is None:
-            msg = f"{name} ({evidence.device.kind}) is no device that was asked"
+            msg = f"{device.name} ({device.kind}) is no device that was asked"
             raise InfrastructureFailure(msg, hint=_HINT)
-        days = (self.today - date.fromisoformat(evidence.day)).days
+        days = brought.days_until(self.today)
         if abs(days) > MOST_DAYS:
             when = "before" if days > 0 else "after"
-            msg = f"{name} brought it on {evidence.day}, which is {when} this run"
+            msg = f"{device.name} brought it on {day}, which is {when} this run"
             raise InfrastructureFailure(msg, hint=_HINT if days > 0 else _CLOCK_HINT)
-        if result.status is SKIPPED and asked.cpu_features and result.times is None:
-            text = limits.clean_line(f"{name}: {result.text}")
-            return TimedContest(device=evidence.device, entry=entry, result=None, skipped=text)
         if result.times is None:
-            msg = f"{name}: {result.text}"
-            raise InfrastructureFailure(msg, hint=_HINT, attempts=result.attempts)
+            text = clean_line(f"{device.name}: {result.text}")
+            if result.status is SKIPPED and asked.cpu_features:
+                return TimedContest(device=device, entry=entry.name, result=None, skipped=text)
+            raise InfrastructureFailure(text, hint=_HINT, attempts=result.attempts)
         try:
-            found = self._load(brought, asked)
+            record = _load_record(brought)
+            expect_of(record, asked)
+            status = record.result.status
+            if STATUSES[status] is not result.status:
+                msg = f"its samples say {status}, its evidence {result.status}"
+                raise InputError(msg)
+            if self.bundle not in ("", record.bundle):
+                found, expected = record.bundle[:12], self.bundle[:12]
+                msg = f"the bundle {found} asked for it, and this one is {expected}"
+                raise InputError(msg)
         except InputError as error:
-            msg = limits.clean_line(f"{name}: {error.message}")
+            msg = clean_line(f"{device.name}: {error.message}")
             raise InfrastructureFailure(msg, hint=_HINT) from None
-        return TimedContest(device=evidence.device, entry=entry, result=found)
-
-    def _load(self, brought: BroughtResult, asked: AskedContest) -> ContestResult:
-        """Return the samples, after checking them against all that they must be of.
-
-        Raises InputError.
-        """
-        evidence, digest = brought.evidence, brought.result.times or ""
-        record = _read_record(brought.folder, digest)
-        expect_of(record, id_=asked.id, binding=asked.binding, contest=asked.contest)
-        if STATUSES[record.result.status] is not brought.result.status:
-            msg = f"its samples say {record.result.status}, its evidence {brought.result.status}"
-            raise InputError(msg)
-        origin = record.origin
-        if (origin.device.name, origin.day) != (evidence.device.name, evidence.day):
-            msg = f"its samples are from {origin.device.name} on {origin.day}, not of this job"
-            raise InputError(msg)
-        if self.bundle not in ("", origin.bundle):
-            msg = (
-                f"the bundle {origin.bundle[:12]} asked for it, and this one is {self.bundle[:12]}"
-            )
-            raise InputError(msg)
-        return record.result
+        return TimedContest(device=device, entry=entry.name, result=record.result)
 
 
-def _rank(found: TimedContest) -> int:
-    """Return what counts first: a failure, then times, then that there can be none."""
-    if found.result is None:
-        return _MEASURED + 1
-    return _MEASURED if found.result.status is PerformanceStatus.MEASURED else _MEASURED - 1
+def read_times(
+    folders: Sequence[Path], *, config: str
+) -> tuple[Mapping[str, Sequence[DeviceResult]], tuple[str, ...]]:
+    """Return the results in folders of evidence, by contest, and a line for what cannot be used.
+
+    Raises InputError for evidence of another configuration than ``config``.
+    """
+    found: dict[str, list[DeviceResult]] = {}
+    problems = []
+    for folder in read_folders(folders):
+        try:
+            entries = read_evidence(folder)
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        expect_evidence_of(config, f"{folder}: the evidence", entries)
+        for evidence in entries:
+            if evidence.purpose is not JobPurpose.TIME:
+                problems.append(f"{folder} is to {evidence.purpose}, expected one to time")
+                continue
+            for brought in list_results(evidence, folder):
+                found.setdefault(brought.result.scenario, []).append(brought)
+    unusable = (clean_line(f"evidence that cannot be used: {each}") for each in problems)
+    return found, tuple(unusable)
 
 
-def _find_entry(evidence: Evidence, devices: Iterable[BundleDevice]) -> str | None:
-    """Return the name of the device on a runner that a machine is; None: it was not asked."""
-    fitting = (each for each in devices if each.is_machine(evidence.cpu_class, evidence.device))
-    return next((each.name for each in fitting if each.runner), None)
+def _load_record(brought: DeviceResult) -> ContestRecord:
+    digest = brought.result.times
+    data = brought.load(digest, most=LARGEST_RECORD) or b""
+    source = str(brought.file(digest))
+    return parse_record(decode(data, shown=source), source=source)
+
+
+def expect_of(record: ContestRecord, asked: BundleContest) -> None:
+    """Raise Contradiction for a record that no run of this contest leaves."""
+    if (record.contest, record.binding) != (asked.id, asked.binding):
+        msg = f"{asked.id}: found the samples of {record.contest}, expected its own"
+        raise Contradiction(msg, hint=_RECORD_HINT)
+    for objection in _list_objections(record.result, asked.held):
+        msg = f"{asked.id}: its status is {record.result.status}, and {objection}"
+        raise Contradiction(msg, hint=_RECORD_HINT)
+
+
+def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
+    measured = result.status is PerformanceStatus.MEASURED
+    if measured is bool(result.reason):
+        yield "it has a reason" if measured else "it has no reason"
+    if measured and contest.rival is not None and not result.outputs:
+        yield "its outputs were not compared"
+    if result.program_time_s > result.time_s:
+        yield "its programs took longer than everything together"
+    yield from _list_places(result.samples, contest)
+    if measured:
+        yield from _list_gaps(result.samples, contest)
+    if not result.by_run_length:
+        yield from _list_lengths(result.samples, contest)
+    times_ms = (
+        (each.prepare_ms or 0.0) + sum(each.warm_ups_ms) + sum(each.iterations_ms)
+        for each in result.samples
+    )
+    total_s = sum(times_ms) / 1000
+    if not result.by_run_length and total_s > result.program_time_s * _CLOCKS_DIFFER:
+        yield f"its times add up to {total_s:.3g} s in {result.program_time_s:.3g} s of programs"
+
+
+def _list_places(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
+    """Object to samples that no turn of the contest is for."""
+    names = {each.name for _, each in contest.sides}
+    contestants: set[tuple[int, str]] = set()
+    positions: set[tuple[int, int]] = set()
+    for sample in samples:
+        number = sample.round_number
+        if sample.contestant not in names:
+            yield "a sample is of another contestant"
+        if number >= _SPARE * contest.budget.rounds or sample.position >= len(names):
+            yield f"a sample is of round {number}, position {sample.position}"
+        if (number, sample.contestant) in contestants or (number, sample.position) in positions:
+            yield f"round {number} has a sample twice"
+        contestants.add((number, sample.contestant))
+        positions.add((number, sample.position))
+
+
+def _list_gaps(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
+    """Object to rounds that are missing: someone may have chosen among them."""
+    if not samples:
+        yield "it has no samples"
+        return
+    rounds = 1 + max(sample.round_number for sample in samples)
+    if len(samples) != rounds * len(contest.sides):
+        yield f"it has {len(samples)} samples of {rounds} rounds"
+
+
+def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
+    """Object to processes of one contest that did not make equally many iterations."""
+    whole = [each for each in samples if Mark.DAMAGED_LOG not in each.marks]
+    counts = sorted({len(each.iterations_ms) for each in whole})
+    least = max(each.commands[-1].iterations for _, each in contest.sides)
+    if len(counts) > 1:
+        yield f"its samples have {counts[0]} and {counts[-1]} iterations"
+    elif counts and counts[0] < least:
+        yield f"its samples have {counts[0]} iterations, asked were {least}"

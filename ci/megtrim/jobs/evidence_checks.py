@@ -26,9 +26,16 @@ from megtrim.checks.invocation import (
     suggest_for_scenario,
 )
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
-from megtrim.evidence.bundle import Bundle, JobPurpose
-from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet
-from megtrim.evidence.proofs import DAY_S, Proof, as_set, newest
+from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, find_device
+from megtrim.evidence.evidence import (
+    DAY_S,
+    DeviceResult,
+    Evidence,
+    EvidenceSet,
+    as_set,
+    list_results,
+    newest,
+)
 from megtrim.proof.results import ScenarioResult
 from megtrim.proof.scenario_checks import detail, with_note
 from megtrim.util.wording import count
@@ -70,8 +77,6 @@ _FAILED_AT: Mapping[ScenarioStatus, ScenarioKind] = {
     ScenarioStatus.ENGINE_ERROR: CheckKind.ENGINE,
     ScenarioStatus.TRACE: CheckKind.TRACE,
 }
-
-Found = tuple[Evidence, EvidenceResult]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +128,7 @@ class Devices:
         if worst is not None:
             return self._by_evidence(scenario, worst, proof, same=same)
         if stale := self._stale(scenario.id):
-            why = _STALE.format(device=stale.evidence.device.name)
+            why = _STALE.format(device=stale.device.name)
             return replace(self._silent(why, stale, same=True), hint=CHECK_CLOCK)
         if self._found[scenario.id]:
             why = _OTHER_PROGRAM
@@ -141,79 +146,77 @@ class Devices:
             if worst is None:
                 continue
             before = kept.get(scenario)
-            if _severity(worst) == 0 and before and before.result.binding == worst[1].binding:
+            if _severity(worst) == 0 and before and before.result.binding == worst.result.binding:
                 del kept[scenario]
-            if worst[1].status is ScenarioStatus.PASS:
-                kept[scenario] = Proof(evidence=worst[0], result=worst[1]).clamp_day(self._today)
+            if worst.passed:
+                kept[scenario] = worst.clamp_day(self._today)
         return as_set(kept.values())
 
     def _expect_within_tolerance(self) -> None:
         """Refuse a pass whose outputs differ by more than the bundle allows."""
         for scenario in self._bundle.scenarios:
-            for evidence, result in self._fitting(scenario.id):
-                for output in result.outputs:
+            for found in filter(lambda found: found.passed, self._fitting(scenario.id)):
+                for output in found.result.outputs:
                     difference = output.largest_difference or 0.0
-                    if result.status is ScenarioStatus.PASS and not scenario.tolerance.covers(
-                        difference
-                    ):
+                    if not scenario.tolerance.covers(difference):
                         said = f"output {output.name} differs by {difference:g}"
                         allowed = f"allowed is {scenario.tolerance}"
-                        msg = f"{evidence.device.name}: {scenario.id} passed, and {said}, {allowed}"
+                        msg = f"{found.device.name}: {scenario.id} passed, and {said}, {allowed}"
                         raise Contradiction(msg, hint="run the device job again")
 
-    def _worst(self, scenario: str) -> Found | None:
+    def _worst(self, scenario: str) -> DeviceResult | None:
         """Return the worst result for this bundle: passes do not outvote a trap."""
         return min(
             (found for found in self._fitting(scenario) if not self._is_stale(found)),
-            key=lambda found: (_severity(found), found[0].device.name, found[1].text),
+            key=lambda found: (_severity(found), found.device.name, found.result.text),
             default=None,
         )
 
-    def _stale(self, scenario: str) -> Proof | None:
+    def _stale(self, scenario: str) -> DeviceResult | None:
         """Return the newest pass that does not count: too old, or dated in the future."""
         stale = [found for found in self._fitting(scenario) if self._is_stale(found)]
-        newest_first = sorted(stale, key=lambda found: found[0].day, reverse=True)
-        return next((Proof(evidence=of, result=result) for of, result in newest_first), None)
+        return max(stale, key=lambda found: found.evidence.day, default=None)
 
-    def _is_stale(self, found: Found) -> bool:
-        evidence, result = found
-        young = Proof(evidence=evidence, result=result).is_young(
-            self._today, self._bundle.max_age_s
-        )
-        return result.status is ScenarioStatus.PASS and not young
+    def _is_stale(self, found: DeviceResult) -> bool:
+        return found.passed and not found.is_young(self._today, self._bundle.max_age_s)
 
-    def _fitting(self, scenario: str) -> Iterator[Found]:
+    def _fitting(self, scenario: str) -> Iterator[DeviceResult]:
         binding = self._bindings().get(scenario)
-        return (found for found in self._found[scenario] if found[1].binding == binding)
+        return (found for found in self._found[scenario] if found.result.binding == binding)
 
     def _bindings(self) -> dict[str, str]:
         return self._wanted | self._proven
 
-    def _by_proof(self, proof: Proof | None, binding: str) -> ScenarioCheck:
+    def _by_proof(self, proof: DeviceResult | None, binding: str) -> ScenarioCheck:
         # The build job left it out because of a proof, which is checked again here.
         if proof is None or proof.result.binding != binding:
             return self._silent(_NO_PROOF, proof, same=False)
-        if not self._bundle.has_runner(proof.evidence.cpu_class, proof.evidence.device):
+        if self._find_device(proof) is None:
             return self._silent(_OTHER_DEVICE, proof, same=True)
         if not proof.is_young(self._today, self._bundle.max_age_s):
             return self._silent(_OLD_PROOF, proof, same=True)
         days = proof.age_days(self._today)
         when = "today" if days == 0 else f"{_days(days)} ago"
-        text = f"{proof.evidence.device.name} proved this program {when}, so no device was used"
+        text = f"{proof.device.name} proved this program {when}, so no device was used"
         return ScenarioCheck(status=CheckStatus.PASS, text=text)
 
     def _by_evidence(
-        self, scenario: ScenarioResult, found: Found, proof: Proof | None, *, same: bool
+        self,
+        scenario: ScenarioResult,
+        found: DeviceResult,
+        proof: DeviceResult | None,
+        *,
+        same: bool,
     ) -> ScenarioCheck:
-        evidence, result = found
-        text = f"{evidence.device.name}: {result.text}"
-        if result.status is ScenarioStatus.PASS:
-            _expect_same_outputs(scenario, evidence, result)
+        result = found.result
+        text = f"{found.device.name}: {result.text}"
+        if found.passed:
+            _expect_same_outputs(scenario, found)
             text = with_note(text, result.conditions)
             return ScenarioCheck(status=CheckStatus.PASS, text=text, time_s=result.time_s)
         shown = replace(
             scenario,
-            device=evidence.device.name,
+            device=found.device.name,
             outputs=result.outputs,
             missing_regions=result.missing_regions,
             log_tail=result.log_tail,
@@ -234,20 +237,17 @@ class Devices:
             hint=suggest_for_scenario(_FAILED_AT[result.status], self._invocation),
             detail=detail(shown),
             time_s=result.time_s,
-            device=self._find_entry_name(evidence),
+            device=device.name if (device := self._find_device(found)) else "",
         )
 
-    def _find_entry_name(self, evidence: Evidence) -> str:
-        """Return the name of the configured device that a machine is, or empty."""
-        cpu_class, machine = evidence.cpu_class, evidence.device
-        fitting = (each for each in self._bundle.devices if each.is_machine(cpu_class, machine))
-        return next((each.name for each in fitting), "")
+    def _find_device(self, found: DeviceResult) -> BundleDevice | None:
+        return find_device(self._bundle.devices, found.evidence.cpu_class, found.device)
 
-    def _silent(self, why: str, proof: Proof | None, *, same: bool) -> ScenarioCheck:
+    def _silent(self, why: str, proof: DeviceResult | None, *, same: bool) -> ScenarioCheck:
         """Return a check without a current result; ``same``: the last proof is of this program."""
         text = f"device verification pending: {why}"
         if proof is not None:
-            text += f"; last proof {proof.age(self._today)}"
+            text += f"; last proof {proof.describe_age(self._today)}"
             text += "" if same else ", of another program"
         # A missing device blocks no one until its last proof is too old: otherwise, code that
         # changes every day would never be verified on a device again.
@@ -261,37 +261,35 @@ class Devices:
 
 def _by_scenario(
     bundle: Bundle, evidence: tuple[Evidence, ...], *, passes: bool
-) -> dict[str, list[Found]]:
+) -> dict[str, list[DeviceResult]]:
     """Return the results of the bundle's devices on runners; emulated runs are left out.
 
     A failure counts on any machine; ``passes``: whether anything else counts.
     """
-    found: dict[str, list[Found]] = defaultdict(list)
+    found: dict[str, list[DeviceResult]] = defaultdict(list)
     for each in evidence:
         if each.purpose is not JobPurpose.VERIFY:
             continue
-        asked = bundle.has_runner(each.cpu_class, each.device)
-        for result in each.results:
-            if (asked and passes) or _severity((each, result)) == 0:
-                found[result.scenario].append((each, result))
+        asked = find_device(bundle.devices, each.cpu_class, each.device) is not None
+        for result in list_results(each):
+            if (asked and passes) or _severity(result) == 0:
+                found[result.result.scenario].append(result)
     return found
 
 
-def _expect_same_outputs(
-    scenario: ScenarioResult, evidence: Evidence, result: EvidenceResult
-) -> None:
+def _expect_same_outputs(scenario: ScenarioResult, found: DeviceResult) -> None:
     """Refuse a pass whose outputs are not those that the build saw of the same programs."""
-    here, there = ({each.name for each in of.outputs} for of in (scenario, result))
+    here, there = ({each.name for each in of.outputs} for of in (scenario, found.result))
     if scenario.outputs and here != there:
         name = min(here ^ there)
-        who = f"{evidence.device.name}: {scenario.id} passed"
+        who = f"{found.device.name}: {scenario.id} passed"
         msg = f"{who}, and output {name} came from the build's run or from the device's alone"
         raise Contradiction(msg, hint="run the device job again")
 
 
-def _severity(found: Found) -> int:
+def _severity(found: DeviceResult) -> int:
     """Rank a result: 0 is a failure of the product, 1 a pass, 2 says nothing about it."""
-    match found[1].status:
+    match found.result.status:
         case ScenarioStatus.PASS:
             return 1
         case ScenarioStatus.UNVERIFIED | ScenarioStatus.INFRASTRUCTURE:

@@ -13,8 +13,12 @@ from datetime import date
 from megtrim.checks.check import Check, DeviceIdentity
 from megtrim.checks.statuses import CheckKind, CheckStatus, decide
 from megtrim.evidence.bundle import Bundle, JobPurpose
-from megtrim.evidence.configuration import expect_configuration, expect_evidence_of
-from megtrim.evidence.evidence import Evidence, EvidenceSet
+from megtrim.evidence.evidence import (
+    Evidence,
+    EvidenceSet,
+    expect_configuration,
+    expect_evidence_of,
+)
 from megtrim.jobs.evidence_checks import Devices, PendingReason, ScenarioCheck
 from megtrim.proof.results import ScenarioResult
 from megtrim.util.errors import InputError

@@ -20,6 +20,8 @@ from megtrim.chain.graph import (
     PROFILE,
     REDUCED,
     REGION,
+    Stage,
+    Task,
     keep_task,
     search_task,
     trims_functions,
@@ -36,30 +38,32 @@ from megtrim.evidence.bundle import (
     OBSERVABLES,
     Bundle,
     BundleApplication,
+    BundleDevice,
     BundleInput,
     BundleScenario,
     JobPurpose,
+    Programs,
     ProvenScenario,
     binding,
     dump_bundle,
+    find_device,
 )
-from megtrim.evidence.device import BundleDevice
-from megtrim.evidence.evidence import EvidenceSet
-from megtrim.evidence.proofs import newest
-from megtrim.jobs.contests import (
-    describe_times,
-    list_timed_builds,
-    select_contests,
-)
-from megtrim.perf.plan import BASE
+from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
+from megtrim.evidence.evidence import EvidenceSet, newest
+from megtrim.experiments.contest import PerformanceStatus
+from megtrim.perf import stage as perf
+from megtrim.perf.measuring.contest_plan import plan_for_runner
+from megtrim.perf.plan import BASE, perf_tasks
+from megtrim.perf.rows.rows import NOT_HELD, status_of_failure
 from megtrim.proof import stage as verify
 from megtrim.proof import symbolizing_link
 from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs
-from megtrim.trim.runs.scenario_runs import cache_of
+from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.trim.stages import functions, profile
 from megtrim.util.errors import InputError
 from megtrim.util.files import cannot_write, sha256_file
+from megtrim.util.strict_json import decode, encode
 
 _PROGRAMS = {
     PLAIN: Variant.PLAIN,
@@ -68,7 +72,6 @@ _PROGRAMS = {
     REDUCED: Variant.REDUCED,
     BASE: Variant.BASE,
 }
-_NOTHING_ELSE = "change it in the configuration: devices on runners take nothing else"
 _ANY_DIGEST = "0" * 64
 
 
@@ -114,7 +117,8 @@ def list_required_tasks(config: Config, purpose: JobPurpose) -> tuple[str, ...]:
         case JobPurpose.VERIFY:
             return PLAIN, keep_task(config), REDUCED
         case JobPurpose.TIME:
-            return list_timed_builds(config)
+            measured = (task for task in perf_tasks(config) if task.stage is Stage.PERF)
+            return tuple(dict.fromkeys(need for task in measured for need in task.needs))
 
 
 def runner_classes(request: TrimRequest) -> frozenset[str]:
@@ -129,7 +133,12 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
     to time, contests whose programs are built stand for their scenarios.
     """
     if purpose is JobPurpose.TIME:
-        return Selection(asked=select_contests(session), proven=())
+        held = (
+            (scenario_of(task), found.binding)
+            for task in _list_timed(session)
+            if (found := _describe_contest(task, session)).contest is not None
+        )
+        return Selection(asked=tuple(held), proven=())
     if missing(session, purpose):
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(session.request.config))
@@ -154,13 +163,49 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
             and proof.result.binding == bound_to
             and proof.is_young(session.request.today, max_age_s)
             and proof.is_within(each.settings.allowed)
-            and any(
-                device.is_machine(proof.evidence.cpu_class, proof.evidence.device)
-                for device in devices
-            )
+            and find_device(devices, proof.evidence.cpu_class, proof.device) is not None
         )
         (proven if fresh else asked).append((each, bound_to))
     return Selection(asked=tuple(asked), proven=tuple(proven))
+
+
+def _list_timed(session: Session) -> Iterator[Task]:
+    request = session.request
+    every = perf_tasks(
+        request.config, committed=request.options.committed, since_base=bool(request.base)
+    )
+    return (task for task in every if task.stage is Stage.PERF)
+
+
+def describe_times(session: Session) -> BundleTimes:
+    """Return what a bundle says of times.
+
+    Every contest of the configuration is in it, in its order: those that are not held bear the
+    reason, so that the report of the devices' times has all rows.
+    """
+    config = session.request.config.perf
+    return BundleTimes(
+        engine=session.services.engine.identity().digest,
+        criterion=config.criterion,
+        inconclusive=config.inconclusive,
+        base=session.request.base,
+        contests=tuple(_describe_contest(task, session) for task in _list_timed(session)),
+    )
+
+
+def _describe_contest(task: Task, session: Session) -> BundleContest:
+    results = session.results
+    if any(need not in results.done for need in task.needs):
+        failures = (results.failed[need] for need in task.needs if need in results.failed)
+        failure = next(failures, None)
+        reason = failure.message if failure else NOT_HELD
+        unheld = status_of_failure(failure)
+        return perf.describe_contest(task, session, None, unheld=unheld, reason=reason)
+    planned = plan_for_runner(task, session)
+    if isinstance(planned, str):
+        skipped = PerformanceStatus.SKIPPED
+        return perf.describe_contest(task, session, None, unheld=skipped, reason=planned)
+    return perf.describe_contest(task, session, planned)
 
 
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
@@ -191,12 +236,8 @@ def expect_packable(session: Session) -> None:
     for each in all_scenarios(session.request.config):
         if each.cpu_class.name not in runners:
             continue
-        try:
-            # As for traces: nothing has been searched for yet.
-            _scenario(each, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
-        except ValueError as error:
-            msg = f"{session.request.loaded.where(*each.path)}: {error}"
-            raise InputError(msg, hint=_NOTHING_ELSE) from None
+        # As for traces: nothing has been searched for yet.
+        _scenario(each, _ANY_DIGEST, session, JobPurpose.TRACE, lambda _path: _ANY_DIGEST)
 
 
 def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -> Bundle:
@@ -218,32 +259,29 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
     if purpose is JobPurpose.VERIFY and kept is not None:
         keep_set = put(kept.file(KEEP_SET_FILE))
     sysroot = session.services.toolchain.sysroot
-    try:
-        bundle = Bundle(
-            config=session.request.invocation.config,
-            purpose=purpose,
-            target=session.request.config.engine.target,
-            machine=session.services.toolchain.machine,
-            sysroot=str(sysroot) if sysroot else "",
-            generation=session.services.engine.identity().generation,
-            max_age_s=session.request.config.verify.max_age_s,
-            programs=_programs(session, purpose, put),
-            keep_set=keep_set,
-            devices=tuple(_devices(session.request, purpose)),
-            scenarios=tuple(
-                _scenario(each, bound, session, purpose, put) for each, bound in asked.values()
-            ),
-            proven=tuple(
-                ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
-                for each, bound in selection.proven
-            ),
-            applications=tuple(_applications(session, purpose, put)),
-            speaks=purpose is JobPurpose.RECORD and functions.speaks(session.request),
-            times=times,
-        )
-    except ValueError as error:
-        msg = f"{session.request.loaded.path}: {error}"
-        raise InputError(msg, hint=_NOTHING_ELSE) from None
+    request = session.request
+    bundle = Bundle(
+        config=request.invocation.config,
+        purpose=purpose,
+        target=request.config.engine.target,
+        machine=session.services.toolchain.machine,
+        sysroot=str(sysroot) if sysroot else "",
+        generation=session.services.engine.identity().generation,
+        max_age_s=request.config.verify.max_age_s,
+        programs=_programs(session, purpose, put),
+        keep_set=keep_set,
+        devices=tuple(_devices(request, purpose)),
+        scenarios=tuple(
+            _scenario(each, bound, session, purpose, put) for each, bound in asked.values()
+        ),
+        proven=tuple(
+            ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
+            for each, bound in selection.proven
+        ),
+        applications=tuple(_applications(session, purpose, put)),
+        speaks=purpose is JobPurpose.RECORD and functions.speaks(request),
+        times=times,
+    )
     try:
         (to / BUNDLE_FILE).write_text(dump_bundle(bundle), encoding="utf-8")
     except OSError as error:
@@ -266,13 +304,9 @@ def _builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFold
     }
 
 
-def _programs(
-    session: Session, purpose: JobPurpose, put: Callable[[Path], str]
-) -> tuple[tuple[str, str], ...]:
+def _programs(session: Session, purpose: JobPurpose, put: Callable[[Path], str]) -> Programs:
     config = session.request.config
-    if not config.runs_engine:
-        return ()
-    return tuple(_forms(config.engine.target, session, purpose, put))
+    return dict(_forms(config.engine.target, session, purpose, put)) if config.runs_engine else {}
 
 
 def _forms(
@@ -314,14 +348,15 @@ def _applications(
     if purpose is JobPurpose.RECORD:
         used &= {*programs.linked_again(session.request)}
     for name in sorted(name for name in used if name is not None):
+        names = programs.companion_files(name, session)
         yield BundleApplication(
             name=name,
-            programs=tuple(_forms(name, session, purpose, put)),
-            companions=tuple(
-                (variant, file, put(binary(build, file)))
+            programs=dict(_forms(name, session, purpose, put)),
+            companions={
+                variant: {file: put(binary(build, file)) for file in names}
                 for variant, build in _builds(session, purpose).items()
-                for file in programs.companion_files(name, session)
-            ),
+                if names
+            },
         )
 
 
@@ -367,34 +402,44 @@ def _scenario(
     purpose: JobPurpose,
     put: Callable[[Path], str],
 ) -> BundleScenario:
-    settings = scenario.settings
+    """Return a scenario as a bundle has it. Raises InputError naming its line."""
+    settings, loaded = scenario.settings, session.request.loaded
     searches = purpose is JobPurpose.TRACE and scenario.searches
     known = not scenario.searches or search_task(scenario) in session.results.done
     cache = cache_of(scenario, session) if known and not searches else None
-    inputs = sorted(settings.inputs.items())
-    return BundleScenario(
-        id=scenario.id,
-        cpu_class=scenario.cpu_class.name,
-        model=put(session.request.path(scenario.model.file)),
-        arguments=settings.args,
-        inputs=tuple(
-            BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)
-            for name, path in inputs
-        ),
-        threads=settings.threads,
-        tolerance=settings.allowed,
-        timeout_s=settings.timeout_s,
-        cache=None if cache is None else put(cache),
-        search=searches,
-        binding=bound_to,
-        application=settings.application or "",
-        environment=settings.variables,
-        link=_link(scenario, session) if purpose is JobPurpose.RECORD else None,
+    cache_digest = None if cache is None else put(cache)
+    model = put(session.request.path(scenario.model.file))
+    inputs = tuple(
+        BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)
+        for name, path in sorted(settings.inputs.items())
     )
-
-
-def _link(scenario: Scenario, session: Session) -> str:
-    return linking.identities(session.results)[programs.name_of(scenario, session.request)]
+    link = None
+    if purpose is JobPurpose.RECORD:
+        link = linking.identities(session.results)[programs.name_of(scenario, session.request)]
+    try:
+        made = BundleScenario(
+            id=scenario.id,
+            cpu_class=scenario.cpu_class.name,
+            model=model,
+            arguments=settings.args,
+            inputs=inputs,
+            threads=settings.threads,
+            tolerance=settings.allowed,
+            timeout_s=settings.timeout_s,
+            cache=cache_digest,
+            search=searches,
+            binding=bound_to,
+            application=settings.application or "",
+            environment=settings.variables,
+            link=link,
+        )
+        # A configuration allows more than a runner takes from another machine.
+        decode(BundleScenario, encode(made), scenario.id)
+    except (InputError, ValueError) as error:
+        msg = f"{loaded.where(*scenario.path)}: {error}"
+        hint = "change it in the configuration: devices on runners take nothing else"
+        raise InputError(msg, hint=hint) from None
+    return made
 
 
 class _Files:

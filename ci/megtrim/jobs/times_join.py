@@ -16,8 +16,8 @@ from megtrim.config.device import EMULATED
 from megtrim.config.yaml.problems import Place
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
-from megtrim.evidence.configuration import expect_configuration
-from megtrim.evidence.times import AskedContest, TimesJudge
+from megtrim.evidence.evidence import expect_configuration
+from megtrim.evidence.times import TimesJudge
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.jobs.join import verdict_with
 from megtrim.perf.results import PerfResult
@@ -33,8 +33,10 @@ from megtrim.verdict.model import Verdict
 _HINT = "give the verdict and the bundle of one build job"
 
 
-def join_times(verdict: Verdict, bundle: Bundle, judge: TimesJudge) -> Verdict:
-    """Return the verdict with the times that devices brought.
+def join_times(
+    verdict: Verdict, bundle: Bundle, judge: TimesJudge, problems: Iterable[str] = ()
+) -> Verdict:
+    """Return the verdict with the times that devices brought; ``problems`` are warnings.
 
     Raises InputError for a verdict of another build or configuration, and for one that has times
     already.
@@ -63,7 +65,7 @@ def join_times(verdict: Verdict, bundle: Bundle, judge: TimesJudge) -> Verdict:
         joined,
         performance=performance,
         devices=tuple(_list_devices(verdict, outcomes)),
-        warnings=(*verdict.warnings, *judge.brought.problems),
+        warnings=(*verdict.warnings, *problems),
     )
 
 
@@ -102,15 +104,8 @@ def _take(
     outcome: ContestOutcome, asked: BundleContest, verdict: Verdict, judge: TimesJudge
 ) -> ContestOutcome:
     """Return the outcome of a contest that devices were asked for."""
-    wanted = AskedContest(
-        id=asked.id,
-        cpu_class=asked.cpu_class,
-        binding=asked.binding,
-        contest=asked.held,
-        cpu_features=asked.cpu_features,
-    )
     try:
-        found = judge.choose(wanted)
+        found = judge.choose(asked)
     except InfrastructureFailure as failure:
         return replace(outcome, failure=failure)
     if found.result is None:

@@ -17,19 +17,19 @@ from megtrim.build_spec import Link, Variant
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices import Device, Lease
+from megtrim.devices.cpu import read_device_features
 from megtrim.devices.relocation_support import UnsupportedRelocations
 from megtrim.devices.retry import keep_first_failure, run_with_retries
 from megtrim.evidence import limits
-from megtrim.evidence.bundle import Bundle, BundleScenario, JobPurpose
-from megtrim.evidence.bundle_contest import BundleContest
-from megtrim.evidence.contest_record import (
-    LARGEST_RECORD,
-    RecordOrigin,
-    dump_record,
-    make_contest_result,
-    make_skipped_result,
+from megtrim.evidence.bundle import (
+    DROPPED,
+    OBSERVABLES,
+    Bundle,
+    BundleDevice,
+    BundleScenario,
+    JobPurpose,
 )
-from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import (
     LARGEST_CACHE,
     LARGEST_LIST,
@@ -39,11 +39,20 @@ from megtrim.evidence.evidence import (
     EvidenceResult,
     EvidenceSet,
 )
+from megtrim.evidence.times import (
+    LARGEST_RECORD,
+    ContestRecord,
+    dump_record,
+    make_contest_result,
+    make_skipped_result,
+)
+from megtrim.experiments.contest import ContestResult, PerformanceStatus
+from megtrim.experiments.situation import describe_lacking
 from megtrim.functions.function_list import dump_list
 from megtrim.functions.observables import read_observables
-from megtrim.jobs.contest_job import ContestJob
-from megtrim.jobs.verified_copy import put, take, take_program
 from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.perf.measuring.timing import measure
+from megtrim.perf.measuring.timing_runs import ContestFiles
 from megtrim.proof.results import VerificationOutcome
 from megtrim.proof.trap_diagnosis import SymbolizingLink, read_named
 from megtrim.proof.verification import TrapBeforeFailure, VerificationCase, prove
@@ -53,11 +62,15 @@ from megtrim.trim.runs import function_coverage, tracing
 from megtrim.trim.runs.execution import RunResult, RunSpec
 from megtrim.util.console import Console
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from megtrim.util.files import cannot_write
 from megtrim.util.wording import count
 
 _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2
 """Failures of the device in a row, after which the rest of the job is not tried."""
+
+_CHUNK_BYTES = 1024 * 1024
+_HINT = "the bundle was changed or cut off on its way: run the build job again"
 
 _Asked = BundleScenario | BundleContest
 
@@ -224,7 +237,7 @@ class _Worker:
         return _make_verify_result(scenario, outcome)
 
     def _load_symbolizing_link(self, scenario: BundleScenario) -> SymbolizingLink | None:
-        listed = self.job.bundle.find_dropped_list(scenario.application)
+        listed = self.job.bundle.program(DROPPED, scenario.application)
         if listed is None:
             return None
         program = self._program(Link.NAMED, scenario)
@@ -238,7 +251,12 @@ class _Worker:
             if scenario.search:
                 cache, ran = tracing.search(scenario.id, spec, lease, self._note)
                 cache_digest = self._keep(cache, LARGEST_CACHE, "algorithm cache")
-                spec = spec.with_cache(put(cache, self.job.work / f"{cache_digest}.cache"))
+                path = self.job.work / f"{cache_digest}.cache"
+                try:
+                    path.write_bytes(cache)
+                except OSError as error:
+                    raise cannot_write(path, error) from None
+                spec = spec.with_cache(path)
                 time_s += ran.wall_s
             spec = spec.with_program(profile)
             trace, data, ran = tracing.trace(scenario.id, spec, lease, self._note)
@@ -252,7 +270,7 @@ class _Worker:
 
     def _record(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         """Record which functions run, and keep their list."""
-        listed = self.job.bundle.observables(scenario.application) or ""
+        listed = self.job.bundle.program(OBSERVABLES, scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
         try:
             found, ran = function_coverage.ran(
@@ -271,20 +289,33 @@ class _Worker:
         return replace(_make_pass_result(scenario, text, ran.wall_s), functions=digest)
 
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
-        """Measure a contest, and keep its record."""
-        job = self.job
-        origin = RecordOrigin(
-            bundle=job.sha256,
-            cpu_class=job.asked.cpu_class,
-            device=self.machines[lease.name],
-            day=job.today.isoformat(),
+        """Measure a contest, and keep its record. How a program ends is in it."""
+        bundle, machine = self.job.bundle, self.machines[lease.name]
+        features = read_device_features(machine.kind, bundle.machine, machine.facts)
+        if lacking := describe_lacking(contest.cpu_features, features):
+            return make_skipped_result(contest, lacking)
+        scenario = bundle.scenario(contest.scenario)
+        files = ContestFiles(
+            programs={
+                side: self._program(variant, scenario) for side, variant in contest.variants.items()
+            },
+            model=self._take(scenario.model, "model"),
+            inputs=self._take_inputs(scenario),
+            cache=self._take_cache(scenario),
         )
-        timing = ContestJob(
-            asked=contest, bundle=job.bundle, folder=job.folder, work=job.work, origin=origin
+        try:
+            result = measure(contest.held, files, lease, say=self.console.say)
+        except (ProductFailure, UnsupportedRelocations) as failure:
+            result = ContestResult(status=PerformanceStatus.FAILED, reason=failure.message)
+        clean = replace(
+            result,
+            reason=limits.clean_line(result.reason),
+            outputs=limits.clean_line(result.outputs),
+            conditions=tuple(map(limits.clean_line, result.conditions)),
         )
-        if lacking := timing.find_lacking():
-            return make_skipped_result(contest.id, contest.binding, lacking)
-        record = timing.measure(lease, self.console.say)
+        record = ContestRecord(
+            bundle=self.job.sha256, contest=contest.id, binding=contest.binding, result=clean
+        )
         digest = self._keep(dump_record(record).encode(), LARGEST_RECORD, "record of times")
         return make_contest_result(record, digest)
 
@@ -318,12 +349,10 @@ class _Worker:
             program=self._program(variant, scenario),
             model=self._take(scenario.model, "model"),
             arguments=scenario.arguments,
-            inputs={
-                each.name: self._take(each.file, f"input{each.suffix}") for each in scenario.inputs
-            },
+            inputs=self._take_inputs(scenario),
             threads=scenario.threads,
             timeout_s=scenario.timeout_s,
-            cache=None if scenario.cache is None else self._take(scenario.cache, "cache"),
+            cache=self._take_cache(scenario),
             search=scenario.search,
             application=bool(scenario.application),
             environment=dict(scenario.environment),
@@ -332,7 +361,19 @@ class _Worker:
 
     def _program(self, variant: Variant | Link, scenario: BundleScenario) -> Path:
         job = self.job
-        return take_program(job.bundle, job.folder, job.work, variant, scenario.application)
+        application = scenario.application
+        digest = job.bundle.program(variant, application) or ""
+        # Two variants of a program may be the same file, with other libraries next to it.
+        place = job.work / f"{variant}-{digest}"
+        for name, own in job.bundle.companion_files(variant, application).items():
+            take(job.folder, own, place / name)
+        return take(job.folder, digest, place / (application or job.bundle.target))
+
+    def _take_inputs(self, scenario: BundleScenario) -> dict[str, Path]:
+        return {each.name: self._take(each.file, f"input{each.suffix}") for each in scenario.inputs}
+
+    def _take_cache(self, scenario: BundleScenario) -> Path | None:
+        return None if scenario.cache is None else self._take(scenario.cache, "cache")
 
     def _take(self, digest: str, name: str) -> Path:
         """Return a copy of a file of the bundle, made while its digest was taken."""
@@ -384,3 +425,32 @@ def _make_infrastructure_result(
 def _clean_facts(facts: Mapping[str, str]) -> dict[str, str]:
     shown = sorted(facts.items())[:MOST_FACTS]
     return {limits.clean_line(label): limits.clean_line(value) for label, value in shown}
+
+
+def take(folder: Path, digest: str, target: Path) -> Path:
+    """Copy the bundle's file of that sha256 to ``target``; what is there is that file already.
+
+    What is run is the copy, so nothing can change between the check and the use. Raises
+    InputError where the file is none, is a link, or has another digest.
+    """
+    if target.exists():
+        return target
+    source = folder / limits.FILES / digest
+    if (folder / limits.FILES).is_symlink() or source.is_symlink() or not source.is_file():
+        msg = f"{source}: found no plain file, expected one of the bundle's"
+        raise InputError(msg, hint=_HINT)
+    partial = target.with_name(f"{target.name}.partial")
+    hasher = hashlib.sha256()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with source.open("rb") as read, partial.open("xb") as write:
+            while chunk := read.read(_CHUNK_BYTES):
+                hasher.update(chunk)
+                write.write(chunk)
+    except OSError as error:
+        msg = f"{source} cannot be copied: {error.strerror}"
+        raise InfrastructureFailure(msg) from None
+    if hasher.hexdigest() != digest:
+        msg = f"{source}: its sha256 is {hasher.hexdigest()}, expected that of its name"
+        raise InputError(msg, hint=_HINT)
+    return partial.rename(target)

@@ -12,13 +12,16 @@ import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
+from megtrim.build_spec import Variant
 from megtrim.chain.graph import PLAIN, Stage, Task
 from megtrim.chain.session import Session, scenario_inputs
 from megtrim.checks.check import MACHINE_FACTS, DeviceIdentity
 from megtrim.config.device import EMULATED
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.times import AskedContest, TimedContest, TimesJudge
-from megtrim.experiments.contest import METHOD, Contest, ContestResult
+from megtrim.evidence.bundle_contest import BundleContest
+from megtrim.evidence.limits import clean_line
+from megtrim.evidence.times import TimedContest, TimesJudge
+from megtrim.experiments.contest import METHOD, Contest, ContestResult, PerformanceStatus
 from megtrim.perf.measuring.contest_plan import (
     list_needed_features,
     measure_task,
@@ -34,11 +37,16 @@ from megtrim.perf.plan import (
     trimmed_variant,
 )
 from megtrim.perf.results import PerfResult
+from megtrim.perf.rows.outcomes import list_program_sizes
 from megtrim.trim.builds import programs
 from megtrim.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.util.console import show_time
+from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file
 from megtrim.util.strict_json import dump
+
+_NO_BINDING = "0" * 64
+"""Of a contest that no device holds."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -148,12 +156,37 @@ def _describe_place(task: Task, session: Session) -> str:
 
 def _choose(task: Task, session: Session, contest: Contest, timed: TimesJudge) -> TimedContest:
     """Return what device jobs brought of a task. Raises InfrastructureFailure for nothing."""
-    return timed.choose(
-        AskedContest(
+    return timed.choose(describe_contest(task, session, contest))
+
+
+def describe_contest(
+    task: Task,
+    session: Session,
+    contest: Contest | None,
+    *,
+    unheld: PerformanceStatus | None = None,
+    reason: str = "",
+) -> BundleContest:
+    """Return a contest as devices elsewhere are asked for it, or why they are not."""
+    scenario, variant = scenario_of(task), trimmed_variant(task)
+    artifact = programs.name_of(scenario, session.request)
+    sizes = list_program_sizes(artifact, session) if variant else {}
+    try:
+        return BundleContest(
             id=task.name,
-            cpu_class=scenario_of(task).cpu_class.name,
-            binding=binding(named_inputs(task, session)),
+            scenario=scenario.id,
+            cpu_class=scenario.cpu_class.name,
+            binding=binding(named_inputs(task, session)) if contest else _NO_BINDING,
             contest=contest,
+            unheld=unheld,
+            reason=clean_line(reason),
+            artifact=artifact,
             cpu_features=list_needed_features(task),
+            reference=Variant.BASE if compares_with_base(task) else Variant.PLAIN,
+            rival=Variant(variant or Variant.PLAIN),
+            sizes=tuple((Variant(name), count) for name, count in sizes.items()),
         )
-    )
+    except ValueError as error:
+        msg = f"{session.request.loaded.where(*scenario.path)}: {error}"
+        hint = "change it in the configuration: devices on runners take nothing else"
+        raise InputError(msg, hint=hint) from None

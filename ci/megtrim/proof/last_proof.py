@@ -10,7 +10,7 @@ from megtrim.chain.graph import REDUCED, Stage, verify_task
 from megtrim.chain.session import Session
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.evidence.proofs import DAY_S
+from megtrim.evidence.evidence import DAY_S
 from megtrim.proof.results import VerifyResult
 from megtrim.trim.builds import programs
 from megtrim.util.wording import count

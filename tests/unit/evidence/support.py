@@ -13,20 +13,21 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import (
     Bundle,
+    BundleDevice,
     BundleInput,
     BundleScenario,
     JobPurpose,
     ProvenScenario,
 )
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
-from megtrim.evidence.contest_record import (
-    ContestRecord,
-    RecordOrigin,
-    dump_record,
-    make_contest_result,
+from megtrim.evidence.evidence import (
+    DeviceResult,
+    Evidence,
+    EvidenceResult,
+    EvidenceSet,
+    dump_set,
 )
-from megtrim.evidence.device import BundleDevice
-from megtrim.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, dump_set
+from megtrim.evidence.times import ContestRecord, dump_record, make_contest_result
 from megtrim.experiments.commands import StepCommand
 from megtrim.experiments.contest import (
     FEWEST_ROUNDS,
@@ -90,7 +91,7 @@ def bundle(**changes: Any) -> Bundle:
         "sysroot": "",
         "generation": 20220507,
         "max_age_s": 14 * 86_400.0,
-        "programs": (("plain", "3" * 64), ("reduced", "4" * 64)),
+        "programs": {"plain": "3" * 64, "reduced": "4" * 64},
         "keep_set": "5" * 64,
         "devices": (device(),),
         "scenarios": (scenario(),),
@@ -127,6 +128,12 @@ def evidence(*results: EvidenceResult, **changes: Any) -> Evidence:
         "results": results or (result(),),
     }
     return Evidence(**{**values, **changes})
+
+
+def brought(folder: Path, device: DeviceIdentity, **changes: Any) -> DeviceResult:
+    """Return a result that the evidence of a device in a folder holds."""
+    made = evidence(device=device, results=())
+    return DeviceResult(evidence=made, result=result(outputs=(), **changes), folder=folder)
 
 
 def proofs(*entries: Evidence) -> EvidenceSet:
@@ -248,25 +255,8 @@ def contest_result(**changes: Any) -> ContestResult:
     return ContestResult(**{**values, **changes})
 
 
-def origin(**changes: Any) -> RecordOrigin:
-    """Return the job that :func:`evidence` is of."""
-    made = evidence()
-    values: dict[str, Any] = {
-        "bundle": BUNDLE,
-        "cpu_class": made.cpu_class,
-        "device": made.device,
-        "day": made.day,
-    }
-    return RecordOrigin(**{**values, **changes})
-
-
 def record(**changes: Any) -> ContestRecord:
-    values = {
-        "contest": CONTEST,
-        "binding": BINDING,
-        "origin": origin(),
-        "result": contest_result(),
-    }
+    values = {"bundle": BUNDLE, "contest": CONTEST, "binding": BINDING, "result": contest_result()}
     return ContestRecord(**{**values, **changes})
 
 
@@ -277,10 +267,8 @@ def timed(brought: ContestRecord, **changes: Any) -> EvidenceResult:
 
 
 def write_times(folder: Path, *records: ContestRecord, **changes: Any) -> Path:
-    """Write the folder of a device job that measured contests; ``changes``: of all of it."""
-    records = tuple(replace(each, origin=replace(each.origin, **changes)) for each in records)
+    """Write the folder of a device job that measured contests; ``changes``: of its evidence."""
     results = tuple(timed(each) for each in records)
-    changes.pop("bundle", None)
     text = written(evidence(*results, purpose=JobPurpose.TIME, **changes))
     files = {
         str(row.times): dump_record(each).encode()

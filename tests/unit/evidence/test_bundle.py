@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,240 +11,499 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Link, Variant
+from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.evidence.bundle import (
+    DROPPED,
+    Bundle,
     BundleApplication,
-    BundleInput,
+    BundleDevice,
     JobPurpose,
     binding,
     dump_bundle,
     parse_bundle,
     read_bundle,
 )
-from megtrim.evidence.device import BundleDevice
+from megtrim.experiments.contest import ContestBudget, PerformanceStatus, Side
 from megtrim.util.errors import InputError
 from unit.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,
     Change,
     bundle,
+    bundle_contest,
     changed,
+    contest,
+    contestant,
     device,
     proven,
     put,
     scenario,
+    time_bundle,
+    unheld_contest,
 )
+from unit.evidence.support import SCENARIO as ID
 
-TEXT = dump_bundle(bundle())
-SCENARIO = ("scenarios", 0)
+PHONE = DeviceSettings(
+    sysroot=Path("~/roots"),
+    match={"ro.product.model": "Pixel 6", "ro.build.version.sdk": "33"},
+    power=PowerPort(hub="1-1.4", port=2),
+    cool_down=CoolDown.model_construct(below_c=38.0, within_s=600.0),
+    governor="performance",
+    cpus="4-7",
+)
+BOARD = DeviceSettings(
+    host="board.lab",
+    port=2222,
+    user="pi",
+    key=Path("~/.ssh/board"),
+    known_hosts=Path("/etc/hosts.pub"),
+)
 TRACE = bundle(
     purpose=JobPurpose.TRACE,
-    programs=(("plain", "3" * 64), ("profile", "4" * 64)),
+    programs={"plain": "3" * 64, "profile": "4" * 64},
     keep_set=None,
     scenarios=(scenario(search=True),),
 )
 RECORD = bundle(
     purpose=JobPurpose.RECORD,
-    programs=(("unfolded", "3" * 64), ("probed", "4" * 64), ("observables", "5" * 64)),
+    programs={"unfolded": "3" * 64, "probed": "4" * 64, "observables": "5" * 64},
     keep_set=None,
     scenarios=(scenario(link="7" * 64),),
     speaks=True,
 )
+NAMED = {"named": "8" * 64, "dropped": "9" * 64}
+APPLICATION = bundle(
+    programs={},
+    applications=(
+        BundleApplication(
+            name="classify",
+            programs={"plain": "3" * 64, "reduced": "4" * 64},
+            companions={
+                "plain": {"libengine.so": "6" * 64},
+                "reduced": {"libengine.so": "7" * 64},
+            },
+        ),
+    ),
+    scenarios=(scenario(application="classify", arguments=("{model}", "{input:data}")),),
+)
+STATUS = PerformanceStatus
+UNHELD = (
+    unheld_contest(STATUS.SKIPPED, "not run here: needs a GPU", id=f"{ID}#nchw4"),
+    unheld_contest(STATUS.FAILED, "no program", id=f"{ID}#trimming-reduced"),
+    unheld_contest(
+        *(STATUS.INFRASTRUCTURE, "no disk"),
+        id="m/s@big#nchw88",
+        scenario="m/s@big",
+        cpu_class="big",
+    ),
+)
+TRIMMING = bundle_contest(
+    id=f"{ID}#trimming",
+    rival=Variant.REDUCED,
+    contest=contest(budget=ContestBudget(rounds=40, limit_s=600.0), seed=2**31),
+)
+WHOLE = {
+    "verify": bundle(),
+    "trace": TRACE,
+    "record": RECORD,
+    "proven": bundle(scenarios=(), proven=(proven(),)),
+    "nothing": bundle(programs={}, keep_set=None, scenarios=()),
+    "named": bundle(programs={**bundle().programs, **NAMED}),
+    "application": APPLICATION,
+    "phone": bundle(devices=(device(kind="adb", settings=PHONE),)),
+    "board": bundle(devices=(device(kind="ssh", settings=BOARD),)),
+    "time": replace(time_bundle(), keep_set="5" * 64),
+    "alone": time_bundle(bundle_contest(contest=contest(rival=None))),
+    "trimming": time_bundle(TRIMMING),
+    "unheld": time_bundle(*UNHELD, bundle_contest()),
+}
 
 
-def refused(text: str) -> str:
-    """Return what is said of a text that is no bundle."""
+def refused(name: str, change: Change) -> str:
+    """Return what is said of a bundle after a change."""
     with pytest.raises(InputError) as caught:
-        parse_bundle(text, source="bundle.json")
+        parse_bundle(changed(dump_bundle(WHOLE[name]), change), source="bundle.json")
     assert caught.value.hint == (
         "take the bundle of the build job again; `megtrim ci evidence pack` writes it"
     )
+    assert caught.value.message.startswith("bundle.json:1: ")
     return caught.value.message
 
 
-@pytest.mark.parametrize(
-    "whole", [bundle(), TRACE, RECORD, bundle(scenarios=(), proven=(proven(),))]
-)
-def test_a_bundle_comes_back_as_it_went(whole: Any) -> None:
-    """Also one that only says what is proven."""
-    text = dump_bundle(whole)
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_bundle_comes_back_as_it_went(name: str) -> None:
+    """To the last byte."""
+    text = dump_bundle(WHOLE[name])
 
-    assert parse_bundle(text, source="x") == whole
+    assert parse_bundle(text, source="x") == WHOLE[name]
     assert dump_bundle(parse_bundle(text, source="x")) == text
 
 
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-@pytest.mark.parametrize(
-    "path", [("target",), ("machine",), ("devices", 0, "name"), ("devices", 0, "class")]
-)
-def test_names_that_could_be_paths_or_labels_are_refused(
-    path: tuple[str | int, ...], name: str
-) -> None:
-    """They become names of files, folders and runner labels."""
-    said = refused(changed(TEXT, put(*path, value=name)))
-
-    assert said.startswith("bundle.json:1: ")
-    assert said.endswith("expected a name of letters, digits, '.', '_' and '-'")
+SCENARIO = ("scenarios", 0)
+COMPANIONS = ("applications", 0, "companions")
+CONTEST = ("times", "contests", 0)
+COMMAND = (*CONTEST, "contest", "rival", "commands", 0)
+SETTINGS = ("devices", 0, "settings")
+HELD = (*CONTEST, "contest")
+A_NAME = "expected a name of letters, digits, '.', '_' and '-'"
+A_DIGEST = "expected a sha256 of 64 hex digits"
+A_LINE = "one line of at most 4096 characters"
+ON_RUNNER = "expected a path of the runner: /... or ~/..."
 
 
-@pytest.mark.parametrize("digest", HOSTILE_DIGESTS)
-@pytest.mark.parametrize(
-    "path",
-    [
+def _hostile() -> Iterable[tuple[str, Change, str]]:
+    """Yield names that could be paths, flags or labels, and digests that are no names of files."""
+    names = (("target",), ("machine",), ("devices", 0, "name"), ("devices", 0, "class"))
+    for text in HOSTILE_NAMES:
+        yield from (("verify", put(*path, value=text), A_NAME) for path in names)
+        if text:
+            yield "time", put(*HELD, "rival", "name", value=text), A_NAME
+            for path, value in (("id", f"{ID}#{text}"), ("id", text), ("class", text)):
+                yield "time", put(*CONTEST, path, value=value), "expected"
+    digests = (
         ("keep_set",),
-        ("programs", 0, 1),
-        (*SCENARIO, "model"),
-        (*SCENARIO, "cache"),
-        (*SCENARIO, "binding"),
+        ("programs", "plain"),
+        *((*SCENARIO, key) for key in ("model", "cache", "binding", "link")),
         (*SCENARIO, "inputs", 0, "file"),
-    ],
-)
-def test_a_file_is_named_by_its_digest_alone(path: tuple[str | int, ...], digest: str) -> None:
-    """So no name leads out of the folder."""
-    said = refused(changed(TEXT, put(*path, value=digest)))
+    )
+    for text in HOSTILE_DIGESTS:
+        yield from (("verify", put(*path, value=text), A_DIGEST) for path in digests)
+        yield "time", put(*CONTEST, "binding", value=text), A_DIGEST
 
-    assert said.endswith("expected a sha256 of 64 hex digits")
+
+def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
+    return [(name, put(*path, value=value), said) for value, said in cases]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("name", "change", "said"),
     [
-        (put("generation", value=1), "generation: found 1, expected one of midout's header"),
-        (put("sysroot", value="a/b"), "found 'a/b', expected an absolute path, or nothing"),
-        (
-            put("purpose", value="run"),
-            "purpose: found 'run', expected one of verify, trace, record or time",
+        *_hostile(),
+        ("verify", put("generation", value=1), "found 1, expected one of midout's header"),
+        ("verify", put("sysroot", value="a/b"), "found 'a/b', expected an absolute path, or noth"),
+        ("verify", put("purpose", value="run"), "expected one of verify, trace, record or time"),
+        ("verify", put("keep_set", value=None), "expected one, because devices are to verify"),
+        ("verify", put("programs", "shell", value="3" * 64), "expected one of plain, profile, reg"),
+        ("verify", put("programs", value={"plain": "3" * 64}), "['plain'], expected plain and red"),
+        ("verify", put("tolerance", value=0), "tolerance: found 0, expected no such key"),
+        ("verify", put("version", value=1), "version: found 1, expected 6"),
+        ("verify", put("proven", value=[{"id": ID, "class": "any", "binding": "b" * 64}]), "once"),
+        ("proven", put("devices", 0, "class", value="big"), "found 'none', expected a device on"),
+        ("verify", put("devices", 0, "class", value="big"), "found 'none', expected a device on"),
+        ("verify", put("devices", 0, "runner", value=False), "found 'none', expected a device on"),
+        ("time", put("devices", 0, "class", value="big"), "found 'none', expected a device on"),
+        ("time", put("devices", 0, "runner", value=False), "found 'none', expected a device on"),
+        ("verify", put("devices", 0, "qemu_cpu", value="max -L /"), "expected a CPU's name"),
+        ("verify", put("devices", 0, "runner", value=1), "found 1, expected true or false"),
+        *_values("verify", *SCENARIO, "id", cases=[("a/b@other", "expected MODEL/SCENARIO@any")]),
+        *_values("verify", *SCENARIO, "id", cases=[("../b@any", "expected MODEL/SCENARIO@any")]),
+        *_values("verify", *SCENARIO, "threads", cases=[(0, "1 to 256"), (257, "1 to 256")]),
+        *_values(
+            *("verify", *SCENARIO, "timeout_s"),
+            cases=[(0, "expected up to a day of seconds"), (86_401, "up to a day of seconds")],
         ),
-        (put("keep_set", value=None), "expected one, because devices are to verify"),
-        (
-            put("programs", 0, 0, value="shell"),
-            "'shell', expected one of plain, profile, region, reduced",
+        *_values(
+            *("verify", *SCENARIO, "arguments"),
+            cases=[
+                (["a\x1b[0m"], A_LINE),
+                (["x" * 4097], A_LINE),
+                (["--cpu"] * 10_001, "expected at most 10000 entries"),
+                (["x", "--input=y"], "--input is not allowed in args"),
+                (["--flagfile=x"], "--flagfile is not allowed in args"),
+            ],
         ),
-        (put("programs", 1, 0, value="plain"), "programs: found 'plain', expected each name once"),
-        (put("programs", value=[["plain", "3" * 64]]), "['plain'], expected plain and reduced"),
-        (put(*SCENARIO, "id", value="a/b@other"), "found 'a/b@other', expected MODEL/SCENARIO@any"),
-        (put(*SCENARIO, "id", value="../b@any"), "found '../b@any', expected MODEL/SCENARIO@any"),
-        (put(*SCENARIO, "threads", value=0), "threads: found 0, expected 1 to 256"),
-        (put(*SCENARIO, "threads", value=257), "threads: found 257, expected 1 to 256"),
-        (put(*SCENARIO, "timeout_s", value=0), "found 0.0, expected up to a day of seconds"),
-        (put(*SCENARIO, "timeout_s", value=86_401), "expected up to a day of seconds"),
-        (put(*SCENARIO, "arguments", 0, value="a\x1b[0m"), "one line of at most 4096 characters"),
-        (put(*SCENARIO, "arguments", 0, value="x" * 4097), "one line of at most 4096 characters"),
-        (put(*SCENARIO, "arguments", value=["--cpu"] * 10_001), "10001, expected at most 10000"),
-        (put(*SCENARIO, "arguments", value=["x", "--input=y"]), "--input is not allowed in args"),
-        (put(*SCENARIO, "arguments", value=["--flagfile=x"]), "--flagfile is not allowed in args"),
-        (put(*SCENARIO, "inputs", 0, "suffix", value="/../x"), "expected one such as .npy"),
-        (put(*SCENARIO, "inputs", 0, "suffix", value=".npy\n"), "expected one such as .npy"),
-        (put(*SCENARIO, "inputs", 0, "name", value="a:b"), "a name without ':', ';' and spaces"),
-        (put(*SCENARIO, "inputs", 0, "name", value=""), "a name without ':', ';' and spaces"),
-        (put("devices", 0, "qemu_cpu", value="max -L /"), "expected a CPU's name"),
-        (put("devices", 0, "runner", value=1), "devices[0].runner: found 1, expected true or fal"),
-        (
-            put(*SCENARIO, "tolerance", "absolute", value=-1),
-            "absolute: found -1, expected 0 or more",
+        *_values(
+            *("verify", *SCENARIO, "inputs", 0, "suffix"),
+            cases=[("/../x", "expected one such as .npy"), (".npy\n", "expected one such as .npy")],
         ),
-        (
-            put(*SCENARIO, "tolerance", "relative", value=1),
-            "tolerance: found '1 * |plain|', expected one that a difference exceeds",
+        *_values(
+            *("verify", *SCENARIO, "inputs", 0, "name"),
+            cases=[("a:b", "a name without ':', ';' and spaces"), ("", "a name without ':'")],
         ),
-        (put("tolerance", value=0), "tolerance: found 0, expected no such key"),
-        (put("more", value=1), "more: found 1, expected no such key"),
-        (put("version", value=1), "version: found 1, expected 6"),
+        *_values(
+            *("verify", *SCENARIO, "inputs"),
+            cases=[([{"name": "data", "file": "2" * 64, "suffix": ""}] * 2, "each name once")],
+        ),
+        ("trace", put(*SCENARIO, "cache", value="6" * 64), "none, since a cache is recorded"),
+        ("verify", put(*SCENARIO, "tolerance", "absolute", value=-1), "found -1, expected 0 or"),
+        ("verify", put(*SCENARIO, "tolerance", "relative", value=1), "one that a difference exc"),
+        ("record", put(*SCENARIO, "link", value=None), "link: found None, expected one, because"),
+        (
+            "record",
+            put("programs", value={"probed": "4" * 64}),
+            "expected observables and unfolded",
+        ),
+        *(
+            ("verify", put("programs", name, value=digest), "expected named and dropped, or neit")
+            for name, digest in NAMED.items()
+        ),
+        *_values(
+            *("application", *SCENARIO, "application"),
+            cases=[("other", "application other: found []"), ("../x", A_NAME)],
+        ),
+        *_values(
+            *("application", *SCENARIO, "arguments"),
+            cases=[
+                (["{modle}"], "an unknown placeholder {modle}"),
+                (["{input:x}"], "['input:x'], expected its inputs"),
+            ],
+        ),
+        ("application", put("applications", 0, "programs", value={}), "application classify"),
+        *_values(
+            *("application", *COMPANIONS),
+            cases=[
+                ({"profile": {"lib.so": "6" * 64}}, "expected files of their own"),
+                ({"plain": {"classify": "6" * 64}}, "expected files of their own"),
+                ({"plain": {"../lib.so": "6" * 64}}, "expected a name of letters"),
+                ({"plain": {"lib.so": "x"}}, "expected a sha256"),
+            ],
+        ),
+        *_values(
+            *("phone", *SETTINGS, "match"),
+            cases=[
+                ({"-r": "x"}, "expected the name of an Android property"),
+                ({"ro.a": ""}, "expected the property's whole value"),
+                ({"ro.a": "x" * 201}, "expected the property's whole value"),
+                ({"ro.a": "x\ny"}, "expected the property's whole value"),
+                ({"ro.a": "x\x1b"}, "expected one line"),
+                ({f"ro.{n}": "1" for n in range(33)}, "expected at most 32 entries"),
+                ({}, "device pixel-6: found [], expected serial or match"),
+            ],
+        ),
+        *_values(
+            *("phone", *SETTINGS, "power", "hub"),
+            cases=[("/dev/bus/usb", "a hub as uhubctl"), ("1-1\n", "a hub as uhubctl names it")],
+        ),
+        *_values(
+            *("phone", *SETTINGS, "power", "port"),
+            cases=[(0, "number from 1 to 64"), (65, "from 1 to 64"), (True, "a whole number")],
+        ),
+        ("phone", put(*SETTINGS, "power", "volts", value=5), "expected no such key"),
+        *_values(
+            *("phone", *SETTINGS, "cool_down", "below"),
+            cases=[(9.0, "expected 10 or more"), (121.0, "120 or less"), ("40", "a number")],
+        ),
+        *_values(
+            *("phone", *SETTINGS, "cool_down", "within"),
+            cases=[
+                ("0 s", "a duration of more than no time"),
+                ("86401 s", "no time and at most a day"),
+            ],
+        ),
+        ("phone", put(*SETTINGS, "governor", value="x;reboot"), "expected a governor"),
+        ("phone", put(*SETTINGS, "cpus", value="4-7;8"), "expected numbers of CPUs"),
+        *_values(
+            *("phone", *SETTINGS, "sysroot"),
+            cases=[("roots", "expected a path of the runner"), ("/a/../b", "a path of the runner")],
+        ),
+        ("phone", put(*SETTINGS, "host", value="board"), "host: found 'adb', expected a kind"),
+        ("phone", put(*SETTINGS, "serial", value="1A"), "['serial', 'match'], expected serial or"),
+        ("board", put(*SETTINGS, "serial", value="1A"), "serial: found 'ssh', expected a kind"),
+        *_values(
+            *("board", *SETTINGS, "host"),
+            cases=[
+                ("-oProxyCommand=id", "expected a host's name or address"),
+                ("a b", "expected a host's name or address"),
+                ("h" * 201, "expected a host's name or address"),
+                (None, "device pixel-6: found 'no host', expected one"),
+            ],
+        ),
+        *_values(
+            *("board", *SETTINGS, "port"), cases=[(0, "from 1 to 65535"), (65_536, "1 to 65535")]
+        ),
+        *_values(
+            *("board", *SETTINGS, "user"),
+            cases=[("root@h", "the name of a user"), ("-l", "the name of a user")],
+        ),
+        *_values(
+            *("board", *SETTINGS, "key"),
+            cases=[
+                *(("keys/board", ON_RUNNER), ("~root/key", ON_RUNNER), ("~/../key", ON_RUNNER)),
+                ("/a\x00", ON_RUNNER),
+            ],
+        ),
+        ("board", put(*SETTINGS, "known_hosts", value="-x"), ON_RUNNER),
+        ("time", put(*CONTEST, "scenario", value="m/s@any"), "expected resnet18-s/default@any"),
+        *_values(
+            *("time", *CONTEST, "id"),
+            cases=[
+                (ID, "expected MODEL/SCENARIO@any#NAME"),
+                (f"{ID}#", "found '', expected a name of letters"),
+                (f"{ID}#a#b", "found 'a#b', expected a name of letters"),
+            ],
+        ),
+        ("time", put(*CONTEST, "class", value="big"), "expected MODEL/SCENARIO@big"),
+        ("time", put(*CONTEST, "rival", value="shell"), "contests[0].rival: found 'shell'"),
+        ("time", put(*CONTEST, "rival", value="profile"), "expected a program of the bundle"),
+        ("time", put(*CONTEST, "contest", value=None), "found '', expected a contest, or why"),
+        ("time", put(*CONTEST, "unheld", value="skipped"), "expected a contest, or why there is"),
+        ("time", put(*CONTEST, "unheld", value="measured"), "expected a contest, or why there"),
+        ("unheld", put(*CONTEST, "unheld", value="measured"), "expected a contest, or why there"),
+        *_values(
+            *("time", *CONTEST, "reason"),
+            cases=[("no GPU", "expected a contest, or why there is none"), ("a\nb", A_LINE)],
+        ),
+        ("time", put(*CONTEST, "artifact", value="../x"), "artifact: found '../x', expected a na"),
+        *_values(
+            *("time", *CONTEST, "sizes"),
+            cases=[([["plain", 1]] * 2, "expected each"), ([["plain", -1]], "expected 0 or more")],
+        ),
+        ("time", put(*HELD, "rival", "name", value="baseline"), "both sides of a contest"),
+        ("time", put(*HELD, "threads", value=0), "threads: found 0, expected 1 to 256"),
+        *_values(
+            *("time", *HELD, "timeout_s"),
+            cases=[(0, "expected a time that megtrim.yaml can"), (10**12, "expected a time that")],
+        ),
+        *_values(
+            *("time", *HELD, "budget", "limit_s"),
+            cases=[(10**12, "expected a time that megtrim.yaml"), (0, "found a budget of 0.0 s")],
+        ),
+        *_values(
+            *("time", *HELD, "budget", "rounds"),
+            cases=[(7, "found 7 rounds"), (10**9, "found 1000000000 rounds")],
+        ),
+        *_values(
+            *("time", *HELD, "criterion", "threshold"),
+            cases=[(0, "no criterion"), (1, "no criterion")],
+        ),
+        ("time", put(*HELD, "seed", value=-1), "seed: found -1, expected 0 or more"),
+        ("time", put(*HELD, "tolerance", "relative", value=1), "one that a difference exceeds"),
+        ("time", put(*HELD, "environment", value=[["LD_PRELOAD", "x"]]), "expected variables of"),
+        *_values(
+            *("time", *COMMAND, "iterations"),
+            cases=[(0, "found 0, expected 1 to 100000"), (100_001, "expected 1 to 100000")],
+        ),
+        ("time", put(*COMMAND, "step", "warmups", value=1001), "found 1001, expected at most 1000"),
+        ("time", put(*COMMAND, "step", "measured", value=False), "the last step is measured"),
+        ("time", put(*HELD, "rival", "commands", value=[]), "the last step is measured"),
+        ("time", put("times", "contests", value=[{}]), "contests[0].id: found nothing, expected"),
+        ("time", put("times", "engine", value="x"), "times.engine: found 'x', expected a sha256"),
+        ("time", put("times", "criterion", "floor_ms", value=-1), "found -1, expected 0 or more"),
+        ("time", put("times", "inconclusive", value="pass"), "expected one of fail or warn"),
+        ("time", put("times", value=None), "times: found 'time', expected contests"),
+        ("time", put("scenarios", value=[]), "expected a scenario of the bundle"),
+        ("time", put("purpose", value="verify"), "expected contests if it is to time, else none"),
+        ("time", put("programs", value={"reduced": "4" * 64}), "['reduced'], expected plain"),
+        *_values(
+            *("time", *COMMAND, "argv"),
+            cases=[
+                ([], "program: found '', expected b-program"),
+                (["sh"], "program: found 'sh', expected b-program"),
+                (["a-program", "model.mge"], "found 'a-program', expected b-program"),
+                (["b-program"], "model: found '', expected model.mge or b-dumped.mge"),
+                (["b-program", "/etc/passwd"], "expected model.mge or b-dumped.mge"),
+                (["b-program", "a-dumped.mge"], "expected model.mge or b-dumped.mge"),
+                (["b-program", "model.mge", "--flagfile=/etc/x"], "--flagfile is not allowed"),
+                (["b-program", "model.mge", "--fromenv", "HOME"], "--fromenv is not allowed"),
+                (["b-program", "model.mge", "--input", "data:/etc/passwd"], "--input is not al"),
+                (["b-program", "model.mge", "--input", "data:input0.npy;x:y"], "--input is not"),
+                (["b-program", "model.mge", "--input"], "--input is not allowed"),
+                (["b-program", "model.mge", "--bin-out-dump", "/tmp"], "--bin_out_dump is not"),
+                (
+                    ["b-program", "model.mge", "--fast-run-algo-policy", "a-algo.cache"],
+                    "--fast_run_algo_policy is not allowed",
+                ),
+                (["b-program", "model.mge", "a\x1b[31m"], A_LINE),
+                (["b-program", "model.mge", "x" * 4097], A_LINE),
+                (["b-program", "model.mge", *["--cpu"] * 10_000], "expected at most 10000"),
+            ],
+        ),
     ],
 )
-def test_every_value_is_held_to_its_shape(change: Change, said: str) -> None:
-    """One clear message, with the place."""
-    assert said in refused(changed(TEXT, change))
+def test_every_value_is_held_to_its_shape(name: str, change: Change, said: str) -> None:
+    """Names become files and labels, words command lines; one clear message with the place."""
+    found = refused(name, change)
+    assert said in found, found
 
 
-def test_things_that_come_twice_are_refused() -> None:
-    """Two scenarios of one id, one asked for and proven, two devices or inputs of one name."""
-    data = BundleInput(name="data", file="2" * 64, suffix=".npy")
-    for changes, name in (
-        ({"scenarios": (scenario(), scenario())}, "resnet18-s/default@any"),
-        ({"proven": (proven(),)}, "resnet18-s/default@any"),
-        ({"devices": (device(), device())}, "pixel-6"),
-    ):
-        with pytest.raises(ValueError, match=f"found '{name}', expected each name once"):
-            bundle(**changes)
-    with pytest.raises(ValueError, match="found 'data', expected each name once"):
-        scenario(inputs=(data, data))
-
-
-def test_functions_are_recorded_of_a_link() -> None:
-    """Whose identity the list will say; an emulator runs it as it is."""
-    with pytest.raises(ValueError, match="link: found None, expected one, because it is recorded"):
-        replace(RECORD, scenarios=(scenario(),))
-    with pytest.raises(ValueError, match=r"found \['probed'\], expected observables and unfolded"):
-        replace(RECORD, programs=(("probed", "4" * 64),))
-    with pytest.raises(ValueError, match="link: found 'x', expected a sha256"):
-        scenario(link="x")
-
-
-def test_a_recorded_cache_is_not_searched_for_again() -> None:
-    """A bundle that asks for both does not know what it wants."""
-    with pytest.raises(ValueError, match="expected none, since a cache is recorded"):
-        scenario(cache="6" * 64, search=True)
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: bundle(scenarios=(scenario(), scenario())), f"'{ID}', expected each name once"),
+        (lambda: bundle(devices=(device(), device())), "'pixel-6', expected each name once"),
+        (lambda: time_bundle(bundle_contest(), bundle_contest()), "nchw88', expected each name"),
+        (
+            lambda: bundle_contest(
+                contest=contest(
+                    rival=replace(
+                        contestant(Side.RIVAL, "b"),
+                        commands=tuple(
+                            replace(each, iterations=3000)
+                            for each in contestant(Side.RIVAL, "b").commands
+                        ),
+                    ),
+                    budget=ContestBudget(rounds=400),
+                )
+            ),
+            "times: found 1205600, expected at most 1000000",
+        ),
+    ],
+)
+def test_what_comes_twice_or_in_masses_is_refused(make: Any, said: str) -> None:
+    """What a device brings must fit into one document."""
+    with pytest.raises(ValueError, match=said):
+        make()
 
 
 def test_counts_are_bounded() -> None:
     """Ten thousand scenarios are more than anybody has."""
-    many = tuple(proven(f"m{number}/s@any") for number in range(10_001))
-    with pytest.raises(ValueError, match="scenarios: found 10001, expected at most 10000"):
-        bundle(scenarios=(), proven=many)
-    assert len(bundle(scenarios=(), proven=many[:10_000]).proven) == 10_000
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"version": 1}', "null", "1e999"])
-def test_what_is_no_bundle_at_all_is_refused(text: str) -> None:
-    """Nested as deep as one likes."""
-    assert refused(text).startswith("bundle.json:1: ")
-
-
-def test_a_bundle_without_programs_asks_for_nothing() -> None:
-    """The build failed; that is known by its verdict."""
-    empty = bundle(programs=(), keep_set=None, scenarios=())
-
-    assert parse_bundle(dump_bundle(empty), source="x") == empty
-    with pytest.raises(ValueError, match="expected plain and reduced"):
-        bundle(programs=())
+    rows = [{"id": f"m{n}/s@any", "class": "any", "binding": "b" * 64} for n in range(10_001)]
+    assert "found" in refused("proven", put("proven", value=rows))
+    many = bundle(scenarios=(), proven=tuple(proven(row["id"]) for row in rows[:10_000]))
+    assert parse_bundle(dump_bundle(many), source="x") == many
 
 
 @pytest.mark.parametrize(
-    "devices",
+    "more",
     [
-        (),
-        (device(runner=False),),
-        (device(cpu_class="big"),),
-        (device(runner=False), device(name="other", cpu_class="big")),
+        ("--fast-run",),
+        ("--fast-run-algo-policy", "b-algo.cache"),
+        ("--layout-transform-dump", "b-dumped.mge"),
+        ("--input", "data:input0.npy", "--cpu"),
     ],
 )
-def test_a_verification_that_no_one_would_hear_of_is_refused(
-    devices: tuple[BundleDevice, ...],
-) -> None:
-    """A trap on a device that is attached to no runner would be dropped without a message."""
-    expected = "devices: found 'none', expected a device on a runner that stands for its class"
+def test_a_command_names_its_own_files(more: tuple[str, ...]) -> None:
+    """A search is what some experiments measure; they leave and read files of their own."""
+    rival = contestant(Side.RIVAL, "nchw88")
+    step = replace(rival.commands[0], argv=("b-program", "b-dumped.mge", *more))
+    asked = bundle_contest(contest=contest(rival=replace(rival, commands=(step,))))
 
-    with pytest.raises(ValueError, match=expected):
-        bundle(devices=devices)
-    with pytest.raises(ValueError, match=expected):
-        bundle(devices=devices, scenarios=(), proven=(proven(),))
-    assert bundle(devices=devices, scenarios=()).scenarios == ()
+    assert parse_bundle(dump_bundle(time_bundle(asked)), source="x").contests == (asked,)
 
 
 def test_what_it_holds_is_found() -> None:
-    """A variant's program, the classes of runners, the scenarios of a class."""
+    """Programs of a variant and what is next to them, and what a job of a class gets."""
     other = scenario(id="m/s@big", cpu_class="big")
-    whole = bundle(
-        purpose=JobPurpose.TRACE,
-        programs=(("plain", "3" * 64), ("profile", "5" * 64), ("reduced", "4" * 64)),
+    trace = replace(
+        TRACE,
         devices=(device(), device(name="auto-big", cpu_class="big", runner=False)),
         scenarios=(scenario(), other),
     )
+    none = time_bundle(*UNHELD, scenarios=(), programs={})
 
-    assert whole.program(Variant.REDUCED) == "4" * 64
+    assert trace.program(Variant.PROFILE) == "4" * 64
     assert bundle().program(Variant.PROFILE) is None
-    assert whole.runner_classes() == {"any"}
-    assert whole.of_class("big") == (other,)
+    assert [*trace.runner_classes(), *trace.of_class("big")] == ["any", other]
+    assert [WHOLE["named"].program(each) for each in (Link.NAMED, DROPPED)] == [*NAMED.values()]
+    assert bundle().program(DROPPED) is None
+    assert APPLICATION.program(Variant.REDUCED, "classify") == "4" * 64
+    assert APPLICATION.program(Variant.PROFILE, "classify") is None
+    assert APPLICATION.program(Variant.PLAIN) is None
+    assert APPLICATION.companion_files(Variant.PLAIN, "classify") == {"libengine.so": "6" * 64}
+    assert APPLICATION.companion_files(Variant.PLAIN, "") == {}
+    assert WHOLE["unheld"].of_class("any") == time_bundle().of_class("any") == (bundle_contest(),)
+    assert (none.contests, none.of_class("any"), time_bundle().of_class("big")) == ((), (), ())
+    assert [each.subject for each in UNHELD] == ["nchw4", "trimming-reduced", "nchw88"]
+    assert bundle_contest().variants == {Side.REFERENCE: "plain", Side.RIVAL: "plain"}
+    with pytest.raises(TypeError, match="nchw4 is not held"):
+        _ = UNHELD[0].held
+
+
+@pytest.mark.parametrize("devices", [(), (device(runner=False),)])
+def test_a_bundle_that_asks_for_nothing_needs_no_device(devices: tuple[BundleDevice, ...]) -> None:
+    """With scenarios, no one would hear of a trap."""
+    empty: Bundle = bundle(devices=devices, scenarios=())
+    assert empty.scenarios == ()
 
 
 def test_a_binding_is_of_everything_but_the_device() -> None:
@@ -259,12 +519,11 @@ def test_a_binding_is_of_everything_but_the_device() -> None:
 
 def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
     """That of bundle.json; another one is not the build's."""
-    (tmp_path / "bundle.json").write_text(TEXT, encoding="utf-8")
-    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    path, text = tmp_path / "bundle.json", dump_bundle(bundle())
+    path.write_text(text, encoding="utf-8")
+    digest = hashlib.sha256(text.encode()).hexdigest()
 
-    assert read_bundle(tmp_path, sha256=digest) == bundle()
-    assert read_bundle(tmp_path) == bundle()
-    path = tmp_path / "bundle.json"
+    assert read_bundle(tmp_path, sha256=digest) == read_bundle(tmp_path) == bundle()
     # A workflow whose build job printed none hands on an empty one: that is no "any will do".
     for other in ("0" * 64, ""):
         with pytest.raises(InputError) as caught:
@@ -273,98 +532,21 @@ def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("data", "said"),
     [
-        ("nothing", ": cannot be read: No such file or directory"),
-        ("folder", ": found a folder, expected a plain file"),
-        ("link", ": found a link, expected a plain file"),
-        ("latin", ":1: found the byte 0xff, which is not UTF-8, expected text"),
+        (None, ": cannot be read: No such file or directory"),
+        (b"\xff", ":1: found the byte 0xff, which is not UTF-8, expected text"),
+        (b"null", ":1: top level: found None, expected an object"),
     ],
 )
-def test_a_folder_without_a_plain_document_is_refused(tmp_path: Path, kind: str, said: str) -> None:
-    """A link may lead anywhere on the machine that reads it."""
+def test_a_folder_without_a_whole_document_is_refused(
+    tmp_path: Path, data: bytes | None, said: str
+) -> None:
+    """With its path."""
     path = tmp_path / "bundle.json"
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "link":
-        other = tmp_path / "other.json"
-        other.write_text(TEXT, encoding="utf-8")
-        path.symlink_to(other)
-    elif kind == "latin":
-        path.write_bytes(b"\xff")
+    if data is not None:
+        path.write_bytes(data)
     with pytest.raises(InputError) as caught:
         read_bundle(tmp_path)
 
     assert caught.value.message == f"{path}{said}"
-
-
-NAMED = (("named", "8" * 64), ("dropped", "9" * 64))
-
-
-def test_a_named_link_comes_with_its_list() -> None:
-    """Where there is one: without, there is nothing of either."""
-    whole = bundle(programs=(*bundle().programs, *NAMED))
-    found = parse_bundle(dump_bundle(whole), source="x")
-
-    assert (found.program(Link.NAMED), found.find_dropped_list()) == ("8" * 64, "9" * 64)
-    assert (bundle().program(Link.NAMED), bundle().find_dropped_list()) == (None, None)
-    assert found.find_dropped_list("classify") is None
-
-
-@pytest.mark.parametrize("alone", NAMED)
-def test_a_named_link_without_its_list_is_refused(alone: tuple[str, str]) -> None:
-    """It says a number, and the list without it says nothing."""
-    programs = [*map(list, bundle().programs), list(alone)]
-
-    said = refused(changed(TEXT, put("programs", value=programs)))
-
-    assert said.endswith("expected named and dropped, or neither")
-
-
-CLASSIFY = BundleApplication(
-    name="classify",
-    programs=(("plain", "3" * 64), ("reduced", "4" * 64)),
-    companions=(("plain", "libengine.so", "6" * 64), ("reduced", "libengine.so", "7" * 64)),
-)
-OF_APPLICATION = bundle(
-    programs=(),
-    applications=(CLASSIFY,),
-    scenarios=(scenario(application="classify", arguments=("{model}", "{input:data}")),),
-)
-
-
-def test_an_application_comes_back_with_what_lies_next_to_it() -> None:
-    """By variant; the engine's own program need not be there."""
-    found = parse_bundle(dump_bundle(OF_APPLICATION), source="x")
-
-    assert found == OF_APPLICATION
-    assert found.program(Variant.REDUCED, "classify") == "4" * 64
-    assert found.program(Variant.PROFILE, "classify") is None
-    assert found.program(Variant.PLAIN) is None
-    assert found.companion_files(Variant.PLAIN, "classify") == {"libengine.so": "6" * 64}
-    assert found.companion_files(Variant.PLAIN, "") == {}
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (put(*SCENARIO, "application", value="other"), "application other: found []"),
-        (put(*SCENARIO, "application", value="../x"), "application: found '../x', expected a name"),
-        (put(*SCENARIO, "arguments", value=["{modle}"]), "an unknown placeholder {modle}"),
-        (put(*SCENARIO, "arguments", value=["{input:x}"]), "['input:x'], expected its inputs"),
-        (put("applications", 0, "programs", value=[]), "application classify"),
-        (put("applications", 0, "companions", 0, 0, value="profile"), "expected a file of its own"),
-        (
-            put("applications", 0, "companions", 0, 1, value="classify"),
-            "expected a file of its own",
-        ),
-        (
-            put("applications", 0, "companions", 0, 1, value="../lib.so"),
-            "expected a name of letters",
-        ),
-        (put("applications", 0, "companions", 0, 2, value="x"), "expected a sha256"),
-    ],
-)
-def test_every_value_of_an_application_is_held_to_its_shape(change: Change, said: str) -> None:
-    """Names become files, and words become command lines."""
-    assert said in refused(changed(dump_bundle(OF_APPLICATION), change))

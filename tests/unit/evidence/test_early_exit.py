@@ -23,16 +23,14 @@ def test_an_ending_comes_back_as_it_went() -> None:
     assert str(EarlyExit(exit=3, message="no space", hint="")) == "no space"
 
 
-@pytest.mark.parametrize("status", [1, 2, 3, 70, 130])
-def test_every_failure_has_its_exit_status(status: int) -> None:
-    """As the command line ends."""
-    assert EarlyExit(exit=status, message="", hint="").exit == status
-
-
-@pytest.mark.parametrize("status", [0, 4, 71, 256, -1])
-def test_a_good_ending_is_none(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "fits"), [*((each, True) for each in (1, 2, 3, 70, 130)), (0, False), (4, False)]
+)
+def test_a_good_ending_is_none(status: int, *, fits: bool) -> None:
     """A run that left no verdict and exits 0 would open the gate."""
     text = dump_ending(ENDING).replace('"exit": 2', f'"exit": {status}')
-
+    if fits:
+        assert parse_ending(text, source="ending.json").exit == status
+        return
     with pytest.raises(InputError, match="exit: found"):
         parse_ending(text, source="ending.json")

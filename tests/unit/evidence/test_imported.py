@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,19 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.imported import ImportedEvidence, read_brought
-from megtrim.util.errors import InputError
-from unit.evidence.support import BINDING, SCENARIO, evidence, result, write_evidence, written
+from megtrim.evidence.evidence import LARGEST_TRACE, DeviceResult
+from megtrim.evidence.imported import ANOTHER, expect_fitting, find_brought, read_brought
+from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from unit.evidence.support import (
+    BINDING,
+    OTHER_BINDING,
+    SCENARIO,
+    brought,
+    evidence,
+    result,
+    write_evidence,
+    written,
+)
 
 TRACE = b"midout_trace v1\n"
 DIGEST = hashlib.sha256(TRACE).hexdigest()
@@ -34,43 +43,23 @@ def folder(path: Path, **changes: Any) -> Path:
     return write_evidence(path, traced(**changes), {DIGEST: TRACE, CACHE_DIGEST: CACHE})
 
 
-def read_traces(folders: tuple[Path, ...]) -> Mapping[str, ImportedEvidence]:
+def read_traces(folders: tuple[Path, ...]) -> Mapping[str, DeviceResult]:
     return read_brought(folders, config=DEFAULT_CONFIG)[JobPurpose.TRACE]
 
 
 def test_a_trace_is_given_with_all_that_binds_it(tmp_path: Path) -> None:
-    """And where its files are."""
+    """And where its files are; a scenario without a trace is given with the reason."""
     place = folder(tmp_path / "a")
-
-    assert read_traces((tmp_path,)) == {
-        SCENARIO: ImportedEvidence(
-            scenario=SCENARIO,
-            binding=BINDING,
-            status=ScenarioStatus.PASS,
-            text="traced: 3 regions",
-            device=DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"}),
-            time_s=1.5,
-            folder=place,
-            trace_sha256=DIGEST,
-            cache_sha256=CACHE_DIGEST,
-        )
-    }
     given = read_traces((place,))[SCENARIO]
-    assert given.trace == place / "files" / DIGEST
-    assert given.cache == place / "files" / CACHE_DIGEST
-    assert given.load_trace() == TRACE
-    assert given.load_cache() == CACHE
 
-
-def test_a_scenario_without_a_trace_is_given_too(tmp_path: Path) -> None:
-    """With the reason; it must not be traced on another machine instead."""
+    assert given.evidence == evidence(given.result, purpose=JobPurpose.TRACE)
+    assert (given.result.binding, given.folder) == (BINDING, place)
+    assert given.file(given.result.trace) == place / "files" / DIGEST
+    assert given.load(given.result.trace, most=LARGEST_TRACE) == TRACE
     status = ScenarioStatus.INFRASTRUCTURE
-    folder(tmp_path / "a", status=status, trace=None, cache=None, text="no phone")
-
-    given = read_traces((tmp_path,))[SCENARIO]
-    assert (given.status, given.text) == (status, "no phone")
-    assert (given.trace, given.cache) == (None, None)
-    assert (given.load_trace(), given.load_cache()) == (None, None)
+    lost = folder(tmp_path / "b", status=status, trace=None, cache=None, text="no phone")
+    none = read_traces((lost,))[SCENARIO]
+    assert (none.result.status, none.result.text, none.result.trace) == (status, "no phone", None)
 
 
 def test_scenarios_are_sorted(tmp_path: Path) -> None:
@@ -143,14 +132,10 @@ def test_functions_are_kept_apart_from_traces(tmp_path: Path) -> None:
     found = read_brought((tmp_path,), config=DEFAULT_CONFIG)
     given = found[JobPurpose.RECORD][SCENARIO]
 
-    assert (list(found), list(found[JobPurpose.TRACE])) == (
-        [JobPurpose.TRACE, JobPurpose.RECORD],
-        [SCENARIO],
-    )
-    assert (given.folder, given.text, given.trace) == (place, "recorded: 3 functions", None)
-    assert given.functions == place / "files" / hashlib.sha256(b"a list").hexdigest()
-    assert given.load_functions() == b"a list"
-    assert found[JobPurpose.TRACE][SCENARIO].load_functions() is None
+    assert list(found) == [JobPurpose.TRACE, JobPurpose.RECORD]
+    assert list(found[JobPurpose.TRACE]) == [SCENARIO]
+    assert (given.folder, given.result.text) == (place, "recorded: 3 functions")
+    assert given.result.functions == hashlib.sha256(b"a list").hexdigest()
 
 
 def test_two_different_lists_are_refused(tmp_path: Path) -> None:
@@ -167,48 +152,39 @@ def test_two_different_lists_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_list_that_is_too_large_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would be read whole."""
-    recorded(tmp_path / "a", b"a list")
-    monkeypatch.setattr("megtrim.evidence.imported.LARGEST_LIST", 5)
-    every = read_brought((tmp_path,), config=DEFAULT_CONFIG)
-
-    with pytest.raises(InputError, match="found more than 5 bytes"):
-        every[JobPurpose.RECORD][SCENARIO].load_functions()
-
-
-def test_a_trace_of_another_digest_is_refused(tmp_path: Path) -> None:
-    """When it is used."""
-    place = folder(tmp_path / "a")
-    (place / "files" / DIGEST).write_bytes(b"other")
-
-    with pytest.raises(InputError, match="its sha256 is"):
-        read_traces((place,))[SCENARIO].load_trace()
-
-
-def test_a_trace_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    """Four mebibytes hold any engine's regions."""
-    data = b"x" * (4 * 1024 * 1024 + 1)
-    digest = hashlib.sha256(data).hexdigest()
-    place = folder(tmp_path / "a", trace=digest)
-    (place / "files" / digest).write_bytes(data)
-    given = read_traces((place,))[SCENARIO]
-
-    with pytest.raises(InputError, match="found more than 4,194,304 bytes"):
-        given.load_trace()
-    cache = replace(given, cache_sha256=digest)
-    assert cache.load_cache() == data
-
-
 def test_traces_of_another_configuration_are_refused(tmp_path: Path) -> None:
     """Scenarios may be called the same."""
     folder(tmp_path / "a")
 
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match="by pixel-6 is of the configuration megtrim"):
         read_brought((tmp_path,), config="android/megtrim.yaml")
-    assert error.value.message == (
-        f"{tmp_path / 'a'}: the evidence by pixel-6 is of the configuration megtrim.yaml, "
-        "expected one of android/megtrim.yaml"
-    )
+
+
+BOARD = DeviceIdentity(name="board", kind="ssh", facts={})
+
+
+def test_a_scenario_has_its_own_or_none_has_any() -> None:
+    """What is made here would be another device's than that of the others."""
+    given = brought(Path("evidence"), BOARD)
+
+    assert find_brought(SCENARIO, {SCENARIO: given}, "trace") is given
+    assert find_brought(SCENARIO, {}, "trace") is None
+    with pytest.raises(InfrastructureFailure, match="no device job brought a trace of it"):
+        find_brought(SCENARIO, {"m/other@any": given}, "trace")
+
+
+@pytest.mark.parametrize("status", list(ScenarioStatus))
+def test_a_job_that_failed_fails_here_in_the_same_way(status: ScenarioStatus) -> None:
+    """In the device's words; what is of another build is bad input, however it ended."""
+    given = brought(Path("evidence"), BOARD, status=status, text="no space left")
+    unknown = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
+    kind = InfrastructureFailure if status in unknown else ProductFailure
+
+    with pytest.raises(InputError, match="the trace in evidence is of another program") as caught:
+        expect_fitting(given, OTHER_BINDING, "trace")
+    assert caught.value.hint == ANOTHER
+    if status is ScenarioStatus.PASS:
+        expect_fitting(given, BINDING, "trace")
+        return
+    with pytest.raises(kind, match="board: no space left"):
+        expect_fitting(given, BINDING, "trace")

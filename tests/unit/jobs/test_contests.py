@@ -14,8 +14,13 @@ from megtrim.evidence.bundle import JobPurpose, binding, read_bundle
 from megtrim.evidence.bundle_contest import BundleContest
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.jobs.contests import describe_times, list_timed_builds, select_contests
-from megtrim.jobs.pack import list_runners, pack, select
+from megtrim.jobs.pack import (
+    describe_times,
+    list_required_tasks,
+    list_runners,
+    pack,
+    select,
+)
 from megtrim.perf import stage as perf
 from megtrim.perf.plan import perf_tasks
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
@@ -95,7 +100,7 @@ def test_a_bundle_to_time(tmp_path: Path) -> None:
 
     assert read_bundle(tmp_path / "bundle") == packed
     assert packed.times == describe_times(session)
-    assert [name for name, _ in packed.programs] == ["plain"]
+    assert [*packed.programs] == ["plain"]
     assert [each.id for each in packed.scenarios] == [ANY, OTHER]
     assert (packed.keep_set, packed.proven) == (None, ())
     assert packed.devices == list_runners(session.request)
@@ -108,11 +113,11 @@ def test_trimmed_programs_go_along_with_their_sizes(tmp_path: Path) -> None:
     packed = pack(session, JobPurpose.TIME, NONE, tmp_path / "bundle")
     (found,) = (each for each in packed.contests if each.id == f"{ANY}#trimming-reduced")
 
-    assert [name for name, _ in packed.programs] == ["plain", "reduced"]
+    assert [*packed.programs] == ["plain", "reduced"]
     assert (found.rival, found.artifact) == (Variant.REDUCED, "load_and_run")
     assert found.sizes == ((Variant.PLAIN, 900), (Variant.REDUCED, 900))
-    assert set(list_timed_builds(session.request.config)) == {PLAIN, REDUCED}
-    assert list_timed_builds(timed(tmp_path / "b").request.config) == (PLAIN,)
+    assert set(list_required_tasks(session.request.config, JobPurpose.TIME)) == {PLAIN, REDUCED}
+    assert list_required_tasks(timed(tmp_path / "b").request.config, JobPurpose.TIME) == (PLAIN,)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +147,7 @@ def test_without_any_program_nothing_is_asked(tmp_path: Path) -> None:
     del session.results.done[PLAIN]
     packed = pack(session, JobPurpose.TIME, NONE, tmp_path / "bundle")
 
-    assert (packed.contests, packed.scenarios, packed.programs) == ((), (), ())
+    assert (packed.contests, packed.scenarios, packed.programs) == ((), (), {})
     assert packed.times is not None
     assert {each.reason for each in packed.times.contests} == {
         "a task before it did not succeed",
@@ -154,7 +159,9 @@ def test_contests_are_what_jobs_share(tmp_path: Path) -> None:
     session = timed(tmp_path)
     selected = select(session, JobPurpose.TIME, NONE)
 
-    assert selected.asked == select_contests(session)
+    assert [each.id for each, _ in selected.asked] == [ANY, ANY, OTHER, OTHER]
+    held = describe_times(session).contests
+    assert [bound for _, bound in selected.asked] == [e.binding for e in held if e.contest]
     assert selected.counts(runners=frozenset({"any"}), on_runners=True) == {"any": 4}
     assert selected.counts(runners=frozenset({"any"}), on_runners=False) == {}
 

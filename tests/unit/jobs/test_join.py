@@ -292,8 +292,10 @@ def test_silence_is_shown_with_its_reason_and_what_to_do(
 
 
 def test_evidence_that_came_in_time_counts_though_others_are_late() -> None:
-    """A job that ended is not silent because another one is."""
+    """A job that ended is not silent because another one is; a trace proves nothing."""
     assert only(seen(ran(result()), pending=PendingReason.LATE)).status is CheckStatus.PASS
+    trace = evidence(result(trace="9" * 64, outputs=()), purpose=JobPurpose.TRACE)
+    assert only(seen(trace)).text.endswith("the device job brought no result of it")
 
 
 @pytest.mark.parametrize(
@@ -383,7 +385,7 @@ def test_a_proof_is_judged_again(before: EvidenceSet, status: CheckStatus, text:
 
 def test_a_scenario_without_a_program_is_unverified() -> None:
     """The build failed; its own checks say how."""
-    check = only(seen(bundle=bundle(scenarios=(), programs=(), keep_set=None)))
+    check = only(seen(bundle=bundle(scenarios=(), programs={}, keep_set=None)))
 
     assert check.status is CheckStatus.UNVERIFIED
     assert check.text == "device verification pending: there was no program to run"
@@ -557,6 +559,7 @@ def test_a_trap_is_not_dropped_for_the_machine_that_saw_it(name: str) -> None:
     check = only(seen(ran(result()), ran(TRAP, device=machine)))
 
     assert (check.status, check.text) == (CheckStatus.FAIL, f"{name}: {TRAP.text}")
+    assert check.reproduce == ""
 
 
 def test_a_bundle_of_another_run_is_refused() -> None:
@@ -567,7 +570,7 @@ def test_a_bundle_of_another_run_is_refused() -> None:
     left = bundle(scenarios=(), proven=(proven("other/s@any"),))
     with pytest.raises(InputError, match="asks for other/s@any"):
         join(passing(), seen(bundle=left))
-    traced = bundle(purpose=JobPurpose.TRACE, programs=(("plain", "3" * 64), ("profile", "4" * 64)))
+    traced = bundle(purpose=JobPurpose.TRACE, programs={"plain": "3" * 64, "profile": "4" * 64})
     with pytest.raises(InputError, match="asks devices to trace, expected one that asks to verify"):
         join(passing(), seen(bundle=traced))
 

@@ -28,15 +28,14 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import (
+    DROPPED,
     Bundle,
+    BundleDevice,
     BundleInput,
     JobPurpose,
     binding,
     dump_bundle,
     read_bundle,
-)
-from megtrim.evidence.device import (
-    BundleDevice,
 )
 from megtrim.evidence.evidence import EvidenceSet
 from megtrim.jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
@@ -101,7 +100,7 @@ def test_what_no_bundle_takes_is_refused_before_anything_is_built(
         expect_packable(session)
 
     assert caught.value.message == (
-        f"{tmp_path}/long/megtrim.yaml:12: m/s@any: timeout_s: "
+        f"{tmp_path}/long/megtrim.yaml:12: m/s@any.timeout_s: "
         "found 172800.0, expected up to a day of seconds"
     )
     assert caught.value.hint == (
@@ -260,11 +259,11 @@ def test_a_bundle_to_verify(tmp_path: Path) -> None:
     packed = pack(session, JobPurpose.VERIFY, proof(session, OTHER), to)
 
     assert read_bundle(to) == packed
-    assert packed.programs == (
-        ("plain", sha(PROGRAMS[PLAIN])),
-        ("profile", sha(PROGRAMS[PROFILE])),
-        ("reduced", sha(PROGRAMS[REDUCED])),
-    )
+    assert packed.programs == {
+        "plain": sha(PROGRAMS[PLAIN]),
+        "profile": sha(PROGRAMS[PROFILE]),
+        "reduced": sha(PROGRAMS[REDUCED]),
+    }
     assert packed.keep_set == sha(KEEP)
     assert (packed.target, packed.machine, packed.sysroot) == ("load_and_run", "aarch64", "")
     assert (packed.generation, packed.max_age_s) == (20220507, 1_209_600.0)
@@ -287,7 +286,7 @@ def test_a_bundle_to_trace(tmp_path: Path) -> None:
     """No reduced program and no keep set; each class without a runner has an automatic device."""
     packed = pack(built(tmp_path), JobPurpose.TRACE, NONE, tmp_path / "bundle")
 
-    assert [variant for variant, _ in packed.programs] == ["plain", "profile"]
+    assert [*packed.programs] == ["plain", "profile"]
     assert packed.keep_set is None
     assert [each.id for each in packed.scenarios] == [ANY, BIG, OTHER]
     assert packed.devices[1] == BundleDevice(
@@ -321,10 +320,11 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
     first = next(all_scenarios(session.request.config))
 
     assert read_bundle(tmp_path / "bundle") == packed
-    assert packed.programs == (
-        *(("unfolded", sha("unfolded")), ("probed", sha("probed"))),
-        ("observables", sha(OBSERVABLES)),
-    )
+    assert packed.programs == {
+        "unfolded": sha("unfolded"),
+        "probed": sha("probed"),
+        "observables": sha(OBSERVABLES),
+    }
     assert (packed.keep_set, packed.speaks) == (None, False)
     assert [(each.id, each.link) for each in packed.scenarios] == [
         *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64)),
@@ -348,7 +348,7 @@ def test_where_an_emulator_reports_all_there_is_no_twin(tmp_path: Path) -> None:
     session = linked(tmp_path, links={"links/unfolded/load_and_run": "unfolded", **OBSERVED})
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
-    assert [name for name, _ in packed.programs] == ["unfolded", "observables"]
+    assert [*packed.programs] == ["unfolded", "observables"]
 
 
 def test_a_link_is_what_a_list_is_bound_to(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ def test_a_link_that_failed_makes_a_bundle_that_asks_for_nothing(tmp_path: Path)
     del session.results.done[LINKED]
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
 
-    assert (packed.scenarios, packed.programs) == ((), ())
+    assert (packed.scenarios, packed.programs) == ((), {})
 
 
 def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(tmp_path: Path) -> None:
@@ -436,8 +436,8 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
 
     assert asked == [NAMED]
     assert packed.program(Link.NAMED) == sha("says its number")
-    assert packed.find_dropped_list() == sha("one\ntwo\n")
-    assert [name for name, _ in packed.programs] == [
+    assert packed.program(DROPPED) == sha("one\ntwo\n")
+    assert [*packed.programs] == [
         *("plain", "profile", "reduced", "named", "dropped"),
     ]
     names = {path.name for path in (tmp_path / "1" / "files").iterdir()}
@@ -448,7 +448,7 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     proven = trims_functions(tmp_path / "c", asked)
     both = EvidenceSet(entries=(*proof(proven).entries, *proof(proven, OTHER).entries))
     idle = pack(proven, JobPurpose.VERIFY, both, tmp_path / "3")
-    assert (asked, idle.scenarios, idle.find_dropped_list()) == ([NAMED], (), None)
+    assert (asked, idle.scenarios, idle.program(DROPPED)) == ([NAMED], (), None)
 
 
 def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_what_cannot_be_linked_is_left_out(tmp_path: Path) -> None:
     session = changed(trims_functions(tmp_path / "a", []), make=lambda _task: None)
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "1")
 
-    assert [name for name, _ in packed.programs] == ["plain", "profile", "reduced"]
+    assert [*packed.programs] == ["plain", "profile", "reduced"]
     assert ids([(each, "") for each in packed.scenarios]) == [ANY, OTHER]
 
 
@@ -565,7 +565,7 @@ def test_what_no_device_job_takes_is_refused_now(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         pack(built(tmp_path, config=config), JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
-    assert caught.value.message.startswith(f"{tmp_path / 'megtrim.yaml'}: m/t@any: arguments: ")
+    assert caught.value.message.startswith(f"{tmp_path / 'megtrim.yaml'}:13: m/t@any.arguments[0]")
     assert not (tmp_path / "bundle" / "bundle.json").exists()
 
 

@@ -60,14 +60,12 @@ def joined(
     verdict: Verdict | None = None,
 ) -> Verdict:
     """Join what lies in a folder; the verdict can be read again."""
+    brought, problems = read_times([folder], config=DEFAULT_CONFIG)
+    today = date.fromisoformat(DAY)
     judge = TimesJudge(
-        brought=read_times([folder], config=DEFAULT_CONFIG),
-        devices=(PHONE,),
-        pending=pending,
-        today=date.fromisoformat(DAY),
-        bundle=BUNDLE,
+        brought=brought, devices=(PHONE,), pending=pending, today=today, bundle=BUNDLE
     )
-    found = join_times(verdict or passing(), whole or asked(), judge)
+    found = join_times(verdict or passing(), whole or asked(), judge, problems)
     assert parse_verdict(to_json(found), source="x") == found
     return found
 
@@ -241,7 +239,7 @@ def test_a_slower_trimmed_program_is_a_regression(tmp_path: Path) -> None:
 def test_a_lost_contest_hides_no_failure_of_its_row(tmp_path: Path, other: Any) -> None:
     """Two trimmed programs share a row: it ends as the worse of them."""
     region = trimming(id=f"{SCENARIO}#trimming-region", rival=Variant.REGION)
-    programs = tuple((name, "3" * 64) for name in ("plain", "region", "reduced"))
+    programs = dict.fromkeys(("plain", "region", "reduced"), "3" * 64)
     failed = record(contest=region.id, result=WRONG)
     write_times(tmp_path / "1", failed, *other)
     found = joined(tmp_path, asked(trimming(), region, programs=programs))

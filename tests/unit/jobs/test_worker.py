@@ -20,7 +20,7 @@ from megtrim.devices.device import make_too_large_error
 from megtrim.evidence.bundle import Bundle, BundleInput, BundleScenario, JobPurpose
 from megtrim.evidence.evidence import Evidence, EvidenceResult, dump_set, parse_set
 from megtrim.functions import probes, qemu_log
-from megtrim.jobs.worker import DeviceJob, JobResult, run
+from megtrim.jobs.worker import DeviceJob, JobResult, run, take
 from megtrim.load_and_run.parity import EXACT, OutputResult, Tolerance
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.regions.keepset import dump_keep_set
@@ -60,7 +60,7 @@ class Place:
         verify = "reduced" in programs
         return bundle(
             purpose=JobPurpose.VERIFY if verify else JobPurpose.TRACE,
-            programs=tuple((name, self.put(text)) for name, text in programs.items()),
+            programs={name: self.put(text) for name, text in programs.items()},
             keep_set=self.put(KEEP) if verify else None,
             scenarios=scenarios or (self.scenario(),),
         )
@@ -291,7 +291,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> None:
 def recording_bundle(place: Place, **programs: str) -> Bundle:
     whole = place.bundle(place.scenario(link="7" * 64), plain=GOOD, profile=PROFILE)
     listed = {"observables": OBSERVABLES, **programs}
-    digests = tuple((name, place.put(text)) for name, text in listed.items())
+    digests = {name: place.put(text) for name, text in listed.items()}
     return replace(whole, purpose=JobPurpose.RECORD, programs=digests, speaks=True)
 
 
@@ -520,7 +520,7 @@ def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage
     programs = {"named": NAMES, "dropped": LISTED}
     what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n", **programs)
     digest = {
-        **dict(what.programs),
+        **what.programs,
         "model": what.scenarios[0].model,
         "input": what.scenarios[0].inputs[0].file,
         "keep set": what.keep_set or "",
@@ -591,3 +591,38 @@ def test_attempts_are_evidence_where_nothing_is_known(place: Place) -> None:
 
     assert result.text == "adb: it is gone (attempt 2 of 2)"
     assert result.attempts == ("pixel-6: adb: it is gone",) * 2
+
+
+def test_a_file_is_taken_once(place: Place) -> None:
+    """The copy is what is used, so a change after that means nothing."""
+    digest, target = place.put("model"), place.work / "a" / "model"
+    assert take(place.folder, digest, target) == target
+    (place.folder / "files" / digest).write_bytes(b"other")
+
+    assert take(place.folder, digest, target).read_bytes() == b"model"
+    assert sorted(path.name for path in target.parent.iterdir()) == ["model"]
+
+
+@pytest.mark.parametrize("moved", ["files", f"files/{hashlib.sha256(b'model').hexdigest()}"])
+def test_no_link_is_followed(place: Place, moved: str) -> None:
+    """It could lead to any file of the runner, even if it is the right one."""
+    digest = place.put("model")
+    elsewhere = (place.folder / moved).rename(place.work / "elsewhere")
+    (place.folder / moved).symlink_to(elsewhere)
+
+    with pytest.raises(InputError, match="found no plain file"):
+        take(place.folder, digest, place.work / "model")
+
+
+@pytest.mark.parametrize("text", ["modem", "mode", "models", ""], ids=repr)
+def test_a_file_that_is_not_what_it_is_called_is_not_run(place: Place, text: str) -> None:
+    """Whether it is as long as before or not; nothing has its name that could be taken for it."""
+    path = place.folder / "files" / place.put("model")
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(InputError) as caught:
+        take(place.folder, path.name, place.work / "model")
+
+    found = hashlib.sha256(text.encode()).hexdigest()
+    assert caught.value.message == f"{path}: its sha256 is {found}, expected that of its name"
+    assert not (place.work / "model").exists()

@@ -10,7 +10,7 @@ from typing import Any
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.evidence.bundle import JobPurpose
-from megtrim.evidence.contest_record import LARGEST_RECORD, ContestRecord, dump_record
+from megtrim.evidence.times import LARGEST_RECORD, ContestRecord, dump_record
 from megtrim.experiments.contest import FEWEST_ROUNDS, PerformanceStatus
 from unit.evidence.support import (
     BINDING,
@@ -20,7 +20,6 @@ from unit.evidence.support import (
     changed,
     contest_result,
     evidence,
-    origin,
     put,
     record,
     result,
@@ -162,17 +161,7 @@ def emulator(folder: Path) -> None:
 
 def another_bundle(folder: Path) -> None:
     """The bundle was changed after the device had it."""
-    write_times(folder, record(), bundle="1" * 64)
-
-
-def another_day_inside(folder: Path) -> None:
-    """The samples of an earlier night lie in the place of this one's."""
-    put_other(folder, record(origin=origin(day="2027-01-30")))
-
-
-def another_device_inside(folder: Path) -> None:
-    """The samples of another machine lie in the place of this one's."""
-    put_other(folder, record(origin=origin(device=replace(PHONE, name="laptop"))))
+    write_times(folder, record(bundle="1" * 64))
 
 
 def oversized(folder: Path) -> None:
@@ -183,12 +172,6 @@ def oversized(folder: Path) -> None:
             stream.truncate(LARGEST_RECORD + 1)
 
     change_record(folder, grow)
-
-
-def damage_both(folder: Path) -> None:
-    """Evidence and samples are damaged."""
-    cut(folder)
-    (folder / "evidence.json").write_text("{", encoding="utf-8")
 
 
 def not_json(folder: Path) -> None:
@@ -219,20 +202,6 @@ def odd_row(folder: Path) -> None:
     path.write_text(changed(path.read_text("utf-8"), rows), encoding="utf-8")
 
 
-def strange_files(folder: Path) -> None:
-    """It is damaged, and among the samples lie other things."""
-    not_json(folder)
-    (folder / "files" / "notes.txt").write_text("x", encoding="utf-8")
-    (folder / "files" / ("a" * 64)).mkdir()
-    (folder / "files" / ("b" * 64)).symlink_to("/etc/passwd")
-
-
-def twice(folder: Path) -> None:
-    """The first attempt of a job left its artifact, too."""
-    write_times(folder, record())
-    write_times(folder.with_name(f"{folder.name}-again"), record())
-
-
 def verification(folder: Path) -> None:
     """It is evidence of something else."""
     write_evidence(folder, written(evidence()))
@@ -258,20 +227,11 @@ EVIDENCE_FAULTS: dict[Callable[[Path], None], str] = {
     stranger: "laptop (local) is no device that was asked",
     emulator: "pixel-6 (qemu) is no device that was asked",
     another_bundle: "the bundle 111111111111 asked for it, and this one is ffffffffffff",
-    another_day_inside: "its samples are from pixel-6 on 2027-01-30, not of this job",
-    another_device_inside: "its samples are from laptop on 2027-01-31, not of this job",
     oversized: "found more than 67,108,864 bytes",
-    damage_both: "no device job brought a result of it",
+    not_json: "no device job brought a result of it",
+    cut_evidence: "no device job brought a result of it",
+    older_form: "no device job brought a result of it",
+    odd_row: "no device job brought a result of it",
     verification: "no device job brought a result of it",
 }
 """Each writes the evidence of a job, and why nothing of it counts."""
-
-HARMLESS: tuple[Callable[[Path], None], ...] = (
-    not_json,
-    cut_evidence,
-    older_form,
-    odd_row,
-    strange_files,
-    twice,
-)
-"""Each writes the evidence of a job whose samples are whole, and count."""

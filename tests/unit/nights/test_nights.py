@@ -46,7 +46,7 @@ from unit.evidence.support import (
     write_times,
 )
 from unit.nights.device_faults import DEVICE_FAULTS, HEALTHY, DeviceFault, Machine
-from unit.nights.evidence_faults import EVIDENCE_FAULTS, HARMLESS, OTHER
+from unit.nights.evidence_faults import EVIDENCE_FAULTS, OTHER
 from unit.nights.history_faults import (
     FOLDER_FAULTS,
     LAST_WEEK,
@@ -103,7 +103,7 @@ def make_bundle(folder: Path) -> Bundle:
         bad,
         tell_contest(replace(bad, id=OTHER)),
         scenarios=(scenario(model=digests["model"], inputs=inputs),),
-        programs=(("plain", digests["plain"]),),
+        programs={"plain": digests["plain"]},
     )
     assert made.times is not None
     return replace(made, times=replace(made.times, engine=passing().engine.digest))
@@ -111,14 +111,10 @@ def make_bundle(folder: Path) -> Bundle:
 
 def join_night(brought: Path, bundle: Bundle) -> Verdict:
     """Return the verdict of what device jobs brought, which can be read again."""
-    judge = TimesJudge(
-        brought=read_times([brought], config=DEFAULT_CONFIG),
-        devices=(device(),),
-        pending=None,
-        today=date.fromisoformat(DAY),
-        bundle=BUNDLE,
-    )
-    found = join_times(passing(), bundle, judge)
+    times, problems = read_times([brought], config=DEFAULT_CONFIG)
+    today = date.fromisoformat(DAY)
+    judge = TimesJudge(brought=times, devices=(device(),), pending=None, today=today, bundle=BUNDLE)
+    found = join_times(passing(), bundle, judge, problems)
     assert parse_verdict(to_json(found), source="verdict.json") == found
     return found
 
@@ -182,12 +178,9 @@ def try_evidence_fault(fault: Callable[[Path], None], night: Night) -> None:
     verdict = join_night(night.folder / "times", bundle)
     row = row_of(verdict, CONTEST)
 
-    if fault in HARMLESS:
-        assert row.times
-    else:
-        assert row.status is PerformanceStatus.INFRASTRUCTURE
-        assert EVIDENCE_FAULTS[fault] in row.reason
-        assert verdict.verdict is not VerdictKind.PASS
+    assert row.status is PerformanceStatus.INFRASTRUCTURE
+    assert EVIDENCE_FAULTS[fault] in row.reason
+    assert verdict.verdict is not VerdictKind.PASS
     expect_delivered(verdict)
 
 
@@ -233,10 +226,7 @@ def try_issue_fault(fault: Fault, night: Night) -> None:
 
 FAULTS: dict[str, Trial] = {
     **{f"device: {name}": partial(try_device_fault, each) for name, each in DEVICE_FAULTS.items()},
-    **{
-        f"evidence: {each.__doc__}": partial(try_evidence_fault, each)
-        for each in (*EVIDENCE_FAULTS, *HARMLESS)
-    },
+    **{f"evidence: {each.__doc__}": partial(try_evidence_fault, each) for each in EVIDENCE_FAULTS},
     **{f"history: {name}": partial(try_folder_fault, each) for name, each in FOLDER_FAULTS.items()},
     **{f"history: {name}": partial(try_race, name) for name in RACES},
     **{f"issues: {name}": partial(try_issue_fault, each) for name, each in ISSUE_FAULTS.items()},

@@ -14,15 +14,14 @@ from megtrim.chain.session import Session
 from megtrim.checks.check import DeviceIdentity
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.bundle_contest import BundleContest
-from megtrim.evidence.contest_record import ContestRecord
-from megtrim.evidence.times import TimesJudge, read_times
+from megtrim.evidence.times import ContestRecord, TimesJudge, read_times
 from megtrim.experiments.contest import ContestResult, PerformanceStatus
-from megtrim.jobs.contests import describe_times
 from megtrim.jobs.pack import list_runners
 from megtrim.perf import stage as perf
+from megtrim.perf.measuring.contest_plan import plan_for_runner
 from megtrim.perf.plan import perf_tasks
 from megtrim.util.errors import InfrastructureFailure
-from unit.evidence.support import contest_result, origin, write_times
+from unit.evidence.support import BUNDLE, contest_result, write_times
 from unit.jobs.timed import timed
 from unit.trim.stages.support import changed
 
@@ -39,13 +38,16 @@ def task_of(session: Session, name: str = NAME) -> Task:
 
 def asked(session: Session) -> BundleContest:
     """Return what a bundle would ask for."""
-    return next(each for each in describe_times(session).contests if each.id == NAME)
+    task = task_of(session)
+    contest = plan_for_runner(task, session)
+    assert not isinstance(contest, str)
+    return perf.describe_contest(task, session, contest)
 
 
 def taking(session: Session, folder: Path) -> Session:
     """Return the session that takes what lies in a folder."""
     judge = TimesJudge(
-        brought=read_times([folder], config=DEFAULT_CONFIG),
+        brought=read_times([folder], config=DEFAULT_CONFIG)[0],
         devices=list_runners(session.request),
         pending=None,
         today=date(2027, 1, 31),
@@ -56,7 +58,7 @@ def taking(session: Session, folder: Path) -> Session:
 def bring(session: Session, folder: Path, result: ContestResult, **changes: Any) -> Session:
     """Let a device job bring a result; return the session that takes it."""
     binding = asked(session).binding
-    record = ContestRecord(contest=NAME, binding=binding, origin=origin(), result=result)
+    record = ContestRecord(bundle=BUNDLE, contest=NAME, binding=binding, result=result)
     write_times(folder, record, **{"device": BOARD, **changes})
     return taking(session, folder)
 

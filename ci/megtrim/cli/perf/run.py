@@ -111,8 +111,8 @@ def run(
 
 def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
     """Return the session with what device jobs brought, in place of what would be measured."""
-    brought = read_times(folders, config=session.request.invocation.config)
-    for problem in brought.problems:
+    brought, problems = read_times(folders, config=session.request.invocation.config)
+    for problem in problems:
         session.services.console.warn(problem)
     judge = TimesJudge(
         brought=brought,

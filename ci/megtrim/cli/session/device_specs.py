@@ -17,7 +17,7 @@ from megtrim.config.yaml.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.local import is_hosted
 from megtrim.devices.pool import device_pool
-from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.bundle import BundleDevice
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 

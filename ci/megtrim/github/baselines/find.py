@@ -14,8 +14,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from megtrim.config.config_id import is_inside
-from megtrim.evidence.configuration import expect_evidence_of
-from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, load_proofs
+from megtrim.evidence.evidence import EVIDENCE_FILE, EvidenceSet, expect_evidence_of, load_proofs
 from megtrim.github.api import Api, text_at
 from megtrim.github.baselines.stored import SIZES_FILE, Home, StoredBaseline, StoredBaselines
 from megtrim.github.event import Event

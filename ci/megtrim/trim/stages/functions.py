@@ -31,7 +31,8 @@ from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.imported import ImportedEvidence
+from megtrim.evidence.evidence import LARGEST_LIST, DeviceResult
+from megtrim.evidence.imported import expect_fitting, find_brought
 from megtrim.functions import link_map, probes
 from megtrim.functions.function_list import (
     FunctionList,
@@ -59,7 +60,7 @@ from megtrim.trim.builds import links as linking
 from megtrim.trim.builds import programs, size_options, variants
 from megtrim.trim.committed_keepset import read_committed
 from megtrim.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
-from megtrim.trim.runs import function_coverage, imported_evidence
+from megtrim.trim.runs import function_coverage
 from megtrim.trim.runs.scenario_runs import (
     binding_of,
     cache_of,
@@ -167,7 +168,7 @@ def _probe(program: Path, found: Observables) -> None:
 def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     given = _find_imported_evidence(scenario, session)
     if given is not None:
-        digest = given.functions_sha256
+        digest = given.result.functions
         return named_inputs(scenario, session) | {
             "taken elsewhere": digest or "",
             "by": given.device.name,
@@ -202,14 +203,14 @@ def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     return named
 
 
-def _find_imported_evidence(scenario: Scenario, session: Session) -> ImportedEvidence | None:
+def _find_imported_evidence(scenario: Scenario, session: Session) -> DeviceResult | None:
     """Return what a device job brought; None: functions are recorded here, or the scenario's none.
 
     The engine may be in a shared object, which is linked as it is.
     """
     if programs.name_of(scenario, session.request) not in linking.identities(session.results):
         return None
-    return imported_evidence.of(scenario, session.request.recorded, _LIST)
+    return find_brought(scenario.id, session.request.recorded, _LIST)
 
 
 def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
@@ -244,27 +245,26 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     return RecordResult(functions=len(found.names), time_s=time_s)
 
 
-def _take(
-    given: ImportedEvidence, scenario: Scenario, session: Session, folder: Path
-) -> RecordResult:
+def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     """Leave the list that a device job brought."""
-    data = given.load_functions()
-    found = None if data is None else parse_list(data, source=str(given.functions))
+    digest = given.result.functions
+    file, data = given.file(digest), given.load(digest, most=LARGEST_LIST)
+    found = None if data is None else parse_list(data, source=str(file))
     name = programs.name_of(scenario, session.request)
     wanted = linking.identities(session.results)[name]
     if found is not None and found.link_sha256 != wanted:
         hint = "give the lists that the device jobs of this build made"
         raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
-    imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _LIST)
+    expect_fitting(given, binding(named_inputs(scenario, session)), _LIST)
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
         raise InputError(msg, hint="run the device job again")
     observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
-        msg = f"{given.functions}: holds other functions than a list of this link"
+        msg = f"{file}: holds other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
-    return RecordResult(functions=len(found.names), time_s=given.time_s)
+    return RecordResult(functions=len(found.names), time_s=given.result.time_s)
 
 
 def _of_another_link(scenario: Scenario, found: str | None, wanted: str) -> str:

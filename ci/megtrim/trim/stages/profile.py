@@ -19,12 +19,13 @@ from megtrim.config.scenarios import Scenario
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.evidence.bundle import binding, deviceless
-from megtrim.evidence.imported import ImportedEvidence
+from megtrim.evidence.evidence import LARGEST_CACHE, LARGEST_TRACE, DeviceResult
+from megtrim.evidence.imported import ANOTHER, expect_fitting, find_brought
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.regions.trace import Trace, parse_trace
 from megtrim.trim.builds import programs
 from megtrim.trim.results import SearchResult, TraceResult
-from megtrim.trim.runs import imported_evidence, tracing
+from megtrim.trim.runs import tracing
 from megtrim.trim.runs.execution import RunResult
 from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.util.errors import InputError, ProductFailure
@@ -37,10 +38,10 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     """Name the program and all that binds the run, or the trace that was taken elsewhere."""
     scenario = scenario_of(task)
     is_search = _is_search(task)
-    given = imported_evidence.of(scenario, session.request.traced, _TRACE)
+    given = find_brought(scenario.id, session.request.traced, _TRACE)
     if given is not None:
         named = named_inputs(scenario, session)
-        digest = given.cache_sha256 if is_search else given.trace_sha256
+        digest = given.result.cache if is_search else given.result.trace
         return named | {"taken elsewhere": digest or "", "by": given.device.name}
     named = scenario_inputs(scenario, session)
     if is_search:
@@ -66,9 +67,9 @@ def result_type(task: Task) -> type[SearchResult | TraceResult]:
 def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResult:
     """Search or trace, or take what a device job brought."""
     scenario = scenario_of(task)
-    given = imported_evidence.of(scenario, session.request.traced, _TRACE)
+    given = find_brought(scenario.id, session.request.traced, _TRACE)
     if given is not None:
-        imported_evidence.expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
+        expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
         return (_take_cache if _is_search(task) else _take_trace)(given, folder)
     try:
         return (_search if _is_search(task) else _trace)(scenario, session, folder)
@@ -83,20 +84,20 @@ def _is_search(task: Task) -> bool:
     return task.name.endswith(SEARCH_SUFFIX)
 
 
-def _take_cache(given: ImportedEvidence, folder: Path) -> SearchResult:
-    cache = given.load_cache()
+def _take_cache(given: DeviceResult, folder: Path) -> SearchResult:
+    cache = given.load(given.result.cache, most=LARGEST_CACHE)
     if not cache:
-        msg = f"{given.scenario}: the device job brought no algorithm cache"
-        raise InputError(msg, hint=imported_evidence.ANOTHER)
+        msg = f"{given.result.scenario}: the device job brought no algorithm cache"
+        raise InputError(msg, hint=ANOTHER)
     (folder / CACHE_FILE).write_bytes(cache)
-    return SearchResult(time_s=given.time_s)
+    return SearchResult(time_s=given.result.time_s)
 
 
-def _take_trace(given: ImportedEvidence, folder: Path) -> TraceResult:
-    data = given.load_trace() or b""
-    trace = parse_trace(data, source=str(given.trace))
+def _take_trace(given: DeviceResult, folder: Path) -> TraceResult:
+    data = given.load(given.result.trace, most=LARGEST_TRACE) or b""
+    trace = parse_trace(data, source=str(given.file(given.result.trace)))
     (folder / TRACE_FILE).write_bytes(data)
-    return _summarize_trace(trace, given.device, given.time_s)
+    return _summarize_trace(trace, given.device, given.result.time_s)
 
 
 def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:

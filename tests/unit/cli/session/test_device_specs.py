@@ -15,7 +15,7 @@ from megtrim.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.config.load import LoadedConfig, load_config
 from megtrim.devices import DeviceSpec
 from megtrim.devices.pool import device_pool
-from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.bundle import BundleDevice
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from unit.cli.support import SAMPLE_MODEL

@@ -336,10 +336,12 @@ class Other(FakeDevice):
 
 def _given(field_: str, **changes: Any) -> Callable[[World], World]:
     def change(world: World) -> World:
-        given = getattr(world.session.request, field_)
-        return world.having(
-            **{field_: {**given, "m/tuned@any": replace(given["m/tuned@any"], **changes)}}
-        )
+        every = getattr(world.session.request, field_)
+        given = every["m/tuned@any"]
+        evidence = replace(given.evidence, device=changes.get("device", given.device))
+        row = {name: value for name, value in changes.items() if name != "device"}
+        changed = replace(given, evidence=evidence, result=replace(given.result, **row))
+        return world.having(**{field_: {**every, "m/tuned@any": changed}})
 
     return change
 
@@ -508,11 +510,11 @@ AROUND: tuple[Fact, ...] = (
     having("trends", VERDICT, lambda world: world.having(trends=(_TREND,))),
     having("base", VERDICT, lambda world: world.having(base="main at 1a2b3c4d5e6f")),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
-    having("traced", "profile/m/tuned@any", _given("traced", trace_sha256="9" * 64), ("brought",)),
+    having("traced", "profile/m/tuned@any", _given("traced", trace="9" * 64), ("brought",)),
     having(
         "traced",
         "profile/m/tuned@any#search",
-        _given("traced", cache_sha256="9" * 64),
+        _given("traced", cache="9" * 64),
         ("brought",),
     ),
     having(
@@ -524,7 +526,7 @@ AROUND: tuple[Fact, ...] = (
     having(
         "recorded",
         "functions/m/tuned@any",
-        _given("recorded", functions_sha256="9" * 64),
+        _given("recorded", functions="9" * 64),
         ("brought functions",),
     ),
     having("failed", VERDICT, _failed("another"), ("unverified",)),

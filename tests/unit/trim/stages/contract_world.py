@@ -27,11 +27,9 @@ from megtrim.chain.graph import Stage, Task, on_demand, tasks
 from megtrim.chain.session import Session
 from megtrim.chain.store import StageFolder, Store
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.load import load_config
 from megtrim.config.model import Config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.evidence.imported import ImportedEvidence
 from megtrim.perf.plan import perf_tasks
 from megtrim.proof.results import VerifyResult
 from megtrim.regions.keepset import KeepSet
@@ -41,6 +39,7 @@ from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.files import sha256_file
 from megtrim.util.process import ProcessRunner
 from unit.build.engines.support import TOOLCHAIN
+from unit.evidence.support import brought
 from unit.trim.stages import results
 from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import changed, keep_set, open_session
@@ -348,17 +347,13 @@ def _brought(name: str, config: Config) -> dict[str, Any]:
     if not name.startswith("brought"):
         return {}
     given = {
-        each.id: ImportedEvidence(
+        each.id: brought(
+            Path("evidence"),
+            DeviceIdentity(name="board", kind="adb", facts={}),
             scenario=each.id,
-            binding="b",
-            status=ScenarioStatus.PASS,
-            text="",
-            device=DeviceIdentity(name="board", kind="adb", facts={}),
-            time_s=1.0,
-            folder=Path("evidence"),
-            trace_sha256="1" * 64,
-            cache_sha256="2" * 64,
-            functions_sha256="3" * 64,
+            trace="1" * 64,
+            cache="2" * 64,
+            functions="3" * 64,
         )
         for each in all_scenarios(config)
     }

@@ -165,14 +165,14 @@ def test_a_bundle_holds_applications_and_what_lies_next_to_them(tmp_path: Path) 
     bundle = packed(made, JobPurpose.VERIFY, tmp_path / "bundle")
 
     variants = (("plain", PLAIN), ("profile", PROFILE), ("reduced", REDUCED))
-    texts = tuple((name, sha(SAYS[task])) for name, task in variants)
-    assert bundle.programs == ()
+    texts = {name: sha(SAYS[task]) for name, task in variants}
+    assert bundle.programs == {}
     assert bundle.applications == (
-        BundleApplication(name="classify", programs=texts, companions=()),
+        BundleApplication(name="classify", programs=texts, companions={}),
         BundleApplication(
             name="served",
             programs=texts,
-            companions=tuple((name, LIBRARY, sha(f"library of {task}")) for name, task in variants),
+            companions={name: {LIBRARY: sha(f"library of {task}")} for name, task in variants},
         ),
     )
     assert [each.application for each in bundle.scenarios] == ["classify", "served"]
@@ -223,8 +223,8 @@ def test_functions_are_recorded_of_applications_that_hold_the_engine(tmp_path: P
     assert bundle.applications == (
         BundleApplication(
             name="classify",
-            programs=tuple((name, sha(name)) for name in ("unfolded", "probed", "observables")),
-            companions=(),
+            programs={name: sha(name) for name in ("unfolded", "probed", "observables")},
+            companions={},
         ),
     )
 

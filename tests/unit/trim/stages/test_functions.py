@@ -16,7 +16,6 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import all_scenarios
 from megtrim.evidence.bundle import binding
-from megtrim.evidence.imported import ImportedEvidence
 from megtrim.functions.function_list import FunctionList, dump_list
 from megtrim.regions.keepset import KeepSet, dump_keep_set
 from megtrim.regions.trace import TraceFailure
@@ -25,6 +24,7 @@ from megtrim.trim.committed_keepset import write_committed
 from megtrim.trim.results import FunctionsKeepSetResult, RecordResult
 from megtrim.trim.stages import functions
 from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
+from unit.evidence.support import brought
 from unit.trim.stages.built import CONFIG, LINK, built, linked
 from unit.trim.stages.support import changed, keep_set
 
@@ -39,22 +39,13 @@ def prepared(tmp_path: Path, text: str = LISTED, **changes: Any) -> tuple[Sessio
     digest = hashlib.sha256(text.encode()).hexdigest()
     (tmp_path / "evidence/files").mkdir(parents=True)
     (tmp_path / "evidence/files" / digest).write_text(text, encoding="utf-8")
-    whole = ImportedEvidence(
-        scenario=scenario.id,
-        binding=binding(functions.named_inputs(scenario, base)),
-        status=ScenarioStatus.PASS,
-        text="recorded: 2 functions",
-        device=DeviceIdentity(name="board", kind="adb", facts={}),
-        time_s=1.5,
-        folder=tmp_path / "evidence",
-        trace_sha256=None,
-        cache_sha256=None,
-        functions_sha256=digest,
-    )
+    given = {"binding": binding(functions.named_inputs(scenario, base)), "functions": digest}
+    board = DeviceIdentity(name="board", kind="adb", facts={})
+    found = brought(tmp_path / "evidence", board, **{"scenario": scenario.id, **given, **changes})
     work = tmp_path / "work"
     work.mkdir()
     task = Task(stage=Stage.FUNCTIONS, name=scenario.id, needs=(), scenario=scenario)
-    return changed(base, recorded={scenario.id: replace(whole, **changes)}), task, work
+    return changed(base, recorded={scenario.id: found}), task, work
 
 
 def test_the_list_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -134,7 +125,7 @@ def test_a_job_that_made_no_list_is_a_failure_here(
     tmp_path: Path, status: ScenarioStatus, kind: type[Exception]
 ) -> None:
     """It is not made good for on another machine."""
-    session, task, work = prepared(tmp_path, status=status, text="why", functions_sha256=None)
+    session, task, work = prepared(tmp_path, status=status, text="why", functions=None)
     with pytest.raises(kind) as caught:
         functions.work(task, session, work)
 

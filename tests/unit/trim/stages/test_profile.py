@@ -16,10 +16,11 @@ from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.evidence.bundle import binding
-from megtrim.evidence.imported import ImportedEvidence
+from megtrim.evidence.evidence import DeviceResult
 from megtrim.trim.results import SearchResult, TraceResult
 from megtrim.trim.stages import profile
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
+from unit.evidence.support import brought
 from unit.trim.stages.built import CONFIG, built
 from unit.trim.stages.support import changed, trace
 
@@ -28,23 +29,19 @@ CACHE = b"algorithms"
 SEARCHING = CONFIG.replace("threads: 2", "fast_run: true")
 
 
-def given(session: Session, scenario: Scenario, folder: Path, **changes: Any) -> ImportedEvidence:
+def given(session: Session, scenario: Scenario, folder: Path, **changes: Any) -> DeviceResult:
     """Return a trace of the scenario as it is now, with its files."""
     (folder / "files").mkdir(parents=True, exist_ok=True)
     for data in (DATA, CACHE):
         (folder / "files" / hashlib.sha256(data).hexdigest()).write_bytes(data)
-    whole = ImportedEvidence(
-        scenario=scenario.id,
-        binding=binding(profile.named_inputs(scenario, session)),
-        status=ScenarioStatus.PASS,
-        text="traced: 2 regions",
-        device=DeviceIdentity(name="board", kind="adb", facts={"model": "B"}),
-        time_s=1.5,
-        folder=folder,
-        trace_sha256=hashlib.sha256(DATA).hexdigest(),
-        cache_sha256=hashlib.sha256(CACHE).hexdigest(),
-    )
-    return replace(whole, **changes)
+    files = {"trace": DATA, "cache": CACHE}
+    given = {
+        "scenario": scenario.id,
+        "binding": binding(profile.named_inputs(scenario, session)),
+        **{name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
+    }
+    board = DeviceIdentity(name="board", kind="adb", facts={"model": "B"})
+    return brought(folder, board, **{**given, **changes})
 
 
 def prepared(
@@ -54,7 +51,7 @@ def prepared(
     base = built(tmp_path, config=config)
     scenario = next(all_scenarios(base.request.config))
     found = given(base, scenario, tmp_path / "evidence", **changes)
-    traced: Mapping[str, ImportedEvidence] = {scenario.id: found}
+    traced: Mapping[str, DeviceResult] = {scenario.id: found}
     work = tmp_path / "work"
     work.mkdir()
     task = Task(stage=Stage.PROFILE, name=scenario.id, needs=(), scenario=scenario)
@@ -128,7 +125,7 @@ def test_a_job_that_took_no_trace_is_a_failure_here(
     tmp_path: Path, status: ScenarioStatus, kind: type[MegtrimError]
 ) -> None:
     """With what it said; it is not made good for on another machine."""
-    session, task, _, work = prepared(tmp_path, status=status, text="why", trace_sha256=None)
+    session, task, _, work = prepared(tmp_path, status=status, text="why", trace=None)
     with pytest.raises(MegtrimError) as caught:
         profile.work(task, session, work)
 
@@ -149,7 +146,7 @@ def test_a_scenario_that_no_job_brought_is_not_traced_here(tmp_path: Path) -> No
 
 def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
     """The trace would rest on nothing."""
-    session, _, search, work = prepared(tmp_path, config=SEARCHING, cache_sha256=None)
+    session, _, search, work = prepared(tmp_path, config=SEARCHING, cache=None)
     with pytest.raises(InputError, match="the device job brought no algorithm cache"):
         profile.work(search, session, work)
 
@@ -166,7 +163,7 @@ def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_refused(tmp_path: Path, data: bytes) -> None:
     """It comes from another machine, and its regions end up in compiled code."""
     digest = hashlib.sha256(data).hexdigest()
-    session, task, _, work = prepared(tmp_path, trace_sha256=digest)
+    session, task, _, work = prepared(tmp_path, trace=digest)
     (tmp_path / "evidence" / "files" / digest).write_bytes(data)
     with pytest.raises(InputError) as caught:
         profile.work(task, session, work)

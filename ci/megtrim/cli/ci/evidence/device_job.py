@@ -18,8 +18,7 @@ from megtrim.cli.session.device_specs import NEAR, POOLED, DeviceDefaults, make,
 from megtrim.config.owned_devices import BOARDS_VARIABLE, load_owned_devices
 from megtrim.devices import Device
 from megtrim.evidence import limits
-from megtrim.evidence.bundle import Bundle, JobPurpose, read_bundle
-from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
 from megtrim.jobs.worker import DeviceJob, JobResult, run
 from megtrim.util.console import Console

@@ -28,12 +28,12 @@ from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence import limits
 from megtrim.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
-from megtrim.evidence.configuration import expect_configuration
 from megtrim.evidence.early_exit import EarlyExit, dump_ending, parse_ending
 from megtrim.evidence.evidence import (
     EVIDENCE_FILE,
     Evidence,
     dump_set,
+    expect_configuration,
     read_evidence,
     read_folders,
 )
@@ -249,15 +249,16 @@ def _join_proofs(order: JoinRequest, verdict: Verdict, bundle: Bundle | None) ->
 
 
 def _join_times(order: JoinRequest, verdict: Verdict, bundle: Bundle) -> JoinResult:
+    brought, problems = read_times(order.folders, config=verdict.invocation.config)
     judge = TimesJudge(
-        brought=read_times(order.folders, config=verdict.invocation.config),
+        brought=brought,
         devices=bundle.devices,
         pending=order.pending,
         today=order.today,
         bundle=sha256_file(order.bundle / BUNDLE_FILE) if order.bundle else "",
     )
     proofs = read_proofs(order.proofs, open_console())
-    return JoinResult(verdict=join_times(verdict, bundle, judge), proofs=proofs)
+    return JoinResult(verdict=join_times(verdict, bundle, judge, problems), proofs=proofs)
 
 
 def _bundle(order: JoinRequest, verdict: Verdict) -> Bundle | None:

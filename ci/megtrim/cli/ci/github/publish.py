@@ -23,7 +23,7 @@ from megtrim.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_p
 from megtrim.cli.session.origin import read_event_origin
 from megtrim.config.config_id import DEFAULT_CONFIG, choose, split, suffix_of
 from megtrim.evidence import limits
-from megtrim.evidence.configuration import expect_configuration
+from megtrim.evidence.evidence import expect_configuration
 from megtrim.github import runner
 from megtrim.github.comment import key_of, upsert
 from megtrim.github.event import Event, pull_request_of, read_event

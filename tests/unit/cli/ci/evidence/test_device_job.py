@@ -18,8 +18,7 @@ from megtrim.checks.statuses import ScenarioStatus
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import DeviceSpec
 from megtrim.devices.local import Local
-from megtrim.evidence.bundle import Bundle, JobPurpose, dump_bundle
-from megtrim.evidence.device import BundleDevice
+from megtrim.evidence.bundle import Bundle, BundleDevice, JobPurpose, dump_bundle
 from megtrim.evidence.evidence import (
     Evidence,
     parse_set,
@@ -66,7 +65,7 @@ class Job:
         program = self.put(PROGRAM)
         values: dict[str, Any] = {
             "machine": platform.machine(),
-            "programs": (("plain", program), ("reduced", program)),
+            "programs": {"plain": program, "reduced": program},
             "keep_set": self.put(dump_keep_set(keep_set(1))),
             "scenarios": (scenario(model=self.put("model"), inputs=()),),
         }
@@ -163,7 +162,7 @@ def test_another_digest_is_refused(job: Job, allowed: None) -> None:
 def test_a_changed_file_is_refused_and_nothing_is_left(job: Job, allowed: None) -> None:
     """No evidence, and no copies."""
     whole = job.write()
-    (job.folder / "files" / whole.programs[0][1]).write_text("#!/bin/sh\nexit 0\n")
+    (job.folder / "files" / whole.programs["plain"]).write_text("#!/bin/sh\nexit 0\n")
     answer = job()
 
     assert answer.status == 2
@@ -184,7 +183,7 @@ def test_a_class_without_a_runner_needs_emulation(job: Job) -> None:
     """Its device hangs nowhere."""
     hangs_nowhere = (device(name="auto-any", kind="auto", runner=False),)
     program = job.put(PROGRAM)
-    programs = (("plain", program), ("profile", program))
+    programs = {"plain": program, "profile": program}
     job.write(purpose=JobPurpose.TRACE, programs=programs, devices=hangs_nowhere)
 
     assert job().status == 2
