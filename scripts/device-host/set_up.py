@@ -16,20 +16,28 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
-from host.apply import apply, digest
-from host.commands import make
-from host.desired_state import HostState, list_desired
-from host.errors import Refusal
-from host.machine import inspect_host, inspect_resource
-from host.plan import Change, Plan, plan
-from host.resources import Prerequisite, differences
+from host.desired import inspect_host, list_items
+from host.items import Item, compute_digest
 from host.spec import HostSpec, parser, read
+from host.system import Refusal, make
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
+_COMMANDS = {
+    "systemd": (("systemctl", "daemon-reload"),),
+    "udev": (
+        ("udevadm", "control", "--reload"),
+        ("udevadm", "trigger", "--subsystem-match=usb", "--action=change"),
+        ("udevadm", "settle", "--timeout=30"),
+    ),
+    "adb": (("systemctl", "try-restart", "megtrim-adb.service"),),
+}
+"""How those that read a changed file are notified, in this order."""
+Change = tuple[Item, tuple[str, ...]]
+"""An item, and how it differs."""
 
 
 def main(arguments: list[str]) -> int:
@@ -42,88 +50,98 @@ def main(arguments: list[str]) -> int:
         reader.error(str(error))
     try:
         expect_possible(spec, os.geteuid(), dry=parsed.dry_run)
-        return _host(spec, dry=parsed.dry_run, check=parsed.check)
-    except Refusal as refusal:
-        sys.stderr.write(f"set_up.py: {refusal}\n")
-        return refusal.rc
-    except OSError as error:
+        return _set_up(spec, dry=parsed.dry_run, check=parsed.check)
+    except (Refusal, OSError) as error:
         sys.stderr.write(f"set_up.py: {error}\n")
-        return 3
+        return error.rc if isinstance(error, Refusal) else 3
 
 
-def _host(spec: HostSpec, *, dry: bool, check: bool) -> int:
-    texts = templates()
-    there = inspect_host(spec)
-    found = _compare(spec, there, texts)
-    if not found.changes:
-        count = len(list_desired(spec, there, texts))
+def _set_up(spec: HostSpec, *, dry: bool, check: bool) -> int:
+    count, changes = _compare(spec)
+    if not changes:
         _say(f"nothing to change: {count} resources checked")
         return 0
+    is_booted = inspect_host(spec).is_booted
+    listening = {"systemd", "adb"} if is_booted else set()
+    if Path("/run/udev/control").exists():
+        listening.add("udev")
+    commands = list_commands(changes, listening)
     if check or dry:
-        return _show(found, check=check)
-    _refuse_for_a_person(found)
-    try:
-        for change in found.files:
-            _do(change, spec)
-    finally:
-        # Even after a failure: the next run would find the written files correct and notify no one.
-        for argv in found.tell:
-            make(*argv)
-            _say(f"ran:     {' '.join(argv)}")
-    for change in found.units:
-        _do(change, spec)
-    left = _compare(spec, inspect_host(spec), texts)
-    for change in left.changes:
-        sys.stderr.write(f"set_up.py: still not right: {change}\n")
-    if left.changes:
+        return _show(changes, commands, check=check)
+    _refuse_for_a_person(changes)
+    _apply(changes, commands)
+    _, left = _compare(spec)
+    for change in left:
+        sys.stderr.write(f"set_up.py: still not right: {_describe(change)}\n")
+    if left:
         return 3
-    _say("done" if there.booted else "done; systemd does not run here: units start at boot")
+    _say("done" if is_booted else "done; systemd does not run here: units start at boot")
     return 0
 
 
-def _compare(spec: HostSpec, there: HostState, texts: Mapping[str, str]) -> Plan:
-    items = list_desired(spec, there, texts)
-    return plan(
-        [(resource, inspect_resource(resource, spec)) for resource in items],
-        listeners=there.listeners,
-    )
+def _apply(changes: Sequence[Change], commands: list[tuple[str, ...]]) -> None:
+    try:
+        for item, _ in changes:
+            if not item.is_unit:
+                _make(item)
+    finally:
+        # Even after a failure: the next run would find the written files correct and notify no one.
+        for argv in commands:
+            make(*argv)
+            _say(f"ran:     {' '.join(argv)}")
+    for item, _ in changes:
+        if item.is_unit:
+            _make(item)
 
 
-def _show(found: Plan, *, check: bool) -> int:
-    for change in found.files:
-        _say(f"{_word(change, check=check)}{change}")
-    for argv in () if check else found.tell:
-        _say(f"would run:    {' '.join(argv)}")
-    for change in found.units:
-        _say(f"{_word(change, check=check)}{change}")
+def _compare(spec: HostSpec) -> tuple[int, list[Change]]:
+    items = list_items(spec, inspect_host(spec), read_templates())
+    compared = [(item, item.list_differences()) for item in items]
+    return len(items), [change for change in compared if change[1]]
+
+
+def list_commands(changes: Sequence[Change], listening: set[str]) -> list[tuple[str, ...]]:
+    """Return the commands that notify those that read a changed file and run here."""
+    names = {name for item, _ in changes for name in item.notify} & listening
+    return [argv for name, commands in _COMMANDS.items() if name in names for argv in commands]
+
+
+def _describe(change: Change) -> str:
+    item, lines = change
+    return "\n      ".join((f"{item.name}: {lines[0]}", *lines[1:]))
+
+
+def _show(changes: Sequence[Change], commands: list[tuple[str, ...]], *, check: bool) -> int:
+    word = "differs:      " if check else "would change: "
+    lines = [
+        (item.is_unit, f"{word if item.make else 'yours to do:  '}{_describe((item, differences))}")
+        for item, differences in changes
+    ]
+    for is_unit in (False, True):
+        for line in (text for late, text in lines if late is is_unit):
+            _say(line)
+        for argv in () if check or is_unit else commands:
+            _say(f"would run:    {' '.join(argv)}")
     if check:
-        _say(f"{len(found.changes)} resources differ")
+        _say(f"{len(changes)} resources differ")
     return 3 if check else 0
 
 
-def _word(change: Change, *, check: bool) -> str:
-    if change.by_a_person:
-        return "yours to do:  "
-    return "differs:      " if check else "would change: "
-
-
-def _refuse_for_a_person(found: Plan) -> None:
+def _refuse_for_a_person(changes: Sequence[Change]) -> None:
     lines = [
-        f"{change}\n      {change.resource.hint}"
-        for change in found.changes
-        if isinstance(change.resource, Prerequisite)
+        f"{_describe(change)}\n      {change[0].hint}" for change in changes if not change[0].make
     ]
     if lines:
         msg = "\n  ".join(("nothing was changed: do these first", *lines))
         raise Refusal(msg, rc=2)
 
 
-def _do(change: Change, spec: HostSpec) -> None:
+def _make(item: Item) -> None:
     # An earlier change may have fixed it: a program starts once its user exists.
-    if not differences(change.resource, inspect_resource(change.resource, spec)):
-        return
-    apply(change.resource)
-    _say(f"changed: {change.resource}: {change.lines[0]}")
+    differences = item.list_differences()
+    if differences and item.make:
+        item.make()
+        _say(f"changed: {item.name}: {differences[0]}")
 
 
 def expect_possible(spec: HostSpec, uid: int, *, dry: bool) -> None:
@@ -137,13 +155,13 @@ def expect_possible(spec: HostSpec, uid: int, *, dry: bool) -> None:
     if not spec.runner_archive.is_file():
         msg = f"there is no file {spec.runner_archive}"
         raise Refusal(msg, rc=2)
-    found = digest(spec.runner_archive)
+    found = compute_digest(spec.runner_archive)
     if found != spec.runner_sha256:
         msg = f"{spec.runner_archive}: found sha256 {found}, expected {spec.runner_sha256}"
         raise Refusal(msg, rc=2)
 
 
-def templates() -> dict[str, str]:
+def read_templates() -> dict[str, str]:
     """Return the template files, by name."""
     files = sorted((*(HERE / "templates").iterdir(), *(HERE / "installed").iterdir()))
     return {file.name: file.read_text(encoding="utf-8") for file in files if file.is_file()}
