@@ -13,7 +13,7 @@ import pytest
 from attacks.arena import ARTIFACT, Arena
 from megtrim.config.model import Budget
 from megtrim.config.yaml.problems import ConfigError
-from megtrim.github.baselines.find import BaselineSource
+from megtrim.github.baselines import BaselineSource
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.budgets import Measured, check
@@ -21,7 +21,7 @@ from megtrim.size.byte_table import ByteTable
 from megtrim.util.errors import InputError
 from support.github_double import GithubDouble
 from unit.config.support import SMALL, load
-from unit.github.baselines.test_find import Team, archive, team
+from unit.github.test_baselines import Team, archive, team
 
 __all__ = ["team"]
 

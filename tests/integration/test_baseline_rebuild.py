@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from megtrim.github.baselines.find import Base
+from megtrim.github.baselines import Base
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.growth.inputs import ORDERS, Cause
 from megtrim.util.process import CompletedCommand

@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import requests
 import urllib3
 
-from megtrim.github.log_text import one_line
+from megtrim.github.runner import one_line
 from megtrim.util.errors import InfrastructureFailure, InputError
 
 MOST_TRIES = 5

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, NotFound
-from megtrim.github.log_text import normalize_body
 from megtrim.util.errors import InfrastructureFailure
 
 LONGEST_COMMENT = 63_000
@@ -109,3 +108,9 @@ def _fit_body(body: str, mark: str) -> str:
 
 def _length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
+
+
+def normalize_body(body: object) -> str:
+    """Normalize a body for comparison: GitHub may change line ends, and drop the last one."""
+    text = body if isinstance(body, str) else ""
+    return text.replace("\r\n", "\n").rstrip()

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, NotFound, text_at
-from megtrim.github.log_text import one_line
+from megtrim.github.runner import one_line
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure
 

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from megtrim.github.log_text import one_line
+from megtrim.github.runner import one_line
 from megtrim.util.commit_digest import COMMIT_DIGEST
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.input_files import read_bytes

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from megtrim.github.api import Api
-from megtrim.github.comment import AUTHOR
-from megtrim.github.log_text import normalize_body
+from megtrim.github.comment import AUTHOR, normalize_body
 from megtrim.util.errors import InfrastructureFailure
 
 _MOST_ISSUES = 5_000

@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, Forbidden, NotFound, Refused, text_at
+from megtrim.github.comment import normalize_body
 from megtrim.github.commits import fetch_head
-from megtrim.github.log_text import normalize_body
 from megtrim.util.errors import InfrastructureFailure
 
 _REFUSED_BY_SETTING = "not permitted to create"

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.github.api import Api, text_at
-from megtrim.github.log_text import one_line
+from megtrim.github.runner import one_line
 from megtrim.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 
 _MARK = "<!-- megtrim:release:v1 -->"

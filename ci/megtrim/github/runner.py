@@ -1,4 +1,4 @@
-"""What a step passes to its runner: outputs, the job summary, annotations.
+"""What a step passes to its runner: outputs, the job summary, annotations, text in its log.
 
 Part of the github room. A runner reads outputs and summaries from files, and annotations from the
 step's output, so no value may contain what a runner would take for its end or for a command.
@@ -7,9 +7,11 @@ step's output, so no value may contain what a runner would take for its end or f
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from megtrim.util.errors import InputError
 
@@ -21,6 +23,10 @@ LONGEST_MESSAGE = 4_000
 _LONGEST_PROPERTY = 250
 LEVELS = ("error", "warning", "notice")
 _OUTPUT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+HOSTED = "ubuntu-24.04"
+"""What builds unless the workflow says otherwise, and always for a fork."""
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+_MOST_LABELS = 20
 _CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
 
 
@@ -95,3 +101,44 @@ def _append(env: Mapping[str, str], variable: str, text: str) -> None:
         from megtrim.util.files import cannot_write
 
         raise cannot_write(path, error) from None
+
+
+def one_line(text: str, *, most: int = 300) -> str:
+    """Make untrusted text safe for a log: one line, printable, not a command of a runner."""
+    line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
+    line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def parse_build_runner(text: str) -> tuple[str, ...]:
+    """Return the labels of the runner that a workflow's input asks for. Raises InputError.
+
+    GitHub chooses the runner before a step of ours could object; what it was asked for is checked
+    where the verdict is made, which is always on GitHub's own machine.
+    """
+    labels: list[Any] = [text]
+    if text.startswith("["):
+        try:
+            labels = json.loads(text)
+        except (ValueError, RecursionError):
+            raise _make_error(text) from None
+    plain = all(isinstance(each, str) and _LABEL.fullmatch(each) for each in labels)
+    if not plain or not 0 < len(labels) <= _MOST_LABELS:
+        raise _make_error(text)
+    return tuple(labels)
+
+
+def describe_fork(text: str) -> str:
+    """Return a line for the verdict of a fork's change; empty if it got the runner of the team."""
+    labels = parse_build_runner(text)
+    if labels == (HOSTED,):
+        return ""
+    return (
+        f"built on {HOSTED}, not on {', '.join(labels)}: "
+        "a pull request from a fork gets no other runner"
+    )
+
+
+def _make_error(text: str) -> InputError:
+    msg = f"the input build-runner: found {text[:80]!r}, expected a label or a JSON list of labels"
+    return InputError(msg, hint='such as linux-16, or ["self-hosted", "builder"]')

@@ -9,8 +9,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from megtrim.github.api import Api
+from megtrim.github.event import Event
 
 TOKEN = "ghs_0123456789abcdef"
 NOW_S = 1_800_000_000.0
@@ -29,6 +31,24 @@ def asking(url: str, *, token: str = TOKEN) -> Asking:
     pauses: list[float] = []
     api = Api(url, token, user_agent="megtrim/1.2.3", pause=pauses.append, clock=lambda: NOW_S)
     return Asking(api, pauses)
+
+
+def make_event(url: str, **fields: Any) -> Event:
+    """Return a push to the default branch of acme/phone, or an event with other fields."""
+    push: dict[str, Any] = {
+        "name": "push",
+        "repository": "acme/phone",
+        "repository_id": 1,
+        "default_branch": "main",
+        "sha": "0" * 40,
+        "ref": "refs/heads/main",
+        "run_id": 77,
+        "run_attempt": 2,
+        "server_url": "https://github.com",
+        "api_url": url,
+        "pull_request": None,
+    }
+    return Event(**push | fields)
 
 
 @contextmanager

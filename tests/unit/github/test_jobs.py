@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from megtrim.github.event import Event
 from megtrim.github.jobs import PollingLimits, WaitResult, wait
 from megtrim.jobs.evidence_checks import PendingReason
 from support.github_double import GithubDouble
-from unit.github.support import asking
+from unit.github.support import asking, make_event
 
 RUN, ATTEMPT = 77, 2
 PATH = "GET /repos/acme/phone/actions/runs/77/attempts/2/jobs"
@@ -56,22 +55,9 @@ class Waiting:
         run_s: float = 3600,
     ) -> WaitResult:
         self.github.repository("acme/phone").jobs[(RUN, ATTEMPT)] = list(rounds)
-        event = Event(
-            name="push",
-            repository="acme/phone",
-            repository_id=1,
-            default_branch="main",
-            sha="0" * 40,
-            ref="refs/heads/main",
-            run_id=RUN,
-            run_attempt=ATTEMPT,
-            server_url="https://github.com",
-            api_url=self.github.url,
-            pull_request=None,
-        )
         return wait(
             asking(self.github.url).api,
-            event,
+            make_event(self.github.url),
             PollingLimits(jobs=jobs, pickup_s=pickup_s, run_s=run_s),
             pause=self.pause,
             clock=lambda: self.now,

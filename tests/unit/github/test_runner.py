@@ -1,4 +1,4 @@
-"""What a step passes to its runner, read back as a runner reads it."""
+"""What a step passes to its runner, the runner that is asked for, and text in its log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.github.runner import LARGEST_SUMMARY_BYTES, add_summary, annotation, write_output
+from megtrim.github.runner import (
+    LARGEST_SUMMARY_BYTES,
+    add_summary,
+    annotation,
+    describe_fork,
+    one_line,
+    parse_build_runner,
+    write_output,
+)
 from megtrim.util.errors import InfrastructureFailure, InputError
 
 CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
@@ -219,3 +227,56 @@ def test_an_annotation_has_a_level() -> None:
     """Another one would be another command."""
     with pytest.raises(ValueError, match="not a level"):
         annotation("add-mask", "x", title="t")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("all\n is\t well ", "all is well"),
+        ("::error::no", ": :error: :no"),
+        ("##[command]", "# #[command]"),
+        ("a\x1b[31mb\u202ec", "a [31mb c"),
+        ("", ""),
+    ],
+)
+def test_it_is_one_line_and_no_command(text: str, shown: str) -> None:
+    """Blanks are joined, what is not printable is a blank, commands fall apart."""
+    assert one_line(text) == shown
+
+
+def test_it_is_bounded() -> None:
+    """What is left out shows as an ellipsis."""
+    assert one_line("x" * 9, most=9) == "x" * 9
+    assert one_line("x" * 10, most=9) == "x" * 8 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("ubuntu-24.04", ("ubuntu-24.04",)),
+        ('["self-hosted", "builder_2"]', ("self-hosted", "builder_2")),
+    ],
+)
+def test_a_label_or_a_list_of_labels(text: str, labels: tuple[str, ...]) -> None:
+    """As `runs-on` takes them."""
+    assert parse_build_runner(text) == labels
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "a b", "a,b", "[", "[]", '["a"', "[1]", '[["a"]]', '["a", ""]', "x\n", "é", '["-a"]',
+     str(["a"] * 3), "[" * 100_000, '["' + '","'.join("abcdefghijklmnopqrstu") + '"]'],
+)  # fmt: skip
+def test_anything_else_is_refused(text: str) -> None:
+    """With what was expected."""
+    with pytest.raises(InputError, match="expected a label or a JSON list of labels"):
+        parse_build_runner(text)
+
+
+def test_a_fork_learns_where_it_was_built() -> None:
+    """Only where the team has another runner."""
+    assert describe_fork("ubuntu-24.04") == describe_fork('["ubuntu-24.04"]') == ""
+    assert describe_fork('["self-hosted", "big"]') == (
+        "built on ubuntu-24.04, not on self-hosted, big: "
+        "a pull request from a fork gets no other runner"
+    )

@@ -22,7 +22,7 @@ from megtrim.cli.lazy_group import LazyGroup
             "Verify, trace or time on devices of other machines: pack, run, join.",
         ),
         "sources": ("ci.sources:sources", "Fetch what an engine is built from."),
-        "github": ("ci.github.group:github", "Commands for jobs of GitHub Actions."),
+        "github": ("ci.group:github", "Commands for jobs of GitHub Actions."),
         "schema": (
             "ci.schema:schema",
             "Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.",
@@ -36,3 +36,78 @@ Examples:
 )
 def ci() -> None:
     """Commands for workflows and other programs."""
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "base": (
+            "ci.github.regressions:base",
+            "Print the commit that a night of performance is compared with.",
+        ),
+        "baseline": (
+            "ci.github.baseline:baseline",
+            "Find or rebuild the sizes that a change is compared with.",
+        ),
+        "history": (
+            "ci.github.history:history",
+            (
+                "Add a night or the sizes of a commit to the history, and the history to a night's "
+                "report."
+            ),
+        ),
+        "image": (
+            "ci.github.image:image",
+            "Get the image with the toolchain: pull it by digest, or build it by a recipe.",
+        ),
+        "logs": (
+            "ci.github.artifacts:logs",
+            "Copy the end of each failed build's log, for an artifact of the run.",
+        ),
+        "names": (
+            "ci.github.artifacts:names",
+            (
+                "Print how the names of this configuration differ from those of others in the "
+                "repository."
+            ),
+        ),
+        "propose": (
+            "ci.github.jobs:propose",
+            (
+                "Open or update a pull request with a new keep set, if it differs from the "
+                "committed one."
+            ),
+        ),
+        "publish": (
+            "ci.github.publish:publish",
+            "Publish REPORT as job summary, annotations and a comment on the pull request.",
+        ),
+        "regression-issues": (
+            "ci.github.regressions:regression_issues",
+            "Open, update and close an issue for each scenario that got slower, by REPORT.",
+        ),
+        "release": (
+            "ci.github.release:release",
+            "Publish a release, ARCHIVE, under the tag that this run is for.",
+        ),
+        "release-files": (
+            "ci.github.release:release_files",
+            "Publish the files of FOLDER, under the tag that this run is for.",
+        ),
+        "toolchains": (
+            "ci.github.publish:toolchains",
+            (
+                "Join the reports of all toolchains of a file, and exit with the worst of their "
+                "statuses."
+            ),
+        ),
+        "wait": ("ci.github.jobs:wait", "Wait for this run's device jobs, up to the timeouts."),
+    },
+    epilog="""\b
+Examples:
+  megtrim ci github publish megtrim-out/final
+  megtrim ci github baseline find --out megtrim-out
+""",
+)
+def github() -> None:
+    """Commands for jobs of GitHub Actions."""

@@ -38,7 +38,7 @@ from megtrim.evidence.evidence import (
     read_folders,
 )
 from megtrim.evidence.times import TimesJudge, read_times
-from megtrim.github.build_runner import describe_fork, parse_build_runner
+from megtrim.github.runner import describe_fork, parse_build_runner
 from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.jobs.join import DeviceFindings, JoinResult, join
 from megtrim.jobs.times_join import join_times

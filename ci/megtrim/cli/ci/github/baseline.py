@@ -24,10 +24,9 @@ from megtrim.cli.options import common, out_option
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.evidence.evidence import EVIDENCE_FILE, dump_set
-from megtrim.github.baselines.find import Base, BaselineSource, FoundBaseline, find
+from megtrim.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.github.event import read_event
-from megtrim.github.log_text import one_line
-from megtrim.github.runner import write_output
+from megtrim.github.runner import one_line, write_output
 from megtrim.size.baseline import dump_sizes, load_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError

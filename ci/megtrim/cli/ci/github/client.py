@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from megtrim.chain.filenames import VERDICT_FILE
 from megtrim.github.api import Api
 from megtrim.github.event import Event
-from megtrim.github.log_text import one_line
+from megtrim.github.runner import one_line
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import read_text
 from megtrim.util.json_text import LARGEST_DOCUMENT

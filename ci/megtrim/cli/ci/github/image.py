@@ -13,8 +13,7 @@ from megtrim.build.images.reference import expect_fixed, is_fixed
 from megtrim.cli.echo import open_console, show
 from megtrim.cli.environment import open_processes
 from megtrim.config.load import load_config
-from megtrim.github.log_text import one_line
-from megtrim.github.runner import write_output
+from megtrim.github.runner import one_line, write_output
 from megtrim.util.errors import EXIT_PASS, InputError
 
 

@@ -17,14 +17,13 @@ from megtrim.evidence.evidence import expect_configuration
 from megtrim.github.event import Event, read_event
 from megtrim.github.jobs import PollingLimits, WaitResult
 from megtrim.github.jobs import wait as wait_for_jobs
-from megtrim.github.log_text import one_line
 from megtrim.github.proposal import (
     FolderChange,
     ProposalResult,
     PullRequestProposer,
     PullRequestState,
 )
-from megtrim.github.runner import write_output
+from megtrim.github.runner import one_line, write_output
 from megtrim.jobs.evidence_checks import PendingReason
 from megtrim.regions.keepset import KeepSet
 from megtrim.regions.keepset_folder import dump_folder, parse_folder, read_folder

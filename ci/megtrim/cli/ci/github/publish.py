@@ -27,7 +27,7 @@ from megtrim.evidence.evidence import expect_configuration
 from megtrim.github import runner
 from megtrim.github.comment import key_of, upsert
 from megtrim.github.event import Event, pull_request_of, read_event
-from megtrim.github.log_text import one_line
+from megtrim.github.runner import one_line
 from megtrim.render.markup import block
 from megtrim.report.annotations import Annotation
 from megtrim.report.comment import Links

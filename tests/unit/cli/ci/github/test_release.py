@@ -1,6 +1,12 @@
-"""``megtrim ci github release``: what is published, and what is refused."""
+"""A release, and files as they are, are published under the tag of a run."""
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from megtrim.release.archive import write_archive
 from support.github_state import Repository
@@ -84,6 +90,107 @@ def test_a_run_for_a_branch_publishes_nothing(job: Job) -> None:
     job.event("push", {"repository": job.repository.brief()}, REF="refs/heads/main", SHA=job.base)
     write_archive(as_files(documents()), job.folder / ARCHIVE)
     answer = job("release", ARCHIVE)
+
+    assert answer.status == 2
+    assert "this run is for refs/heads/main, which is no tag" in answer.err
+
+
+FILES = {"megtrim-0.2.0-py3-none-any.whl": b"wheel", "megtrim-0.2.0.tar.gz": b"source"}
+COMMAND = ("release-files", "dist", "--notes", "dist/notes.md")
+
+
+@pytest.fixture
+def dist(job: Job) -> Path:
+    """What scripts/kit_release.py builds."""
+    folder = job.folder / "dist"
+    folder.mkdir()
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+    sums = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in FILES.items()]
+    (folder / "SHA256SUMS").write_text("".join(sums), encoding="ascii")
+    (folder / "notes.md").write_text("### Added\n\n- A thing.\n", encoding="utf-8")
+    return folder
+
+
+def test_files_are_published_with_their_notes(job: Job, dist: Path) -> None:
+    """The notes are the page, and no file of it."""
+    repository = tag(job, "v0.2.0")
+    answer = job(*COMMAND)
+
+    (release,) = repository.releases.values()
+    assert (answer.status, answer.out) == (0, f"published {release['html_url']}\n")
+    assert sorted(each["name"] for each in release["assets"]) == ["SHA256SUMS", *FILES]
+    assert (release["draft"], release["name"]) == (False, "v0.2.0")
+    assert release["body"].startswith("### Added\n\n- A thing.\n")
+    assert job.outputs() == {"url": release["html_url"]}
+
+
+def test_again_it_stays_as_it_is(job: Job, dist: Path) -> None:
+    """Of equal files, a repeat changes nothing; others are refused."""
+    repository = tag(job, "v0.2.0")
+    assert [job(*COMMAND).status, job(*COMMAND).status] == [0, 0]
+    text = (dist / "SHA256SUMS").read_text(encoding="ascii").splitlines(keepends=True)
+    (dist / "SHA256SUMS").write_text(text[0], encoding="ascii")
+    (dist / "megtrim-0.2.0.tar.gz").unlink()
+    answer = job(*COMMAND)
+
+    assert (answer.status, len(repository.releases)) == (1, 1)
+    assert "the release v0.2.0 is published with other files" in answer.err
+
+
+def change(dist: Path) -> None:
+    """Put another wheel in the place of the one that was built."""
+    (dist / "megtrim-0.2.0-py3-none-any.whl").write_bytes(b"WHEEL")
+
+
+def add(dist: Path) -> None:
+    """Add a file that no one built."""
+    (dist / "megtrim-0.2.0-cp311.whl").write_bytes(b"")
+
+
+def remove(dist: Path) -> None:
+    """Lose a file on the way."""
+    (dist / "megtrim-0.2.0.tar.gz").unlink()
+
+
+def link(dist: Path) -> None:
+    """Put a link to something of the machine in a file's place."""
+    remove(dist)
+    (dist / "megtrim-0.2.0.tar.gz").symlink_to("/dev/zero")
+
+
+def lose_sums(dist: Path) -> None:
+    """Bring files that nothing names."""
+    (dist / "SHA256SUMS").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "status", "message"),
+    [
+        (change, 1, "is not the file that SHA256SUMS names"),
+        (add, 2, "does not name the files of dist: megtrim-0.2.0-cp311.whl"),
+        (remove, 2, "does not name the files of dist: megtrim-0.2.0.tar.gz"),
+        (link, 2, "found a device, expected a file"),
+        (lose_sums, 2, "SHA256SUMS"),
+    ],
+)
+def test_what_is_not_what_was_built_is_not_published(
+    job: Job, dist: Path, damage: Callable[[Path], None], status: int, message: str
+) -> None:
+    """Whatever happened between the jobs."""
+    repository = tag(job, "v0.2.0")
+    damage(dist)
+    answer = job(*COMMAND)
+
+    assert answer.status == status
+    assert message in answer.err
+    assert repository.releases == {}
+
+
+def test_a_run_for_a_branch_publishes_no_files(job: Job, dist: Path) -> None:
+    """There is nothing to name it by."""
+    job.event("push", {"repository": job.repository.brief()}, REF="refs/heads/main", SHA=job.base)
+    answer = job(*COMMAND)
 
     assert answer.status == 2
     assert "this run is for refs/heads/main, which is no tag" in answer.err

@@ -12,7 +12,7 @@ import pytest
 
 from megtrim.chain.graph import LINKED, REDUCED
 from megtrim.checks.check import DeviceIdentity
-from megtrim.cli.ci.github.matrix import show_matrix
+from megtrim.cli.plan import show_matrix
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.evidence import EvidenceSet, dump_set
 from megtrim.jobs.pack import select

@@ -1,1 +1,0 @@
-"""The baselines that runs stored, and which one a change is compared with."""
