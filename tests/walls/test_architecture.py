@@ -34,7 +34,7 @@ ACTING = (
     *("release/check", "release/collect", "release/prove", "release/released_programs"),
     *("evidence/times", "size/byte_tables", "size/full_trim"),
     *("size/growth/build_inputs", "size/prices/pricing", "size/references/read_links"),
-    *("size/rows", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
+    *("size/results", "trim/builds/*", "trim/committed_keepset", "trim/keepset_usage"),
     *("trim/runs/*", "trim/stages/*", "util/console", "util/files", "util/http"),
     *("util/input_files", "util/integrity", "util/process", "util/process_output"),
 )

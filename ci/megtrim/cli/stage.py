@@ -47,7 +47,7 @@ from megtrim.proof.neighbours import report as neighbours
 from megtrim.proof.neighbours.summary import neighbour_results
 from megtrim.proof.scenario_results import scenario_checks_of
 from megtrim.report import table
-from megtrim.size.rows import budget_checks_of
+from megtrim.size.results import budget_checks_of
 from megtrim.stages import MODULES
 from megtrim.util.errors import ACCEPT, InputError, worst_exit_code
 from megtrim.util.files import cannot_write

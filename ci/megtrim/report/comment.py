@@ -45,7 +45,6 @@ from megtrim.render.markup import (
     prose,
 )
 from megtrim.size.budget_row import name_subject
-from megtrim.size.report import arrivals as growth
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as sizes
 from megtrim.trim.usage import OperatorUse, RegionsUse, TagUse
@@ -154,9 +153,9 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
 def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Yield what was measured, what changed, and why."""
     yield "table of sizes", sizes.table(verdict)
-    if advice := growth.advise(verdict):
+    if advice := sizes.advise_on_growth(verdict):
         yield "why sizes changed", advice
-    for part in growth.list_prices(verdict):
+    for part in sizes.list_prices(verdict):
         yield "price of what came in", part
     for part in sizes.changes(verdict):
         yield "what changed", part
@@ -379,4 +378,4 @@ def _name_causes(check: Check, verdict: Verdict) -> str:
     size = next(found, None)
     if size is None or (size.growth_bytes or 0) <= 0:
         return ""
-    return growth.name_causes(size, verdict.causes)
+    return sizes.name_causes(size, verdict.causes)

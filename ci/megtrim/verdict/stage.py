@@ -36,7 +36,7 @@ from megtrim.proof.neighbours.summary import neighbour_results
 from megtrim.proof.results import VerifyResult
 from megtrim.proof.scenario_results import scenario_results
 from megtrim.size.budgets import ending, warn_early
-from megtrim.size.rows import budget_places, size_result
+from megtrim.size.results import budget_places, size_result
 from megtrim.trim.builds.programs import warn_unweighed
 from megtrim.trim.committed_keepset import (
     digest_committed,

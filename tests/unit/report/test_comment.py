@@ -17,13 +17,20 @@ from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy, decide
 from megtrim.proof.results import ScenarioResult
 from megtrim.render.markup import MOST_ROWS
-from megtrim.report import comment
+from megtrim.report import comment, html
 from megtrim.report.comment import Links, describe_next_step, render
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.growth.inputs import Cause
-from megtrim.trim.usage import OperatorsUse, OperatorUse, Rebuild, RegionsUse, SizeFlagResult
+from megtrim.trim.usage import (
+    OperatorsUse,
+    OperatorUse,
+    Rebuild,
+    RegionsUse,
+    SizeFlagResult,
+    TrimChoice,
+)
 from megtrim.verdict.join import join
-from megtrim.verdict.model import Verdict
+from megtrim.verdict.model import Verdict, parse_verdict, to_json
 from unit.report.golden import (
     BASELINE,
     COMMENTS,
@@ -41,14 +48,12 @@ from unit.verdict.examples import (
     MOBILENET,
     RESNET,
     TUNED,
-    budget,
     crashed,
     facts,
     failing,
     growth,
     hostile,
     passing,
-    scenario,
     tag,
     trapped,
     unverified,
@@ -75,82 +80,6 @@ def test_the_comments_are_those_that_were_looked_at(name: str) -> None:
 def test_every_kept_comment_is_of_a_case() -> None:
     """No file is left behind by a case that went."""
     assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(COMMENTS)
-
-
-@pytest.mark.parametrize(
-    ("baseline", "growth_bytes", "expected"),
-    [
-        ("", None, "236 KiB of its budget left\\\nBaseline: none, so growth is not known.\n"),
-        ("none: no #1, yet", None, "left\\\nBaseline: none: no #<!-- -->1, yet.\n"),
-        ("megtrim/sizes.json", 0, "**, no change against megtrim/sizes.json, 236 KiB of"),
-        ("a, b, c", -2_048, "**, -2 KiB against a (b, c), 236 KiB of its budget left\n"),
-        ("a, b", 16_384, "**, +16 KiB against a (b), 236 KiB of its budget left\n"),
-        ("a, b", 16_385, "**, +16.0 KiB against a (b), 16 KiB allowed, 236 KiB of its"),
-    ],
-)
-def test_the_baseline_is_always_said(
-    baseline: str, growth_bytes: int | None, expected: str
-) -> None:
-    """Also when there is none."""
-    verdict = join(pull_request(growth_bytes, baseline=baseline))
-
-    assert expected in render(verdict).split("\nload\\_and")[0]
-    assert ("Baseline:" in render(verdict)) is (growth_bytes is None)
-
-
-def test_where_no_growth_is_allowed_it_says_so() -> None:
-    """Nothing is a limit, too."""
-    grown, same = ((growth(used_bytes=used, max_bytes=0),) for used in (1, 0))
-
-    assert opening(join(pull_request(1, budgets=grown)))[1].endswith(" days ago), 0 B allowed")
-    assert opening(join(pull_request(0, budgets=same)))[1].endswith(" days ago)")
-
-
-def test_over_budget_says_by_how_much() -> None:
-    """Exactly full is not over; a waiver is named, its reason is in the table."""
-    full = budget(max_bytes=2_641_920)
-    over = budget(max_bytes=2_641_919, waiver="until r2")
-
-    assert opening(join(pull_request(budgets=(full,))))[1].endswith(", 0 B of its budget left")
-    line = opening(join(pull_request(budgets=(over,))))[1]
-    assert line.endswith(", 1 B over its budget of 2.5 MiB, waived")
-    assert "| -1 B of 2.5 MiB | ✅ pass, waived: until r2 |" in render(
-        join(pull_request(budgets=(over,)))
-    )
-
-
-def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
-    """Their signs are of their own budgets, a failed one first, none means no sign of success."""
-    rows = (
-        budget(artifact="a", variant="plain", max_bytes=None),
-        budget(artifact="a", status=BudgetStatus.FAIL),
-        budget(artifact="b"),
-        budget(artifact="b", variant="plain", status=BudgetStatus.SKIPPED),
-        budget(artifact="c", status=BudgetStatus.SKIPPED, max_bytes=None),
-    )
-    artifacts = tuple(artifact(5, name=name) for name in "abcd")
-
-    assert opening(join(pull_request(budgets=rows, artifacts=artifacts)))[-6:-1] == [
-        "❌ **`a` 2.5 MiB**, +5 B, 236 KiB of its budget left\\",
-        "✅ **`b` 2.5 MiB**, +5 B, 236 KiB of its budget left\\",
-        "◽ **`c` 2.5 MiB**, +5 B\\",
-        "◽ **`d` 2.5 MiB**, +5 B\\",
-        f"Baseline: {BASELINE}.",
-    ]
-
-
-def test_ten_artifacts_have_lines() -> None:
-    """A glance is a glance."""
-    artifacts = tuple(artifact(5, name=f"a{number}") for number in range(12))
-    lines = opening(join(pull_request(artifacts=artifacts)))
-
-    assert lines[10:13] == [
-        "◽ **`a9` 2.5 MiB**, +5 B\\",
-        "2 more artifacts\\",
-        f"Baseline: {BASELINE}.",
-    ]
-    fewer = opening(join(pull_request(artifacts=artifacts[:10])))
-    assert fewer[10:12] == lines[10:11] + lines[12:13]
 
 
 def test_what_was_not_built_is_no_line() -> None:
@@ -191,17 +120,6 @@ def test_each_verdict_has_its_sign_and_its_word(
 
     assert lines[0].startswith(expected)
     assert [line for line in lines if line.endswith(f"regions kept.{meaning}")]
-
-
-def test_the_worst_comes_first() -> None:
-    """A size within its budget is no news where a scenario traps; what to do is."""
-    first, second, third, *rest = opening(failing())
-
-    assert first.startswith("## ❌ megtrim: fail for `camera-app`: `trap:")
-    assert second.startswith("**What to do:** if it is meant to run these, trace it again")
-    assert "check failed" in third or "checks failed" in third
-    assert "`load_and_run` 2.9 MiB" in rest[0]
-    assert opening(passing())[1].startswith("✅ **`load_and_run`")
 
 
 _WORST = {
@@ -264,64 +182,6 @@ def test_a_long_text_does_not_make_a_long_title() -> None:
     assert len(opening(long)[0]) < 400
 
 
-def test_the_last_line_says_what_it_is_of() -> None:
-    """Also in a report that someone downloaded."""
-    assert render(passing(), links=LINKS).splitlines()[-1] == (
-        "megtrim 1.0.0, pull request 17, commit 5d0c2b7e9f1a of 2027-01-30 09:41 UTC. "
-        f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`."
-    )
-    assert render(replace(passing(), origin=Origin())).splitlines()[-1] == "</details>"
-
-
-def test_the_table_without_limits_or_baseline() -> None:
-    """Empty cells stay empty; a missing baseline is said."""
-    rows = (
-        budget(variant="plain", max_bytes=None),
-        growth(used_bytes=None, status=BudgetStatus.SKIPPED),
-        budget(status=BudgetStatus.SKIPPED, waiver="for #3"),
-    )
-    text = render(join(pull_request(None, budgets=rows)))
-
-    assert (
-        "| `load_and_run` `plain` | 39,300,016 | 37.5 MiB | 100.0% |  |  | ✅ pass |\n"
-        "| `load_and_run` `reduced` | 2,641,920 | 2.5 MiB | 6.7% | no baseline (16 KiB allowed) "
-        "| 236 KiB of 2.8 MiB | ◽ skipped, waived: for #<!-- -->3 |\n"
-    ) in text
-
-
-def test_a_trap_says_what_to_do_how_to_see_it_again_and_what_is_missing() -> None:
-    """Someone without the log at hand can act."""
-    text = render(failing())
-
-    assert (
-        "### ❌ fail: `trap:resnet18-s/tuned@armv82-dotprod`\n\n"
-        "trapped: 2 regions that it needs were not kept\n\n"
-        "What to do: if it is meant to run these, trace it again and accept that with megtrim trim "
-        "--config megtrim.yaml --accept, then commit megtrim/keepset; the trace-refresh "
-        "workflow proposes the same\n\n"
-        "To see it again:\n\n"
-        "```text\n"
-        "megtrim verify --config megtrim.yaml --committed "
-        "--scenario resnet18-s/tuned@armv82-dotprod --again\n"
-        "```\n\n"
-        "<details><summary>2 missing regions</summary>\n\n"
-        "```text\n"
-        "megdnn_fallback_winograd<-1290123641, 0>\n"
-        "megdnn_gi_conv_f32<7, megdnn::ConvBiasForward>\n"
-        "```\n\n</details>\n\n"
-        "<details><summary>End of the log</summary>\n\n"
-        "```text\nTrace/breakpoint trap\n```\n\n</details>\n\n"
-        f"### ❌ fail: `parity:{MOBILENET}`\n\n"
-    ) in text
-    assert "<details><summary>Details</summary>\n\n```text\nmodel: mobilenet-s\n" in text
-    assert text.index("### ❌ fail") < text.index("### Warnings") < text.index("Scenarios: 1 of 3")
-    assert (
-        "### Warnings\n\n"
-        "- the engine's checkout has changes that are not committed: 2 files\n\n" in text
-    )
-    assert "### ❌" not in render(passing())
-
-
 def test_a_trap_on_a_device_shows_its_crash() -> None:
     """In a fold of its own before the log, where the details are folds; backticks do not end it."""
     known = replace(trapped(), crash="signal 5\n```\n<b>\n", conditions=crashed().conditions)
@@ -333,16 +193,6 @@ def test_a_trap_on_a_device_shows_its_crash() -> None:
         "<details><summary>End of the log</summary>\n\n"
     ) in text
     assert "<summary>Crash</summary>" not in render(failing())
-
-
-def test_a_crash_and_a_time_that_does_not_count_are_reported() -> None:
-    """In the details of the check, and in the row of the scenario."""
-    text = render(join(facts(scenarios=(crashed(), scenario(RESNET)))))
-    note = "time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz"
-
-    assert f"\n  {note}\ncrash:\n  ended by signal 11 (SIGSEGV)\n  crash log:\n" in text
-    assert f"fails too: it ended with 139; {note} | `pixel-6` |" in text
-    assert "(1 tensor, 40 bytes) | `qemu-arm64` |" in text
 
 
 def test_many_missing_regions_are_counted() -> None:
@@ -371,14 +221,6 @@ def test_a_check_without_hint_command_or_details_is_short() -> None:
         "### ❌ fail: `trap:x`\n\nit failed\n\n"
         "<details><summary>Details</summary>\n\n```text\nlost\n```\n\n</details>\n\n" in text
     )
-
-
-def test_a_device_that_traps_shows_its_own_details() -> None:
-    """Not those of the emulated run of the same scenario."""
-    check = replace(on_device(CheckStatus.FAIL, "pixel-6: trapped"), detail="missing: r<1>")
-    text = render(join(pull_request(checks=(check,), scenarios=(trapped(),))))
-
-    assert "<summary>Details</summary>\n\n```text\nmissing: r<1>\n```" in text
 
 
 def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
@@ -703,20 +545,6 @@ def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,))
     return replace(made, checks=(check,))
 
 
-def test_an_exceeded_budget_has_its_cause_its_ways_out_and_its_place() -> None:
-    """Directly below the title, above the size."""
-    text = describe_next_step(overgrown())
-
-    assert text == (
-        "**Cause:** source +59 KiB. **What to do:** make it smaller, or raise the budget; "
-        "runtime team owns this budget. The budget is at `megtrim.yaml:16`."
-    )
-    title, second, third, *_ = [line for line in comment.render(overgrown()).splitlines() if line]
-    assert "growth:load_and_run/reduced" in title
-    assert second == text
-    assert third.startswith("❌ **`load_and_run`")
-
-
 def test_a_budget_is_named_from_the_top_of_the_repository() -> None:
     """There may be a file of the same name there."""
     quick = replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml"))
@@ -750,3 +578,44 @@ def test_nothing_is_to_be_done_about_a_pass() -> None:
 
     assert describe_next_step(passing()) == ""
     assert describe_next_step(silent) == ""
+
+
+MEANS = (
+    SizeFlagResult(name="unwind_tables", value="false", why_not=""),
+    SizeFlagResult(name="small_code", value="Oz", why_not=""),
+    SizeFlagResult(name="relocations", value="android", why_not="the phone is too old"),
+)
+
+
+def sized(means: tuple[SizeFlagResult, ...] = MEANS) -> TrimChoice:
+    return replace(facts().trim, optimize="size", means=means)
+
+
+def test_they_stand_where_the_choices_are() -> None:
+    """In the page and in the comment; each that was not used with its reason."""
+    verdict = join(facts(trim=sized()))
+    page, comment = html.render(verdict), render(verdict)
+
+    assert "<dt>means</dt><dd>unwind_tables false, small_code Oz</dd>" in page
+    assert "<dt>not used</dt><dd>relocations: the phone is too old</dd>" in page
+    assert "| means | `unwind_tables false, small_code Oz` |" in comment
+    assert "| not used | relocations: the phone is too old |" in comment
+
+
+def test_a_recipe_says_nothing_of_them() -> None:
+    """There were none to choose from."""
+    verdict = join(facts(trim=sized(())))
+
+    for text in (html.render(verdict), render(verdict)):
+        assert "not used" not in text
+        assert "unwind_tables" not in text
+
+
+def test_they_are_read_back_as_they_were() -> None:
+    """And what a stranger wrote there cannot be markup."""
+    hostile = replace(MEANS[2], why_not=HOSTILE)
+    verdict = join(facts(trim=sized((hostile,))))
+
+    assert parse_verdict(to_json(verdict), source="verdict.json") == verdict
+    assert "<script>alert" not in html.render(verdict)
+    assert "<script>" not in render(verdict)

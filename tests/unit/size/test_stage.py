@@ -18,6 +18,7 @@ from megtrim.chain.graph import PLAIN, REDUCED, SIZE, Task, tasks
 from megtrim.chain.session import Session
 from megtrim.chain.stage_result import StageResult
 from megtrim.chain.store import StageFolder, Store
+from megtrim.checks.statuses import CheckStatus
 from megtrim.config.load import load_config
 from megtrim.elf.symbol_names import readable
 from megtrim.size import full_trim
@@ -26,12 +27,13 @@ from megtrim.size.baseline import dump_sizes
 from megtrim.size.budget_row import BudgetStatus
 from megtrim.size.byte_table import make_table
 from megtrim.size.growth.inputs import ORDERS, Cause
-from megtrim.size.results import SizeResult
+from megtrim.size.results import SizeResult, budget_checks_of, size_result
 from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, object_file
 from unit.size.support import PROGBITS, A, X, elf
-from unit.trim.stages.results import BUILD, SAMPLES, type_of
+from unit.trim.stages.built import finish
+from unit.trim.stages.results import BUDGET, BUILD, SAMPLES, type_of
 from unit.trim.stages.support import CONFIG, changed, open_session
 
 BYTES = {"plain": 900, "profile": 1_000, "reduced": 300}
@@ -374,3 +376,22 @@ def test_what_has_no_symbols_is_not_mapped(tmp_path: Path) -> None:
     now.results.done[REDUCED] = named(tmp_path / "made", 1000, symbols=False)
 
     assert size.work(task, now, tmp_path).artifacts[0].byte_map is None
+
+
+BUDGETS = "budgets:\n- {artifact: other, max: 1 MiB}\n- {artifact: load_and_run, max: 400}\n"
+
+
+def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
+    """With the status that the stage gave it; the stage may have failed."""
+    session, _ = open_session(tmp_path)
+    text = f"{CONFIG}artifacts: [load_and_run, other]\n{BUDGETS}"
+    (tmp_path / "megtrim.yaml").write_text(text, encoding="utf-8")
+    session = changed(session, loaded=load_config(tmp_path / "megtrim.yaml"))
+    assert list(budget_checks_of(session)) == []
+
+    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=BudgetStatus.FAIL, max_bytes=200),))
+
+    [row] = size_result(session.results).budgets
+    assert (row.status, row.used_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
+    [check] = budget_checks_of(session)
+    assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")

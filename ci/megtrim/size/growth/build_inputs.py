@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from enum import StrEnum
+from pathlib import PurePosixPath
 
 from megtrim.build.engines.checkout import Checkout
 from megtrim.chain.filenames import KEEP_SET_FILE
@@ -15,12 +18,6 @@ from megtrim.chain.store import StageFolder, code_digest
 from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.regions.keepset_parts import model_of
 from megtrim.size.growth.inputs import BuildInputs, digest
-from megtrim.size.growth.source_kinds import (
-    SourceKind,
-    find_dependency,
-    find_kind,
-    strip_sources,
-)
 from megtrim.trim.builds.links import KEEP_SET
 
 
@@ -123,3 +120,54 @@ def _list_kept(keep: KeepSet) -> dict[str, tuple[str, ...]]:
         found |= {f"elemwise_mode {name}": users(models) for name, models in needs.elemwise_modes}
         found |= {f"hash {number}": users(models) for number, models in needs.hashes}
     return found
+
+
+_THIRD_PARTY = re.compile(
+    r"(?:(?:.*/)?(?:third[_-]?part(?:y|ies)|3rd[_-]?party|external|vendor|deps)/[^/]+)(?=/)"
+)
+_BUILD_FILE = re.compile(
+    r"(?:.*/)?(?:CMakeLists\.txt|.*\.cmake|Makefile|BUILD|.*\.(?:mk|bzl|bazel))"
+)
+_NO_SOURCE = re.compile(
+    r"(?:.*/)?(?:\.git[^/]*(?:/.*)?|\.clang-[^/]*|(?:LICEN[CS]E|NOTICE|README|CHANGELOG)[^/]*"
+    r"|.*\.(?:md|rst))"
+)
+_NAMED_SOURCE = re.compile(r"[\w./${}+-]+\.(?:c|cc|cpp|cxx|cu|h|hh|hpp|inl|s|S)\b")
+_COMMENT = re.compile(r"(?m)#.*$")
+
+
+class SourceKind(StrEnum):
+    """What a file is."""
+
+    SOURCE = "source"
+    DEPENDENCY = "dependency"
+    BUILD = "build"
+    """A file that says how to build."""
+    OTHER = "other"
+    """It enters no program, such as a licence."""
+
+
+def find_kind(path: str, submodules: Collection[str] = ()) -> SourceKind:
+    """Return what the file at a path of the tree is."""
+    if find_dependency(path, submodules):
+        return SourceKind.DEPENDENCY
+    if _BUILD_FILE.fullmatch(path):
+        return SourceKind.BUILD
+    return SourceKind.OTHER if _NO_SOURCE.fullmatch(path) else SourceKind.SOURCE
+
+
+def find_dependency(path: str, submodules: Collection[str] = ()) -> str:
+    """Return the folder of the third party that a file belongs to; empty if it is the engine's."""
+    for parent in PurePosixPath(path).parents:
+        if str(parent) in submodules:
+            return str(parent)
+    found = _THIRD_PARTY.match(path)
+    return found[0] if found else ""
+
+
+def strip_sources(text: str) -> str:
+    """Return a build file without comments, and without the names of sources.
+
+    A source file that came or went is one of the sources, not another way to build.
+    """
+    return " ".join(_NAMED_SOURCE.sub("", _COMMENT.sub("", text)).split())

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
+import pytest
 
+from megtrim.chain.session import Session
 from megtrim.elf.references.relocations import References
 from megtrim.regions.keepset_parts import NeededParts
 from megtrim.regions.region import Region
+from megtrim.size.prices import pricing
 from megtrim.size.prices.attributed import TRAP_BYTES, RegionExtents, find_extents
+from megtrim.size.prices.price_list import (
+    Price,
+    PriceKind,
+    PriceList,
+    StoredPrice,
+    compare_prices,
+    shorten,
+    sort_prices,
+)
+from megtrim.size.prices.pricing import find_prices
 from megtrim.size.references.graph import Part
 from megtrim.size.references.linked_file import LinkedFile, Stretch
+from megtrim.util.errors import InputError
+from megtrim.util.strict_json import decode, encode
 from unit.size.prices.made_prices import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_program
 from unit.size.references.made_graphs import make_graph
 
@@ -153,3 +170,90 @@ def test_a_reference_goes_if_all_of_its_regions_go() -> None:
 
     assert found == {"mul": True, "log": False, "both": False, "x": False}
     assert extents.goes_with("both", gone, gone)
+
+
+def make_price(kind: PriceKind, name: str, margin_bytes: int) -> Price:
+    """Return a price at the margin."""
+    return Price(kind=kind, name=name, margin_bytes=margin_bytes)
+
+
+MODEL = make_price(PriceKind.MODEL, "vgg", 5)
+OPERATORS = [make_price(PriceKind.OPERATOR, f"Conv{n}", n) for n in (1, 3, 2)]
+
+
+def test_the_highest_price_of_a_kind_is_first() -> None:
+    """Models come before operators."""
+    found = sort_prices([*OPERATORS, MODEL])
+
+    assert [each.margin_bytes for each in found] == [5, 3, 2, 1]
+
+
+def test_a_stored_list_has_all_models_and_the_highest_others() -> None:
+    """There may be thousands of functions, with names of any length."""
+    models = [make_price(PriceKind.MODEL, name, 0) for name in "abc"]
+    function = make_price(PriceKind.FUNCTION, "_ZN6sample3runEi", 9)
+    made = PriceList(artifact="x", size_bytes=9, prices=(*OPERATORS, *models, function))
+
+    found = shorten(made, 1)
+
+    assert [each.name for each in found.prices] == ["a", "b", "c", "Conv3", "sample::run(…)"]
+
+
+def test_models_of_before_may_cost_another_price() -> None:
+    """The largest change first; new models and equal prices are no change."""
+    margins = {"vgg": 5, "mobile": 9, "quant": 7, "new": 1}
+    made = PriceList(
+        artifact="x",
+        size_bytes=9,
+        prices=tuple(make_price(PriceKind.MODEL, *row) for row in margins.items()),
+    )
+    before = {
+        name: StoredPrice(margin_bytes=n, alone_bytes=20)
+        for name, n in {"vgg": 7, "mobile": 6, "quant": 7, "gone": 3}.items()
+    }
+
+    found = compare_prices(before, made)
+
+    assert [(each.model, each.growth_bytes) for each in found] == [("mobile", 3), ("vgg", -2)]
+
+
+def test_a_list_is_read_as_it_was_written() -> None:
+    """With a price below 0: without a thing, a program may be larger."""
+    made = PriceList(
+        artifact="load_and_run", size_bytes=9, prices=(make_price(PriceKind.MODEL, "a", -1),)
+    )
+
+    assert decode(PriceList, encode(made), "") == made
+    assert made.of_kind(PriceKind.MODEL) == made.prices
+    assert made.of_kind(PriceKind.OPERATOR) == ()
+
+
+def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Session:
+    """Return a session whose links are there, or failed."""
+    said = [] if warnings is None else warnings
+    services = SimpleNamespace(console=SimpleNamespace(warn=said.append, note=lambda _: None))
+    results = SimpleNamespace(done={}, obtain=lambda _: linked)
+    return cast(Session, SimpleNamespace(results=results, services=services))
+
+
+def test_each_file_has_its_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the artifacts; without the link nothing is read."""
+    monkeypatch.setattr(pricing, "open_artifacts", lambda _: iter("ab"))
+    monkeypatch.setattr(pricing, "make_price_list", lambda each: f"prices of {each}")
+
+    assert [*map(str, find_prices(ask()))] == ["prices of a", "prices of b"]
+    assert find_prices(ask(linked=None)) == ()
+
+
+def test_what_cannot_be_read_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes and budgets do not depend on it."""
+    warnings: list[str] = []
+
+    def refuse(_: object) -> None:
+        msg = "no relocations"
+        raise InputError(msg)
+
+    monkeypatch.setattr(pricing, "open_artifacts", refuse)
+
+    assert find_prices(ask(warnings=warnings)) == ()
+    assert warnings == ["what models cost will not be known: no relocations"]

@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.report import comment
 from megtrim.size.artifact_sizes import ArtifactSizes
 from megtrim.size.budget_row import BudgetRow, BudgetStatus
 from megtrim.size.byte_table import ByteChange
-from megtrim.size.growth.inputs import Cause
+from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
+from megtrim.size.growth.inputs import Cause, CauseNote
+from megtrim.size.prices.price_list import PriceChange, PriceKind
 from megtrim.size.report import tables as sizes
+from megtrim.size.report.tables import advise_on_growth, list_prices
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict import examples
-from unit.verdict.examples import REDUCED_BYTES, budget, facts, growth, hostile
+from unit.verdict.examples import HOSTILE, REDUCED_BYTES, budget, facts, growth, hostile
 
 KIB = 1024
 BASELINE = "main at 2981d11, the merge base, stored today"
@@ -35,14 +39,48 @@ def verdict(
     return join(facts(artifacts=artifacts, budgets=budgets, baseline=baseline))
 
 
-def test_one_artifact_is_one_line_with_its_baseline() -> None:
-    """Size, change, and what is left of the budget."""
-    one = verdict(artifact(1 * KIB), budgets=(budget(),), baseline=BASELINE)
+@pytest.mark.parametrize(
+    ("baseline", "growth_bytes", "expected"),
+    [
+        ("", None, "236 KiB of its budget left\\\nBaseline: none, so growth is not known."),
+        ("none: no #1, yet", None, "left\\\nBaseline: none: no #<!-- -->1, yet."),
+        (
+            "megtrim/sizes.json",
+            0,
+            "**, no change against megtrim/sizes.json, 236 KiB of",
+        ),
+        ("a, b, c", -2 * KIB, "**, -2 KiB against a (b, c), 236 KiB of its budget left"),
+    ],
+)
+def test_the_baseline_is_always_said(
+    baseline: str, growth_bytes: int | None, expected: str
+) -> None:
+    """Also when there is none, which is not the same as no change."""
+    one = verdict(artifact(growth_bytes), budgets=(budget(),), baseline=baseline)
 
-    assert sizes.glance(one) == (
-        "✅ **`load_and_run` 2.5 MiB**, +1 KiB against main at 2981d11 "
-        "(the merge base, stored today), 236 KiB of its budget left"
+    assert expected in sizes.glance(one)
+
+
+def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
+    """Their signs are of their own budgets, a failed one first, none means no sign of success."""
+    rows = (
+        budget(artifact="a", variant="plain", max_bytes=None),
+        budget(artifact="a", status=BudgetStatus.FAIL),
+        budget(artifact="b"),
+        budget(artifact="b", variant="plain", status=BudgetStatus.SKIPPED),
+        budget(artifact="c", status=BudgetStatus.SKIPPED, max_bytes=None),
     )
+    names = ("a", "b", "c", *(f"d{number}" for number in range(9)))
+    many = verdict(*(artifact(5, name=name) for name in names), budgets=rows, baseline=BASELINE)
+    lines = sizes.glance(many).split("\\\n")
+
+    assert lines[:4] == [
+        "❌ **`a` 2.5 MiB**, +5 B, 236 KiB of its budget left",
+        "✅ **`b` 2.5 MiB**, +5 B, 236 KiB of its budget left",
+        "◽ **`c` 2.5 MiB**, +5 B",
+        "◽ **`d0` 2.5 MiB**, +5 B",
+    ]
+    assert lines[10:] == ["2 more artifacts", f"Baseline: {BASELINE}."]
 
 
 def grown(*changes: tuple[str, str, int, int]) -> ArtifactSizes:
@@ -132,27 +170,6 @@ def test_what_changed_is_folded() -> None:
     assert list(sizes.changes(verdict(artifact(KIB)))) == []
 
 
-def test_several_artifacts_share_the_line_of_the_baseline() -> None:
-    """Ten of them have lines of their own."""
-    many = verdict(
-        *(artifact(0, name=f"lib{number}.so") for number in range(12)), baseline=BASELINE
-    )
-    lines = sizes.glance(many).split("\\\n")
-
-    assert len(lines) == 12
-    assert "**`lib0.so` 2.5 MiB**, no change" in lines[0]
-    assert lines[10] == "2 more artifacts"
-    assert lines[11] == f"Baseline: {BASELINE}."
-
-
-def test_without_a_baseline_no_change_is_known() -> None:
-    """Which is not the same as none."""
-    line, baseline = sizes.glance(verdict(artifact())).split("\\\n")
-
-    assert "change" not in line
-    assert baseline == "Baseline: none, so growth is not known."
-
-
 @pytest.mark.parametrize(
     ("row", "growth_bytes", "said"),
     [
@@ -168,7 +185,13 @@ def test_without_a_baseline_no_change_is_known() -> None:
             ", +17 KiB, 16 KiB allowed",
         ),
         (budget(max_bytes=REDUCED_BYTES), -KIB, ", -1 KiB, 0 B of its budget left"),
-        (budget(waiver="until May"), 0, ", 236 KiB of its budget left, waived"),
+        (
+            budget(max_bytes=REDUCED_BYTES - 1, waiver="until May"),
+            0,
+            ", no change, 1 B over its budget of 2.5 MiB, waived",
+        ),
+        (growth(used_bytes=1, max_bytes=0), 1, ", +1 B, 0 B allowed"),
+        (growth(used_bytes=0, max_bytes=0), 0, ", no change"),
     ],
 )
 def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: str) -> None:
@@ -177,13 +200,6 @@ def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: s
 
     assert line.endswith(said)
     assert line[0] == ("❌" if row.status is BudgetStatus.FAIL else "✅")
-
-
-def test_the_sign_of_an_artifact_is_its_worst_budgets() -> None:
-    """Of whichever variant; the numbers are those of what ships."""
-    failed = budget(variant="plain", status=BudgetStatus.FAIL)
-
-    assert sizes.glance(verdict(artifact(), budgets=(budget(), failed))).startswith("❌")
 
 
 def test_the_table_has_a_row_for_each_variant() -> None:
@@ -200,13 +216,8 @@ def test_the_table_has_a_row_for_each_variant() -> None:
     assert "`profile`" in profile
     assert "+1 KiB (16 KiB allowed) | 236 KiB of 2.8 MiB |" in reduced
     assert "waived: until May" in reduced
-
-
-def test_allowed_growth_without_a_baseline_is_shown() -> None:
-    """It was not checked."""
-    table = sizes.table(verdict(artifact(), budgets=(growth(used_bytes=None),)))
-
-    assert "no baseline (16 KiB allowed)" in table
+    unchecked = sizes.table(verdict(artifact(), budgets=(growth(used_bytes=None),)))
+    assert "no baseline (16 KiB allowed)" in unchecked
 
 
 def test_names_are_no_markup() -> None:
@@ -215,3 +226,223 @@ def test_names_are_no_markup() -> None:
     assert len(folds) == 1
     for text in (sizes.glance(hostile()), sizes.table(hostile()), *folds):
         assert "<script>" not in text
+
+
+BUILT = NewUse(
+    kind=PriceKind.MODEL, name="tiny-quant", basis=PriceBasis.BUILT, margin_bytes=12 * KIB
+)
+UNKNOWN = NewUse(kind=PriceKind.SCENARIO, name="tiny-mobile/large@desk")
+
+
+def with_arrivals(
+    *uses: NewUse,
+    parts: tuple[NewPart, ...] = (),
+    together: int | None = None,
+    changes: tuple[PriceChange, ...] = (),
+    names: tuple[str, ...] = ("load_and_run",),
+) -> Verdict:
+    """Return a verdict on files that something came into."""
+    came = Arrivals(uses=uses, parts=parts, together_bytes=together)
+    artifacts = [artifact(12 * KIB, name) for name in names]
+    return verdict(
+        *(
+            replace(
+                one,
+                sizes=tuple(
+                    replace(each, arrivals=came, price_changes=changes)
+                    if each.variant == "reduced"
+                    else each
+                    for each in one.sizes
+                ),
+            )
+            for one in artifacts
+        )
+    )
+
+
+def lines(*uses: NewUse, together: int | None = None) -> list[str]:
+    """Return the lines about what came in."""
+    (section,) = list_prices(with_arrivals(*uses, together=together))
+    title, empty, *found = section.splitlines()
+    assert (title, empty) == ("### Price of what came in", "")
+    return found
+
+
+def test_a_model_that_alone_differs_has_an_exact_price() -> None:
+    """It is the growth; what it would be alone is said if it is known."""
+    alone = replace(BUILT, alone_bytes=80 * KIB)
+
+    assert lines(BUILT) == [
+        "- model `tiny-quant`: **+12 KiB**, exactly: nothing else differs from the baseline."
+    ]
+    assert lines(alone)[0].endswith(" A program for it alone would have 80 KiB.")
+    assert lines(replace(BUILT, margin_bytes=0)) == [
+        "- model `tiny-quant`: **0 B**, exactly: all that it needs was kept before."
+    ]
+
+
+def test_an_attributed_price_is_called_one() -> None:
+    """It is a lower bound where regions have no price."""
+    attributed = replace(BUILT, basis=PriceBasis.ATTRIBUTED)
+    least = replace(BUILT, basis=PriceBasis.LEAST)
+
+    assert lines(attributed) == [
+        "- model `tiny-quant`: **12 KiB** would go if it left (attributed)."
+    ]
+    assert lines(least) == [
+        (
+            "- model `tiny-quant`: **at least 12 KiB** would go if it left (attributed). "
+            "Regions have no price here."
+        )
+    ]
+
+
+def test_an_unknown_price_has_the_way_to_get_it() -> None:
+    """It is a key of the configuration, and what that costs is said."""
+    assert lines(UNKNOWN) == [
+        (
+            "- scenario `tiny-mobile/large@desk`: its price is not known by itself, as other "
+            "causes differ. `trim: {prices: true}` in the configuration shows it, which takes a "
+            "few more links."
+        )
+    ]
+
+
+def test_several_have_one_price_together() -> None:
+    """What is known of each follows."""
+    assert lines(UNKNOWN, replace(UNKNOWN, name="vgg"), together=20 * KIB) == [
+        (
+            "- `tiny-mobile/large@desk`, `vgg`: **+20 KiB** together, exactly: nothing else "
+            "differs from the baseline."
+        ),
+        (
+            "- The price of each: `trim: {prices: true}` in the configuration shows it, which "
+            "takes a few more links."
+        ),
+    ]
+    priced = replace(BUILT, basis=PriceBasis.ATTRIBUTED)
+    assert len(lines(priced, priced, together=20 * KIB)) == 3
+
+
+def test_what_is_kept_for_it_is_folded() -> None:
+    """With its bytes where they are known, and for whom it is."""
+    parts = (
+        NewPart(kind="function", name="run(…)", size_bytes=1234, models=("tiny-quant",)),
+        NewPart(kind="region", name="conv", count=4, models=("tiny-quant", "vgg")),
+        NewPart(kind="elemwise_mode", name="ADD"),
+    )
+    _, fold = list_prices(with_arrivals(BUILT, parts=parts))
+
+    assert "load&#95;and&#95;run</code>: 1 elementwise mode, 1 function and 4 regions<" in fold
+    assert "| function | `run(…)` | `tiny-quant` | 1,234 |" in fold
+    assert "| 4 regions | `conv` | `tiny-quant`, `vgg` |  |" in fold
+    _, unknown = list_prices(with_arrivals(BUILT, parts=parts[1:]))
+    assert "| 4 regions | `conv` | `tiny-quant`, `vgg` |\n" in unknown
+
+
+def test_models_that_cost_another_price_are_folded() -> None:
+    """A kernel that grew makes the models dearer that need it."""
+    change = PriceChange(model="tiny-mobile", before_bytes=9000, after_bytes=9500)
+    (fold,) = list_prices(with_arrivals(changes=(change,)))
+
+    assert "1 model cost another price" in fold
+    assert "| `tiny-mobile` | 9,000 | 9,500 | +500 |" in fold
+
+
+def test_several_files_are_named() -> None:
+    """A model has a price in each."""
+    section, *_ = list_prices(with_arrivals(BUILT, names=("a", "b")))
+
+    assert [line.partition("**")[2] for line in section.splitlines()[2:]] == [
+        "+12 KiB** in `a`, exactly: nothing else differs from the baseline.",
+        "+12 KiB** in `b`, exactly: nothing else differs from the baseline.",
+    ]
+
+
+def test_the_comment_has_it_and_is_silent_where_nothing_came_in() -> None:
+    """Between why sizes changed and what changed."""
+    assert "### Price of what came in" in comment.render(with_arrivals(BUILT))
+    assert "came in" not in comment.render(verdict(artifact(12 * KIB)))
+
+
+def test_names_are_untrusted() -> None:
+    """They are of files of others."""
+    parts = (NewPart(kind="region", name=HOSTILE, models=(HOSTILE,)),)
+    change = PriceChange(model=HOSTILE, before_bytes=1, after_bytes=2)
+    uses = (replace(BUILT, name=HOSTILE), replace(UNKNOWN, name=HOSTILE))
+    text = "".join(list_prices(with_arrivals(*uses, parts=parts, changes=(change,))))
+
+    assert "<script" not in text
+    assert "@everyone" not in text
+
+
+NOTES = (
+    CauseNote(cause=Cause.SOURCE, seen="src/a.cpp differs", advice="look at it"),
+    CauseNote(cause=Cause.FLAGS, seen="trim.optimize: size → none", advice="set it back"),
+)
+
+
+def that_grew(*kib: int, notes: tuple[CauseNote, ...] = NOTES) -> Verdict:
+    artifacts = (artifact(size * KIB) for size in kib)
+    causes = tuple(note.cause for note in notes)
+    made = verdict(*artifacts, baseline=BASELINE)
+    return replace(made, causes=causes, notes=notes)
+
+
+@pytest.mark.parametrize(
+    ("kib", "notes", "expected"),
+    [
+        (13, NOTES, "Causes: source and flags +13 KiB together. Unchanged: dependencies, keep set"),
+        (-1, NOTES[:1], "Cause: source -1 KiB. Unchanged: dependencies, keep set, models, flags"),
+    ],
+)
+def test_the_second_line_has_the_causes(
+    kib: int, notes: tuple[CauseNote, ...], expected: str
+) -> None:
+    """One has all bytes; what several have is not divided."""
+    text = comment.render(that_grew(kib, notes=notes))
+    _, second, *_ = text.partition("## ")[2].split("\\\n")
+
+    assert second.startswith(expected)
+
+
+SEEN = ("src/a.cpp differs", "trim.optimize: size → none")
+
+
+@pytest.mark.parametrize(
+    ("kib", "notes", "expected"),
+    [
+        (4, NOTES[:1], [f"- **source** +4 KiB: {SEEN[0]}. What to do: look at it."]),
+        (-4, NOTES[:1], [f"- **source** -4 KiB: {SEEN[0]}."]),
+        (
+            -4,
+            NOTES,
+            [
+                f"- **source**: {SEEN[0]}. What to do: look at it.",
+                f"- **flags**: {SEEN[1]}. What to do: set it back.",
+            ],
+        ),
+    ],
+)
+def test_each_cause_says_what_differs_and_what_to_do(
+    kib: int, notes: tuple[CauseNote, ...], expected: list[str]
+) -> None:
+    """What shrank for one cause needs no advice; of several, one may have grown."""
+    title, _, *lines = advise_on_growth(that_grew(kib, notes=notes)).splitlines()
+
+    assert title == "### Why sizes changed"
+    assert lines == expected
+
+
+def test_nothing_is_explained_where_nothing_grew() -> None:
+    """Whatever differs."""
+    assert advise_on_growth(that_grew(0)) == ""
+
+
+def test_names_of_causes_are_untrusted() -> None:
+    """They are of files of others."""
+    note = CauseNote(cause=Cause.SOURCE, seen=HOSTILE, advice=HOSTILE)
+    text = advise_on_growth(that_grew(1, notes=(note,)))
+
+    assert "<script" not in text
+    assert "@everyone" not in text
