@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.regions.keepset import KeepSet
-from megtrim.regions.region import Region
 from megtrim.util.process import CompletedCommand
 from support.megtrim_cli import KeepFolder, Project
 
@@ -90,36 +88,6 @@ def test_the_committed_keep_set_makes_the_same_program(traced: Project, tmp_path
     assert json.loads(left["verdict.json"]) == verdict
 
 
-def _without(keep: KeepSet, region: Region) -> KeepSet:
-    [record] = keep.scenarios
-    regions = tuple(each for each in record.regions if each != region)
-    assert len(regions) == len(record.regions) - 1
-    fields = {name: getattr(record, name) for name in type(record).__slots__}
-    return KeepSet(
-        generation=keep.generation,
-        scenarios=(type(record)(**fields | {"regions": regions}),),
-        operators=keep.operators,
-    )
-
-
-def test_a_region_missing_in_the_keep_set_is_named(traced: Project) -> None:
-    """The trap makes the profile build; without the gate the exit status is 0 all the same."""
-    keep = _keep_set(traced).read()
-    lost = next(r for r in keep.regions() if "conv" in r.tag or "pooling" in r.tag)
-    _keep_set(traced).write(_without(keep, lost))
-
-    gated, verdict = _trim(traced)
-    free = traced.run("trim", "--committed", "--no-gate")
-
-    assert (gated.rc, free.rc) == (1, 0), gated.stderr
-    assert gated.stderr.index("run   verify/") < gated.stderr.index("build/profile")
-    assert "build/profile" not in free.stderr
-    [scenario] = verdict["scenarios"]
-    assert (verdict["verdict"], scenario["status"]) == ("fail", "trap")
-    assert scenario["missing_regions"] == [str(lost)]
-    assert "--committed" in scenario["reproduce"]
-
-
 def test_a_probe_makes_the_profile_build_where_it_traps(traced: Project) -> None:
     """A model that no one traced, on the build of the committed keep set."""
     model = traced.folder / "engine/models/tiny-quant.sample"
@@ -164,15 +132,6 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
     folder = Path(json.loads(ended.stdout)["done"]["report/report"]["folder"])
     assert "main at 1a2b3c4d5e6f" in (folder / "report.md").read_text(encoding="utf-8")
     assert "main at 1a2b3c4d5e6f" in (folder / "index.html").read_text(encoding="utf-8")
-
-
-def test_a_baseline_that_is_not_there_is_reported(traced: Project) -> None:
-    """A step before may have found none: nothing fails, and the report says so."""
-    ended, verdict = _trim(traced, "--baseline", "gone.json")
-
-    assert ended.rc == 0, ended.stderr
-    assert verdict["baseline"] == "none: there is no gone.json"
-    assert "there is no baseline gone.json" in ended.stderr
 
 
 def test_a_run_without_a_verdict_says_why(tmp_path: Path) -> None:

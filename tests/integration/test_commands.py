@@ -270,7 +270,10 @@ def test_a_run_that_cannot_be_traced(team: Team) -> None:
 
 
 def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
-    """It is no failure of the product, here and there: exit 3 of the verb, none of the verdict."""
+    """It is no failure of the product, here and there: exit 3 of the verb, none of the verdict.
+
+    When the last proof is too old, the verdict says so by itself: a run would not.
+    """
     for name in ("key", "hosts"):
         (tmp_path / name).write_text("", encoding="utf-8")
     place = {"host": "127.0.0.1", "port": 1, "sysroot": "/"}
@@ -284,12 +287,6 @@ def test_a_machine_that_is_away(team: Team, tmp_path: Path) -> None:
     assert f"infrastructure: device:{SCENARIO}" in again.stdout
     assert "127.0.0.1" in ended.stdout
     assert "127.0.0.1" in again.stdout
-
-
-def test_a_proof_that_is_too_old(team: Team, tmp_path: Path) -> None:
-    """By the verdict, on that day: a run would only show that the machine is away."""
-    test_a_machine_that_is_away(team, tmp_path)
-
     with clock_at("2199-01-01"):
         again = _seen_again(team, team.trim("--committed"), f"coverage:{SCENARIO}")
     assert f"fail: coverage:{SCENARIO}: unverified, last proof" in again.stdout

@@ -152,29 +152,6 @@ def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     assert it.gate() == 0
 
 
-def test_a_missing_board_blocks_no_one(team: Callable[..., Team]) -> None:
-    """The verdict is unverified, and the gate is open until the last proof is too old."""
-    it = team("tiny-mobile")
-    it.trim("--committed")
-    digest = it.pack("--committed")
-    verdict = it.join("--pending", "no-runner")
-
-    assert verdict["verdict"] == "unverified"
-    assert checks(verdict)[CHECK]["status"] == "unverified"
-    assert it.gate() == 0
-
-    with clock_at("2027-01-01"):
-        it.run(digest, "evidence")
-        it.join("--evidence", "evidence")
-    shutil.copyfile(it.folder / "report/evidence.json", it.folder / "proofs.json")
-    with clock_at("2027-01-31"):
-        it.pack("--committed", "--proofs", "proofs.json")
-        verdict = it.join("--pending", "no-runner", "--proofs", "proofs.json")
-    assert verdict["verdict"] == "fail"
-    assert checks(verdict)[CHECK]["text"].endswith("last proof 30 days old, allowed are 14 days")
-    assert it.gate() == 1
-
-
 def test_a_trap_on_the_board_fails(team: Callable[..., Team]) -> None:
     """The regions are named; the proof of nothing is kept."""
     it = team("tiny-mobile")
@@ -224,18 +201,6 @@ def test_a_search_on_the_board_is_kept(team: Callable[..., Team]) -> None:
     assert evidence["device"]["name"] == "emulated-any"
     assert caches["tiny-vgg/tuned@any"] is not None
     assert {record.id: record.algo_cache_sha256 for record in records} == caches
-
-
-def test_traces_of_another_build_are_refused(team: Callable[..., Team]) -> None:
-    it = team("tiny-mobile")
-    it.run(it.pack("--traces"), "traces")
-    config = it.project.read()
-    config["models"][0]["scenarios"][0]["args"] = ["--cpu", "--iter", "3"]
-    it.project.write(config)
-    ended = it.project.run("trim", "--traces", "traces")
-
-    assert ended.rc == 2
-    assert "the trace in traces is of another program, model or input" in ended.stderr
 
 
 def trims_functions(team: Team, base: str, toolchain: str) -> dict[str, str]:
@@ -296,23 +261,3 @@ def test_without_traces_functions_are_the_first_thing_that_is_asked(
     assert [each["artifact"] for each in jobs["device"]["include"]] == ["megtrim-functions-any-1"]
     assert (evidence["purpose"], evidence["device"]["kind"]) == ("record", "qemu")
     assert it.keep.texts() == whole
-
-
-def test_a_build_that_fails_leaves_a_bundle_that_asks_for_nothing(
-    team: Callable[..., Team],
-) -> None:
-    """The verdict says why; the board's scenarios are unverified next to it."""
-    it = team("tiny-mobile")
-    broken = it.folder / "engine/src/opr/pooling.cpp"
-    broken.write_text(broken.read_text("utf-8") + "\nint broken( {\n", encoding="utf-8")
-    it.trim("--committed")
-    jobs = it.jobs("--committed")
-    it.pack("--committed")
-    verdict = it.join()
-
-    assert jobs["device"]["include"] == []
-    assert verdict["verdict"] == "fail"
-    assert checks(verdict)[CHECK]["text"] == (
-        "device verification pending: there was no program to run"
-    )
-    assert it.gate() == 1

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from megtrim.build_spec import Variant
-from megtrim.regions.keepset import dump_keep_set, read_keep_set
+from megtrim.regions.keepset import read_keep_set
 from megtrim.size import full_trim
 from support.megtrim_cli import Project
 
@@ -98,24 +98,6 @@ def test_the_committed_keep_set_makes_the_same_program(trimmed: Project, tmp_pat
     assert any(path.read_bytes() == shipped for path in fresh.out.glob("reduce/*/bin/load_and_run"))
 
 
-def test_a_list_of_another_link_is_refused(trimmed: Project, tmp_path: Path) -> None:
-    """Other flags make other functions: the list says of which link it is."""
-    before = _keep_set(trimmed).read_text(encoding="utf-8")
-    keep = read_keep_set(_keep_set(trimmed))
-    (link,) = {record.link_sha256 for record in keep.scenarios}
-    other = before.replace(str(link), "0" * 64)
-    assert other != before
-    _keep_set(trimmed).write_text(other, encoding="utf-8")
-    try:
-        ended = trimmed.run("trim", "--committed")
-    finally:
-        _keep_set(trimmed).write_text(before, encoding="utf-8")
-
-    assert ended.rc == 1, ended.stderr
-    assert "its functions were recorded on another link (000000000000)" in ended.stderr
-    assert "commit the keep set: megtrim trim --config" in ended.stderr
-
-
 def test_a_quick_look_is_compared_with_the_full_trim(trimmed: Project) -> None:
     """Where the same folder holds it: its build by regions, and its program."""
     full = _sizes(trimmed.verdict())
@@ -126,35 +108,6 @@ def test_a_quick_look_is_compared_with_the_full_trim(trimmed: Project) -> None:
     assert list(sizes) == [Variant.PLAIN, Variant.REGION, full_trim.FUNCTION, Variant.REDUCED]
     assert sizes[Variant.REGION] == full[Variant.REGION]
     assert sizes[full_trim.FUNCTION] == full[Variant.REDUCED] < sizes[Variant.REDUCED]
-
-
-def test_a_trap_names_the_function(trimmed: Project) -> None:
-    """A needed function that is not on the list: verify says which, by the named link."""
-    keep = _keep_set(trimmed)
-    lines = keep.read_text(encoding="utf-8").splitlines(keepends=True)
-    needed = next(line for line in lines if "sample" in line and "execute" in line)
-    with _restored(keep):
-        keep.write_text("".join(line for line in lines if line != needed), encoding="utf-8")
-        ended = trimmed.run("trim", "--committed")
-
-    assert ended.rc == 1, ended.stderr
-    name = needed.split('"')[1].partition(" ")[2]
-    assert "execute" in ended.stdout + ended.stderr, name
-
-
-def test_a_quick_look_builds_plain_alone(trimmed: Project, tmp_path: Path) -> None:
-    """It leaves the committed keep set alone, and complaints still come in words."""
-    before = _keep_set(trimmed).read_bytes()
-    quick = Project(trimmed.folder)
-    quick.out = tmp_path / "quick"
-
-    ended = quick.run("trim", "--quick")
-
-    assert ended.rc == 0, ended.stderr
-    assert _keep_set(trimmed).read_bytes() == before
-    sizes = _sizes(_final(quick))
-    assert list(sizes) == [Variant.PLAIN, Variant.REDUCED]
-    assert sizes[Variant.REDUCED] < 0.6 * sizes[Variant.PLAIN]
 
 
 def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project) -> None:
@@ -183,12 +136,6 @@ def test_a_pattern_that_matches_nothing_is_reported_with_its_line(trimmed: Proje
 
     assert ended.rc == 2
     assert "sample::no_such_function" in ended.stderr
-
-
-def test_dump_and_parse_of_the_whole_keep_set(trimmed: Project) -> None:
-    """Equal values give equal bytes: the file is stable under its own reader."""
-    text = _keep_set(trimmed).read_text(encoding="utf-8")
-    assert dump_keep_set(read_keep_set(_keep_set(trimmed))) == text
 
 
 def _ask(project: Project, *words: str) -> Any:

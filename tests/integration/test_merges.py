@@ -222,6 +222,29 @@ def test_the_pairs_add_what_they_are_to_add() -> None:
     assert sum(map(bool, to_one_model)) > PAIRS / 4
 
 
+@pytest.mark.parametrize("theirs", [{38, 40}, {41}])
+def test_a_scenario_that_both_traced_again_merges_by_region(
+    repository: Repository, theirs: set[int]
+) -> None:
+    """In different places of one file; no line's comma depends on whether it is the last."""
+    base, ours = {31, 33, 35, 37, 39}, {30}
+    needs = draw_model(random.Random(1), []).needs
+
+    def texts(regions: set[int]) -> dict[str, str]:
+        return files({"net": Model(needs, {"run": frozenset(regions)})})
+
+    repository.add(
+        {
+            "base": ("", texts(base)),
+            "ours": ("base", texts(base | ours)),
+            "theirs": ("base", texts(base | theirs)),
+        }
+    )
+
+    assert repository.merge("ours", "theirs").ok
+    assert repository.texts() == texts(base | ours | theirs)
+
+
 def test_a_queue_of_three_is_the_union_of_all(repository: Repository) -> None:
     base, ours, theirs = draw_pair(7)
     third = join(base, {"zoo": draw_model(random.Random(7), ["default"])})

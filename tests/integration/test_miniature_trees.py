@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from megtrim.build.engines.megengine.engine import MegEngine
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
-from support.megtrim_cli import SAMPLE, Project
+from support.megtrim_cli import Project
 from support.miniature import Generation, make_miniature
 from support.standin_ndk import make_standin_ndk
 
@@ -24,12 +23,9 @@ pytestmark = [pytest.mark.chain, pytest.mark.clang]
 SCRIPT = "scripts/cmake-build/cross_build_android_arm_inference.sh"
 KERNEL = "dnn/src/fallback/kernel.cpp"
 BUILD = "build_dir/android/arm64-v8a/Release/build"
-INSTALLED = "build_dir/android/arm64-v8a/Release/install/bin/load_and_run"
 RECORDER = "src/CMakeFiles/megbrain.dir/__/third_party/midout/src/midout.cpp.o"
 OUR_PROGRAMS = Path(sys.executable).parent
 """Where the pinned CMake and Ninja are."""
-
-BOTH = pytest.mark.parametrize("generation", list(Generation))
 
 
 def _run(*argv: str, **env: str) -> CompletedCommand:
@@ -74,31 +70,6 @@ def test_the_tree_says_its_generation(tmp_path: Path, generation: Generation, nu
     tree = make_miniature(tmp_path / "tree", generation)
 
     assert MegEngine(tree, ProcessRunner(os.environ)).identity().generation == number
-
-
-@BOTH
-def test_the_script_builds_a_program_that_runs(
-    tmp_path: Path, ndk: Path, generation: Generation
-) -> None:
-    """Configure, build and install through the script alone; the program runs under qemu."""
-    tree = make_miniature(tmp_path / "tree", generation)
-    built = _script(tree, ndk)
-    assert built.ok, built.stdout[-3000:] + built.stderr[-3000:]
-    models = SAMPLE / "models"
-    argv = (
-        *("qemu-aarch64-static", str(tree / INSTALLED), str(models / "tiny-mobile.sample")),
-        *("--cpu", "--iter", "2", "--input", f"data:{models / 'tiny-mobile.data.npy'}"),
-    )
-    ran = _run(*argv)
-    streams = {Generation.SDK: ran.stdout, Generation.LITE: ran.stderr}
-    other = _run(*argv, "--warmup_iter", "1")
-
-    assert ran.rc == 0, ran.stderr
-    assert len(re.findall(r"\biter \d/2: ", streams[generation])) == 2
-    assert (other.rc, "invalid arg" in other.stderr) == {
-        Generation.SDK: (255, True),
-        Generation.LITE: (0, False),
-    }[generation]
 
 
 def test_up_to_1_6_a_release_cannot_profile(tmp_path: Path, ndk: Path) -> None:

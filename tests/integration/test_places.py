@@ -54,25 +54,6 @@ def test_results_that_are_removed_meanwhile_are_infrastructure(
     assert "was removed or unmounted" in ended.stderr
 
 
-def test_a_full_disk_is_infrastructure(tmp_path: Path, processes: ProcessRunner) -> None:
-    said = "echo 'fatal error: error writing to /tmp/x.s: No space left on device' >&2; exit 1"
-    ended = build(tmp_path, processes, then=said)
-
-    assert ended.rc == 3, ended.stderr
-    assert "the disk is full" in ended.stderr
-
-
-def test_an_engine_that_does_not_compile_is_still_reported(
-    tmp_path: Path, processes: ProcessRunner
-) -> None:
-    """Where nothing was taken away; colours that a job or the engine forces hide no error."""
-    said = r"printf '\033[01mfile.cpp:1: \033[31merror: \033[mbad\n' >&2; exit 1"
-    ended = build(tmp_path, processes, then=said, CLICOLOR_FORCE="1", FORCE_COLOR="1")
-
-    assert ended.rc == 1, ended.stderr
-    assert "the engine does not compile:\nfile.cpp:1: error: bad\n" in ended.stderr
-
-
 def test_a_build_does_not_see_the_variables_of_a_shell(
     tmp_path: Path, processes: ProcessRunner
 ) -> None:

@@ -77,16 +77,6 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def test_exit_statuses_and_signals(phone: ConnectedPhone, program: Callable[[str], Path]) -> None:
-    """As they were on the phone, with the program's own words alone."""
-    with machine(phone).open() as directory:
-        for text, rc in [("exit 255", 255), *((f"kill -{n} $$", 128 + n) for n in (2, 5, 9, 11))]:
-            directory.put(program(f"echo out; echo err >&2; {text}"), "p")
-            run = directory.run(("p",), timeout_s=9)
-            assert (run.rc, run.stdout, run.stderr) == (rc, "out\n", "err\n")
-    assert left(phone) == []
-
-
 def test_a_phone_that_stops_for_a_while(
     phone: ConnectedPhone, program: Callable[[str], Path]
 ) -> None:
@@ -99,17 +89,6 @@ def test_a_phone_that_stops_for_a_while(
         directory.put(program("sleep 0.8; exit 6"), "q")
         phone.control.fault("freeze", moment="run", delay_s=0.45, for_s=0.8)
         assert directory.run(("q",), timeout_s=9).rc == 6
-
-
-def test_a_hang_is_ended_on_the_phone(
-    phone: ConnectedPhone, program: Callable[[str], Path]
-) -> None:
-    with machine(phone).open() as directory:
-        directory.put(program("setsid sleep 971 & sleep 972"), "p")
-        assert directory.run(("p",), timeout_s=1).timed_out
-        assert not stray(phone, 971)
-        assert not stray(phone, 972)
-    assert left(phone) == []
 
 
 def test_a_holder_that_is_killed(phone: ConnectedPhone, program: Callable[[str], Path]) -> None:
@@ -198,13 +177,3 @@ def test_another_version_never_meets_the_server(phone: ConnectedPhone, tmp_path:
     no_one = ProcessRunner({**phone.processes.env, "ANDROID_ADB_SERVER_PORT": "1"})
     with pytest.raises(InfrastructureFailure, match="no adb server listens"):
         adb.list_phones(no_one)
-
-
-def test_two_phones_do_not_mix(start_phone: StartPhone, program: Callable[[str], Path]) -> None:
-    """What is brought to one is not on the other."""
-    first, second = start_phone(), start_phone()
-    with machine(first).open() as one, machine(second).open() as two:
-        one.put(program("echo one >t"), "p")
-        two.put(program("echo two >t"), "p")
-        assert one.run(("p",), timeout_s=9).rc == two.run(("p",), timeout_s=9).rc == 0
-        assert (one.get("t"), two.get("t")) == (b"one\n", b"two\n")

@@ -121,21 +121,6 @@ def test_a_cool_phone_gives_valid_times(phone: ConnectedPhone, program: Path) ->
     assert ran.crash == ""
 
 
-def test_a_hot_phone_is_marked(phone: ConnectedPhone, program: Path) -> None:
-    """The run counts, its time does not."""
-    phone.control.fault("hot", 82.0)
-    ran, _ = run(phone, program)
-
-    assert ran.rc == 0
-    assert ran.conditions is not None
-    assert ran.conditions.before.cpu_c == 82.0
-    assert ran.conditions.invalid == "throttled before the run: thermal status 3 (severe)"
-    phone.control.fault("cool")
-    cool, _ = run(phone, program)
-    assert cool.conditions is not None
-    assert cool.conditions.invalid == ""
-
-
 def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program: Path) -> None:
     """What was measured before does not hide it."""
     phone.control.fault("hot", 82.0, moment="run")
@@ -144,14 +129,6 @@ def test_a_phone_that_gets_hot_in_a_run_is_marked(phone: ConnectedPhone, program
     assert ran.conditions is not None
     assert ran.conditions.before.throttled == ""
     assert ran.conditions.invalid == "throttled after the run: thermal status 3 (severe)"
-
-
-def test_a_low_battery_is_marked(phone: ConnectedPhone, program: Path) -> None:
-    phone.control.fault("battery", 5)
-    ran, _ = run(phone, program)
-
-    assert ran.conditions is not None
-    assert ran.conditions.invalid == "battery at 5%"
 
 
 def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None:
@@ -165,17 +142,6 @@ def test_a_hot_phone_is_waited_for(phone: ConnectedPhone, program: Path) -> None
     assert ran.conditions.invalid == ""
     hot = "82.0 °C (thermal status 3 (severe))"
     assert said[0].startswith(f"  cool  {phone.name}: {hot}, requested: below 45 °C, at most")
-
-
-def test_a_phone_that_stays_hot_is_used_and_marked(phone: ConnectedPhone, program: Path) -> None:
-    phone.control.fault("hot", 58.0)
-    settings = DeviceSettings(cool_down=CoolDown.model_construct(below_c=45.0, within_s=1.5))
-    ran, _ = run(phone, program, settings=settings)
-
-    assert ran.rc == 0
-    assert ran.conditions is not None
-    assert ran.conditions.unmet == "58.0 °C after 2 s of waiting, requested: below 45 °C"
-    assert ran.conditions.invalid != ""
 
 
 TUNED = DeviceSettings(governor="performance", cpus="0")
@@ -208,14 +174,6 @@ def test_what_a_killed_holder_left_is_mended_at_the_next_entry(
     assert phone.shell(f"ls {ROOT}/tuned").rc != 0
 
 
-def test_a_phone_without_root_says_what_it_cannot_do(phone: ConnectedPhone, program: Path) -> None:
-    ran, said = run(phone, program, settings=TUNED)
-
-    assert ran.stdout == "governor schedutil\n"
-    why = "it gives no root rights, or does not know the governor"
-    assert said == [f"  note  {phone.name}: the governor performance cannot be set: {why}"]
-
-
 def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Path) -> None:
     """Its log's words of this process, and of no other."""
     phone.control.log("12-31 23:59:58.000     1     1 F libc    : Fatal signal 6 in tid 1\n")
@@ -228,12 +186,3 @@ def test_a_crash_leaves_what_the_phone_knows(phone: ConnectedPhone, program: Pat
     assert lines[3] == "  *** *** ***"
     assert re.fullmatch(r"  pid: (\d+), tid: \1, name: x  >>> \./x <<<", lines[4])
     assert lines[5:] == ["        #00 pc 0000000000001000  x (main+4)"]
-
-
-def test_a_crash_that_no_one_saw_leaves_the_command(phone: ConnectedPhone, program: Path) -> None:
-    ran, _ = run(phone, program, "die")
-
-    assert ran.crash.splitlines()[:2] == [
-        "ended by signal 11 (SIGSEGV)",
-        "to see where: gdb -batch -ex run -ex backtrace --args ./x die",
-    ]
