@@ -56,7 +56,6 @@ LONGEST = (
     "act/test_nights.py",
     "integration/devices/test_recorders_on_a_phone.py",
     "act/test_virtual_phone.py",
-    "integration/test_sample_engine_sizes.py",
     "integration/devices/test_devices_cli.py",
     "integration/test_switches.py",
     "integration/test_stubbed_objects.py",

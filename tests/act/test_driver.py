@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import textwrap
 import zipfile
 from pathlib import Path
@@ -111,16 +112,11 @@ def test_a_job_that_no_runner_takes_is_seen(act: Act, tmp_path: Path) -> None:
         "device arm64 1/2": "no runner",
         "device arm64 2/2": "no runner",
     }
-    online = run(act, tmp_path / "online", {"device": device}, runners=("self-hosted",))
-    assert online.conclusions == {"device arm64 1/2": "success", "device arm64 2/2": "success"}
 
 
 def test_the_bait_is_taken_by_a_workflow_that_trusts_a_title(act: Act, tmp_path: Path) -> None:
     """Else the story, which holds no such workflow, would prove nothing."""
     bait = Path(act.home["HOME"], BAIT)
-    careful = {"name": "Say", "run": 'echo "$TITLE"', "env": {"TITLE": "${{ github.event.title }}"}}
-    run(act, tmp_path / "careful", {"build": {"steps": [careful]}})
-    assert not bait.exists()
     careless = {"name": "Say", "run": 'echo "${{ github.event.title }}"'}
     run(act, tmp_path / "careless", {"build": {"steps": [careless]}})
     assert bait.exists()
@@ -141,14 +137,18 @@ def test_the_journal_reports_when_jobs_begin_and_end() -> None:
 
 
 def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
-    """Roots, patterns, hidden files, modes and names that are taken are as with the actions."""
+    """Roots, patterns, hidden files, modes and names that are taken are as with the actions.
+
+    More than one block of what the real client sends comes back byte by byte.
+    """
     make = python("""\
-        import os, pathlib
+        import os, pathlib, random
         for name in ("out/a.txt", "out/sub/b.sh", "out/.hidden", "one.json"):
             path = pathlib.Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(name)
         os.chmod("out/sub/b.sh", 0o755)
+        pathlib.Path("big").write_bytes(random.Random(1).randbytes(9_000_000))
         """)
     show = python("""\
         import pathlib
@@ -167,6 +167,7 @@ def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
         uses(UPLOAD, name="a/b", path="out"),
         uses(UPLOAD, name="again", path="out/a.txt"),
         uses(UPLOAD, name="again", path="one.json", overwrite=True),
+        uses(UPLOAD, name="whole", path="big"),
     ]
     down = [
         uses(DOWNLOAD, name="two", path="got/two"),
@@ -195,7 +196,8 @@ def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
         "got/two/a.txt 0o0",
     ]
     assert done.jobs["down"].annotations == [("error", "Artifact not found for name: absent")]
-    assert sorted(done.artifacts) == ["again", "part-1", "part-2", "two"]
+    assert sorted(done.artifacts) == ["again", "part-1", "part-2", "two", "whole"]
+    assert content(done, "whole") == {"big": random.Random(1).randbytes(9_000_000)}
     assert content(done, "part-1") == {"a.txt": b"out/a.txt", "sub/b.sh": b"out/sub/b.sh"}
     assert content(done, "again") == {"one.json": b"one.json"}
 
@@ -203,23 +205,6 @@ def test_artifacts_go_from_job_to_job(act: Act, tmp_path: Path) -> None:
 def content(done: Run, artifact: str) -> dict[str, bytes]:
     with zipfile.ZipFile(done.artifacts[artifact]) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
-
-
-def test_an_artifact_is_whole(act: Act, tmp_path: Path) -> None:
-    """More than one block of what the real client sends comes back byte by byte."""
-    make = python("""\
-        import pathlib, random
-        pathlib.Path("big").write_bytes(random.Random(1).randbytes(9_000_000))
-        """)
-    show = python("""\
-        import pathlib, zlib
-        print(zlib.crc32(pathlib.Path("big").read_bytes()))
-        """)
-    up = [make, show, uses(UPLOAD, name="big", path="big")]
-    down = [uses(DOWNLOAD, name="big"), show]
-    done = run(act, tmp_path, {"up": {"steps": up}, "down": {"needs": "up", "steps": down}})
-    assert done.jobs["up"].lines[0].isdigit()
-    assert done.jobs["up"].lines[0] == done.jobs["down"].lines[-1]
 
 
 def test_checkouts_are_of_one_commit(act: Act, tmp_path: Path) -> None:

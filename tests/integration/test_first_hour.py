@@ -1,4 +1,4 @@
-"""The first hour: a model that no one configured is trimmed and proved by one command."""
+"""The first hour: a model that no one configured, and what is added to it, by what is printed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support.megtrim_cli import run_megtrim
+from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
 from unit.cli.support import SAMPLE_MODELS
 
 pytestmark = [pytest.mark.chain]
@@ -61,3 +62,72 @@ def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
 
     planned = run_megtrim("plan", "--out", "elsewhere", cwd=tmp_path)
     assert re.search("^time: .* when these tasks were last done", planned.stdout, re.MULTILINE)
+
+
+def type_next(project: Project, printed: str) -> str:
+    """Type the command that a line `next:` names; return what it prints."""
+    (line,) = (each for each in printed.splitlines() if each.startswith("next: "))
+    word, *words = shlex.split(line.removeprefix("next: "))
+    assert word == "megtrim"
+    ended = run_megtrim(*words, cwd=project.folder)
+    assert ended.rc == 0, ended.stderr
+    return ended.stderr
+
+
+def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path) -> None:
+    """Each passes at once, and the committed keep set holds it then."""
+    project = Project(tmp_path)
+    (tmp_path / "models").mkdir()
+    for name in ("mobile", "quant"):
+        shutil.copy(SAMPLE / f"models/tiny-{name}.sample", tmp_path / f"models/{name}.sample")
+    assert run_megtrim("init", "models/mobile.sample", cwd=tmp_path).rc == 0
+    project.write(project.read() | {"toolchain": {"kind": "host"}})
+    keep = KeepFolder(tmp_path / "megtrim/keepset")
+    first = run_megtrim("trim", cwd=tmp_path)
+    assert first.rc == 0, first.stderr
+    before = keep.texts()
+
+    added = run_megtrim("init", "--add", "models/quant.sample", cwd=tmp_path)
+    assert added.rc == 0, added.stderr
+    said = type_next(project, added.stdout)
+    assert "updated" in said
+    assert before.items() < keep.texts().items()
+
+    project.write(project.read() | {"trim": {"level": "function"}})
+    function = run_megtrim("trim", cwd=tmp_path)
+    assert function.rc == 0, function.stderr
+    assert all(record.functions for record in keep.read().scenarios)
+    again = run_megtrim("trim", "--committed", cwd=tmp_path)
+    assert again.rc == 0, again.stderr
+    assert run_megtrim("check", cwd=tmp_path).rc == 0
+
+
+def megtrim(folder: Path, *argv: str) -> str:
+    done = run_megtrim(*argv, cwd=folder)
+    assert done.rc == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_each_trims_for_the_same_models(tmp_path: Path, shared_out: Path) -> None:
+    """As the page says: one is adopted, and the other takes its models."""
+    (tmp_path / "models").mkdir()
+    for name in ("tiny-mobile.sample", "tiny-mobile.data.npy"):
+        shutil.copy(SAMPLE / "models" / name, tmp_path / "models")
+    other = "linux/megtrim.yaml"
+
+    megtrim(tmp_path, "init", "models/tiny-mobile.sample")
+    text = (tmp_path / "megtrim.yaml").read_text(encoding="utf-8")
+    (tmp_path / "linux").mkdir()
+    (tmp_path / other).write_text(text.replace("models: megtrim", "models: ../megtrim"), "utf-8")
+    for config in ("megtrim.yaml", other):
+        file = tmp_path / config
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("kind: auto\n", "kind: host\n"), encoding="utf-8")
+        megtrim(tmp_path, "check", "--config", config)
+        shown = megtrim(tmp_path, "trim", "--config", config, "--out", str(shared_out))
+        assert "verdict: pass." in shown
+        assert "1 of 1 scenario" in shown
+
+    first, second = tmp_path / "megtrim/keepset", tmp_path / "linux/megtrim/keepset"
+    kept = [sorted(each.relative_to(top) for each in top.rglob("*")) for top in (first, second)]
+    assert kept[0] == kept[1] == [Path("tiny-mobile"), Path("tiny-mobile", "default@any.json")]
