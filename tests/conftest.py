@@ -206,7 +206,9 @@ def shared_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder of results for all tests and workers; the store keeps them apart."""
     base = tmp_path_factory.getbasetemp()
     root = base.parent if base.name.startswith("popen-") else base
-    return root / "shared-out"
+    shared = root / "shared-out"
+    shared.mkdir(exist_ok=True)
+    return shared
 
 
 @pytest.fixture(autouse=True, scope="session")

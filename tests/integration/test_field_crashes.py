@@ -157,7 +157,7 @@ class Shipped:
 
 
 @pytest.fixture(scope="module")
-def trims(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shipped, Shipped]:
+def trims(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> tuple[Shipped, Shipped]:
     """Return the trim without crash ids and the one with them, of static arm64 programs."""
     project = Project.of_sample(tmp_path_factory.mktemp("field"), models=(MODEL,))
     made = []
@@ -169,7 +169,8 @@ def trims(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shipped, Shipped]:
         config["budgets"] = []
         project.write(config)
         released = project.folder / f"release-{crash_ids}"
-        for verb in (("trim", "--accept"), ("release build", str(released))):
+        trim = ("trim", "--accept", "--reuse", str(shared_out))
+        for verb in (trim, ("release build", str(released))):
             ended = project.run(*verb)
             assert ended.rc == 0, ended.stderr
         results = read_newest(Store(project.out))

@@ -22,7 +22,7 @@ SCENARIO = f"{MODEL}/default@any"
 
 
 @pytest.fixture(scope="module")
-def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def trimmed(tmp_path_factory: pytest.TempPathFactory, shared_out: Path) -> Project:
     """A project that was trimmed by functions once, natively: the probed twin recorded them."""
     project = Project.of_sample(tmp_path_factory.mktemp("functions"), models=(MODEL,))
     config = project.read()
@@ -30,7 +30,7 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Project:
     config["trim"]["level"] = "function"
     config["budgets"] = []
     project.write(config)
-    ended = project.run("trim")
+    ended = project.run("trim", "--reuse", str(shared_out))
     assert ended.rc == 0, ended.stderr
     return project
 
