@@ -13,8 +13,7 @@ from act import stranger
 from act.driver.forge import STRANGER
 from act.driver.runner import Run
 from act.world import DEVICE_JOB, World
-from integration.consumers import build_consumer
-from integration.sample_builds import run
+from integration.sample_builds import build_consumer, run
 from support.megtrim_cli import SAMPLE, run_megtrim
 
 TAG = "v1.0.0"

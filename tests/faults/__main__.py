@@ -12,8 +12,7 @@ from faults import suite
 from faults.judge import Judged, tally
 from faults.matrix import Case, full, short
 from faults.measures import measure
-from faults.page import PAGE, RECORD, page
-from faults.result import encode, summary, versions
+from faults.record import PAGE, RECORD, encode, page, summary, versions
 from megtrim.util.process import ProcessRunner
 
 ROOT = Path(__file__).resolve().parents[2]

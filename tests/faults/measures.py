@@ -15,7 +15,7 @@ from typing import Any
 from faults.job import GOT, Job, JobOrder, crossed
 from faults.matrix import Plant
 from faults.programs import compile_program, write_files
-from faults.result import Measure
+from faults.record import Measure
 from faults.world import Clock, Lane, lane
 from megtrim.devices import Lease
 from megtrim.devices.device import Timeouts

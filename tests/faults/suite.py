@@ -16,7 +16,7 @@ from pathlib import Path
 from faults.judge import Judged, Seen, judge
 from faults.matrix import Case, Verdict, full, short
 from faults.programs import compile_program
-from faults.result import decode, encode
+from faults.record import decode, encode
 from faults.trial import SHORT, attempt, bound_s
 from faults.world import Lane, lane
 from megtrim.util.process import Command, ProcessRunner

@@ -16,7 +16,7 @@ from faults import suite
 from faults.judge import Judged, judge, tally
 from faults.matrix import WAYS, Case, Fault, Moment, Verdict, short
 from faults.programs import compile_program
-from faults.result import summary
+from faults.record import summary
 from faults.trial import attempt
 from faults.world import Lane, lane
 from megtrim.devices.remote.run_directory import RemoteDirectory

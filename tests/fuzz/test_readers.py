@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.mutations import mutated
 from fuzz.readers import READERS, FileReader
-from fuzz.run import run
+from fuzz.run import mutated, run
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
-from integration.consumers import build_c_consumer_for_arm64
-from integration.sample_builds import run
+from integration.sample_builds import build_c_consumer_for_arm64, run
 from megtrim.elf.layout import parse_build_id
 from megtrim.regions.keepset_folder import read_folder
 from megtrim.util.process import CompletedCommand

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
-from integration.consumers import build_consumer
-from integration.sample_builds import run
+from integration.sample_builds import build_consumer, run
 from support.megtrim_cli import ARGV, Project
 
 pytestmark = pytest.mark.chain

@@ -1,4 +1,4 @@
-"""The means against size on the sample engine: smaller by much, and the outputs stay equal."""
+"""Switches and means against size, with real compilers: smaller, and the outputs stay equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from integration.conftest import MakeProject
 from support.megtrim_cli import Project
 
 # Clang and lld accept all of them; the unit tests show what zig and g++ accept.
-pytestmark = [pytest.mark.chain, pytest.mark.clang]
+pytestmark = [pytest.mark.chain]
 
 
 def _trim(project: Project, trim: dict[str, object]) -> None:
@@ -32,6 +32,7 @@ def _sections(program: Path) -> set[str]:
         return {section.name for section in ELFFile(stream).iter_sections()}
 
 
+@pytest.mark.clang
 def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -> None:
     """Less than four fifths of the recipe's bytes; the recipe's own results stay what they were."""
     project = make_project("tiny-mobile")
@@ -58,3 +59,36 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
     assert "API level shows what the loader supports" in page
     assert _folder(project, "build/plain") == plain
     assert _folder(project, "reduce/reduced") == recipe
+
+
+def test_one_switch_alone_is_proven_like_any_build(make_project: MakeProject) -> None:
+    """With the log in, errors in words and no type information, outputs stay equal."""
+    project = make_project("tiny-mobile")
+    config = project.read()
+    config["trim"] = {"minimum_size": False, "switches": {"rtti": False}}
+    project.write(config)
+    ended = project.run("trim")
+    verdict = project.verdict()
+
+    assert ended.rc == 0, ended.stderr
+    assert verdict["verdict"] == "pass"
+    assert verdict["trim"]["switched_off"] == ["rtti"]
+    assert all(o["equal"] for s in verdict["scenarios"] for o in s["outputs"])
+    log = project.file("verify/tiny-mobile/default@any", "reduced.log").read_text("utf-8")
+    assert "iter" in log
+
+
+def test_what_the_engine_cannot_switch_is_refused_before_any_build(
+    make_project: MakeProject,
+) -> None:
+    """Its models are its own, with no reader that could be left out."""
+    project = make_project("tiny-mobile")
+    config = project.read()
+    config["trim"] = {"switches": {"flatbuffers": False}}
+    project.write(config)
+    refused = project.run("trim")
+
+    assert refused.rc == 2
+    assert "trim.switches.flatbuffers: the engine at" in refused.stderr
+    assert "has no option MGB_WITH_FLATBUFFERS" in refused.stderr
+    assert "  run   " not in refused.stderr

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from support.linter import lint_imports
+from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "ci"
+
+
+def lint_imports(root: Path) -> CompletedCommand:
+    """Hold the packages in ``root``/ci to the contracts in its pyproject.toml."""
+    linter = str(Path(sys.executable).parent / "lint-imports")
+    # Wide, or the name of a contract is broken into two lines.
+    env = {**os.environ, "PYTHONPATH": str(root / "ci"), "COLUMNS": "200"}
+    command = Command(argv=(linter, "--no-cache"), cwd=root, timeout_s=120, merge_stderr=True)
+    return ProcessRunner(env).run(command)
 
 
 @pytest.fixture(scope="module")

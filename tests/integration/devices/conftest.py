@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from integration.devices.rigs import ConnectedPhone, StartPhone, phone_starter
 from megtrim.util.process import ProcessRunner
-from support.phones import ConnectedPhone, StartPhone, phone_starter
 from virtual_phone import adb_server as server
 from virtual_phone.adb_server import AdbServer
 from virtual_phone.system import rootfs

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import megtrim
+from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.config.device import DeviceSettings
 from megtrim.devices import adb
 from megtrim.devices.device import DeviceSpec, Timeouts
@@ -19,7 +20,6 @@ from megtrim.devices.remote.adb_transport import find_adb
 from megtrim.devices.remote.transport import ConnectionLost, NoSpace
 from megtrim.util.errors import InfrastructureFailure
 from megtrim.util.process import Command, ProcessRunner
-from support.phones import ConnectedPhone, StartPhone
 
 QUICK = Timeouts(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
 RUNS = f"{adb.ROOT}/runs"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.config.device import CoolDown, DeviceSettings
 from megtrim.devices.adb import ROOT
 from megtrim.devices.device import Timeouts
@@ -17,7 +18,6 @@ from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
 from megtrim.devices.remote.transport import call
 from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.util.process import ProcessRunner
-from support.phones import ConnectedPhone, StartPhone
 
 PROGRAM = r"""
 #define _GNU_SOURCE

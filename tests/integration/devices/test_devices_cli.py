@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
-from support.phones import ConnectedPhone, StartPhone
 from unit.devices.machines import FakeMachine
 
 ROOT = Path(__file__).parents[3]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from integration.devices.rigs import StartPhone
 from megtrim.util.process import Command, ProcessRunner
 from support import sshd
 from support.megtrim_cli import ARGV, ROOT, SAMPLE
 from support.pages import BLOCKS, LONGEST_S, Block, Place, blocks_in, configured_folder
-from support.phones import StartPhone
 from virtual_phone.adb_server import AdbServer
 
 CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}

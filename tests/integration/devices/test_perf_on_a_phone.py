@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from integration.conftest import MakeProject
+from integration.devices.rigs import ConnectedPhone
 from support.megtrim_cli import Project
-from support.phones import ConnectedPhone
 
 MODEL = "tiny-mobile"
 ROUNDS = ("--rounds", "12")

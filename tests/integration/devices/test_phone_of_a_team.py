@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from integration.conftest import MakeProject
+from integration.devices.rigs import ConnectedPhone
 from support.clock import clock_at
 from support.megtrim_cli import Project
-from support.phones import ConnectedPhone
 
 MODEL = "tiny-mobile"
 SCENARIO = f"{MODEL}/default@phone"

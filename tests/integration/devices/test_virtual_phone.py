@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.util.process import ProcessRunner
-from support.phones import ConnectedPhone, StartPhone
 from virtual_phone.spec import LOG
 
 TMP = "/data/local/tmp"

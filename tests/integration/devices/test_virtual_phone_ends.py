@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from integration.devices.rigs import ConnectedPhone, StartPhone
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, ProcessRunner
-from support.phones import ConnectedPhone, StartPhone
 from virtual_phone import manager
 from virtual_phone.manager import PhoneRequest
 

@@ -1,0 +1,225 @@
+"""The matrix, the judge and the published page: data in and values out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faults.judge import Seen, judge, tally
+from faults.matrix import (
+    FAULTS,
+    WAYS,
+    Case,
+    Fault,
+    Moment,
+    Plant,
+    Purpose,
+    Verdict,
+    Way,
+    deliverable,
+    full,
+    short,
+    truth,
+)
+from faults.record import PAGE, RECORD, decode, encode, page
+
+pytestmark = pytest.mark.unit
+
+GOOD = Seen(
+    verdict=Verdict.PASS,
+    text="",
+    fired=True,
+    wall_s=1.0,
+    bound_s=10.0,
+    missing_regions=("fault_suite<41>",),
+    trace_whole=True,
+    outputs_equal=True,
+)
+LOST = replace(GOOD, verdict=Verdict.INFRASTRUCTURE, text="link lost", attempts=("a: link lost",))
+
+
+def case(way: Way, fault: Fault = Fault.KILL) -> Case:
+    return Case(number=1, fault=fault, moment=Moment.RUN, way=way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_truth_is_right(way: Way) -> None:
+    """What the programs lead to is right with and without a fault."""
+    seen = replace(GOOD, verdict=truth(way))
+    assert judge(case(way), seen).wrong == ()
+    assert judge(case(way, Fault.NONE), seen).wrong == ()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_infrastructure_is_right_where_something_failed(way: Way) -> None:
+    """A fault may cost the result; without one there is no excuse."""
+    assert judge(case(way), LOST).wrong == ()
+    assert judge(case(way, Fault.NONE), LOST).wrong == ("nothing failed, and it says: link lost",)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("verdict", Verdict)
+def test_every_other_verdict_is_wrong(way: Way, verdict: Verdict) -> None:
+    """A product failure for a device fault, a pass for a product failure, and the like."""
+    judged = judge(case(way), replace(GOOD, verdict=verdict, attempts=("a: b",), text="so"))
+    if verdict in (truth(way), Verdict.INFRASTRUCTURE):
+        assert judged.wrong == ()
+    else:
+        said = f"it says {verdict}, the programs lead to {truth(way)}: so"
+        assert judged.wrong == (said,)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "plant", "hollow", "said"),
+    [
+        ("trace", "sound", {"trace_whole": False}, "the trace is not the one that was written"),
+        ("verify", "sound", {"outputs_equal": False}, "it passed and compared no output"),
+        ("verify", "trap", {"missing_regions": ()}, "one region was missing, it names 0"),
+    ],
+)
+def test_a_right_verdict_needs_its_evidence(
+    purpose: str, plant: str, hollow: dict[str, object], said: str
+) -> None:
+    """A word alone proves nothing."""
+    way = Way(purpose=Purpose(purpose), plant=Plant(plant), spare=False, lasting=False)
+    seen = replace(GOOD, verdict=truth(way))
+    assert judge(case(way), seen).wrong == ()
+    assert judge(case(way), replace(seen, **hollow)).wrong == (said,)  # type: ignore[arg-type]
+
+
+def test_bound_directories_and_attempts_count() -> None:
+    """A hang, a directory left behind, and a failure that names no machine are wrong."""
+    way = WAYS[0]
+    assert judge(case(way), replace(GOOD, wall_s=11.0)).wrong == (
+        "it took 11 s, its bound is 10 s",
+    )
+    assert judge(case(way), replace(GOOD, left=("runs/a",))).wrong == (
+        "left on the phones: runs/a",
+    )
+    assert judge(case(way), replace(LOST, attempts=())).wrong == (
+        "it does not say which machines were tried",
+    )
+
+
+def test_tally_counts() -> None:
+    """A fault that never hit is no run of its cell; what it did wrong still counts."""
+    lasting, mended = WAYS[5], WAYS[0]
+    judged = [
+        judge(case(WAYS[1]), replace(GOOD, verdict=Verdict.TRAP, wall_s=3.0)),
+        judge(case(mended), LOST),
+        judge(case(lasting), LOST),
+        judge(case(mended), replace(GOOD, fired=False, wall_s=9.0, left=("runs/a",))),
+    ]
+    assert [each.given_up for each in judged] == [False, True, False, False]
+    found = tally(judged)
+    assert (found.runs, found.planted, found.delivered, found.given_up) == (3, 1, 1, 1)
+    assert (found.wrong, found.void, found.left, found.longest_s) == (1, 1, 1, 3.0)
+
+
+def test_full_matrix() -> None:
+    """Every cell six times, three of them planted; 300 runs and more, controls among them."""
+    cases = full()
+    cells = Counter((case.fault, case.moment) for case in cases if case.fault is not Fault.NONE)
+    planted = Counter(
+        (case.fault, case.moment) for case in cases if case.way.plant is not Plant.SOUND
+    )
+    assert set(cells) == {(fault, moment) for fault in FAULTS for moment in Moment}
+    assert min(cells.values()) == 6
+    assert all(planted[cell] * 2 == cells[cell] for cell in cells)
+    assert len(cases) >= 300
+    controls = [case for case in cases if case.fault is Fault.NONE]
+    assert Counter(case.way for case in controls) == dict.fromkeys(WAYS, 5)
+    assert [case.number for case in cases] == list(range(1, len(cases) + 1))
+
+
+def test_short_matrix() -> None:
+    """Each fault, each moment, each kind of plant and each way."""
+    cases = short()
+    assert {case.fault for case in cases} == set(Fault)
+    assert {case.moment for case in cases} == set(Moment)
+    faulty = [case for case in cases if case.fault is not Fault.NONE]
+    assert {case.way.plant for case in faulty} == set(Plant)
+    assert len(cases) <= 18
+
+
+@pytest.mark.parametrize(
+    ("fault", "spare", "lasting", "expected"),
+    [
+        ("kill", False, True, False),
+        ("kill", False, False, True),
+        ("kill", True, True, True),
+        ("unauthorized", False, False, False),
+        ("unauthorized", True, True, True),
+        ("slow", False, True, True),
+        ("reboot", False, True, True),
+    ],
+)
+def test_deliverable(fault: str, spare: bool, lasting: bool, expected: bool) -> None:
+    """A second phone, an end of the fault, or a fault that stops nothing."""
+    way = Way(purpose=Purpose.TRACE, plant=Plant.SOUND, spare=spare, lasting=lasting)
+    case = Case(number=1, fault=Fault(fault), moment=Moment.RUN, way=way)
+    assert deliverable(case) is expected
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _record() -> dict[str, Any]:
+    text = (ROOT / RECORD).read_text(encoding="utf-8")
+    record: dict[str, Any] = json.loads(text)
+    return record
+
+
+def test_page_is_that_of_the_record() -> None:
+    """Write both again: `nox -s faults -- --publish`."""
+    assert page(_record()) == (ROOT / PAGE).read_text(encoding="utf-8")
+
+
+def test_record_is_of_a_whole_run() -> None:
+    """Every case, every fault hit, nothing wrong, every number reached."""
+    record = _record()
+    judged = [decode(run) for run in record["runs"]]
+    assert [each.case for each in judged] == list(full())
+    assert [each.case for each in judged if each.wrong or each.void] == []
+    assert sum(len(each.seen.left) for each in judged) == 0
+    assert [each["what"] for each in record["measures"] if not each["met"]] == []
+    assert len(record["measures"]) >= 10
+    cells = Counter((each.case.fault, each.case.moment) for each in judged)
+    assert min(cells.values()) >= 6
+    planted = sum(each.case.way.plant is not Plant.SOUND for each in judged)
+    assert planted * 2 == len(judged)
+
+
+def test_what_was_wrong_is_shown() -> None:
+    case = Case(number=1, fault=Fault.KILL, moment=Moment.RUN, way=WAYS[0])
+    seen = Seen(
+        verdict=Verdict.ENGINE_ERROR, text="rc 1", fired=True, wall_s=2.0, bound_s=9.0, left=("a",)
+    )
+    judged = judge(case, seen)
+    assert decode(encode(judged)) == judged
+    result = {
+        "version": 1,
+        "phones": 2,
+        "wall_s": 60.0,
+        "programs": {"adb": "1", "qemu": "2"},
+        "runs": [encode(judged)],
+        "measures": [{"what": "speed", "target": "1 s", "seen": "2 s", "met": False}],
+    }
+    lines = page(result).splitlines()
+    kill = next(line for line in lines if line.startswith("| kill |"))
+    assert kill.split(" | ")[2:] == [
+        "0 = 0 + 0",
+        "1 = 1 + 0, **1 wrong**",
+        "0 = 0 + 0",
+        "0 = 0 + 0",
+        "0 = 0 + 0 |",
+    ]
+    assert "| wrong | 1 |" in lines
+    assert "| run directories left | 1 |" in lines
+    assert "| programs | adb 1, qemu 2 |" in lines
+    assert "| speed | 1 s | 2 s (missed) |" in lines
