@@ -13,15 +13,19 @@ import pytest
 
 from megtrim.build_spec import Origin
 from megtrim.history.folder import append_to_folder
-from megtrim.perf.nights.base_commit import list_bases
-from megtrim.perf.nights.regressions import IssueState, KnownIssue, RegressionRecord, plan_actions
+from megtrim.perf.nights.regressions import (
+    IssueState,
+    KnownIssue,
+    RegressionRecord,
+    list_bases,
+    plan_actions,
+)
 from megtrim.size.baseline import dump_sizes
 from megtrim.util.process import ProcessRunner
 from support.history_entries import make_row, make_run, make_sizes
 from unit.cli.ci.github.test_regressions import FAST, GOOD, SLOW, Team, open_team
 from unit.cli.support import Answer, Shell
-from unit.perf.nights.test_base_commit import rising
-from unit.perf.nights.test_regressions import known, night, the_one
+from unit.perf.nights.test_regressions import known, night, rising, the_one
 
 pytestmark = [pytest.mark.unit]
 

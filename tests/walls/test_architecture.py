@@ -22,7 +22,7 @@ ACTING = (
     *("__main__", "stages", "cli/*", "github/*", "jobs/*", "build/*", "devices/*", "*/stage"),
     *("history/branch", "history/folder", "chain/durations", "chain/result_content"),
     *("chain/session", "chain/store", "crashes/trimmed_programs", "perf/measuring/*"),
-    *("perf/rows/outcomes", "perf/tuning/*", "proof/last_proof", "proof/neighbours/requests"),
+    *("perf/rows/outcomes", "perf/tuning", "proof/last_proof", "proof/neighbours/requests"),
     *("proof/neighbours/runs", "proof/neighbours/summary", "proof/scenario_results"),
     *(
         "proof/symbolizing_link",
@@ -213,10 +213,10 @@ def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(
         "from megtrim.build.toolchains import host\n", encoding="utf-8"
     )
-    (tmp_path / "verb.py").write_text('X = "megtrim.cli.perf.append:append"\n', encoding="utf-8")
+    (tmp_path / "verb.py").write_text('X = "megtrim.cli.verify:verify"\n', encoding="utf-8")
 
     found = _small_with_one_user([tmp_path / "one.py", tmp_path / "verb.py"])
-    assert found == {"build/toolchains/host.py", "cli/perf/append.py"}
+    assert found == {"build/toolchains/host.py", "cli/verify.py"}
     assert _small_with_one_user([tmp_path / "one.py", tmp_path / "one.py"]) == set()
 
 

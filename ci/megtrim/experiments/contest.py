@@ -262,19 +262,19 @@ class Contest:
 
 
 class PerformanceStatus(StrEnum):
-    """How a contest ended, and the row that reports it; a contest as one of the first three."""
+    """How a row ended; a contest alone is measured, has failed, or has wrong outputs."""
 
     MEASURED = "measured"
-    FAILED = "failed"
-    """The engine crashed, hung or printed an error, or what is no log."""
-    WRONG_OUTPUTS = "wrong-outputs"
     SKIPPED = "skipped"
     """It cannot run here, or was not to be run."""
+    FAILED = "failed"
+    """The engine crashed, hung or printed an error, or what is no log."""
     INFRASTRUCTURE = "infrastructure"
     """The device was missing or lost, or none of its samples count."""
     INCONCLUSIVE = "inconclusive"
     """The budget ended before the answer was clear."""
     REGRESSED = "regressed"
+    WRONG_OUTPUTS = "wrong-outputs"
 
     @property
     def has_times(self) -> bool:
@@ -302,7 +302,12 @@ class ContestResult:
     """Wall time of the programs alone, the steps before the measured one included."""
 
     def __post_init__(self) -> None:
-        if self.status not in [*PerformanceStatus][:3]:
+        of_contests = (
+            PerformanceStatus.MEASURED,
+            PerformanceStatus.FAILED,
+            PerformanceStatus.WRONG_OUTPUTS,
+        )
+        if self.status not in of_contests:
             msg = f"status: found {self.status}, expected measured, failed or wrong-outputs"
             raise ValueError(msg)
 

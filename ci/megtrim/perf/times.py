@@ -100,3 +100,13 @@ def expect_interval(what: str, lower: float, middle: float, upper: float | None)
     if not 0 <= lower <= middle or (upper is not None and upper < middle):
         msg = f"{what}: found {middle:g} outside of its interval, expected it inside"
         raise ValueError(msg)
+
+
+def ratio_with_interval(ratio: RatioResult) -> str:
+    """Format a ratio and its interval: ``0.719 (0.702 to 0.735)``."""
+    ends = (
+        f"{ratio.lower:.3f} or more"
+        if ratio.upper is None
+        else f"{ratio.lower:.3f} to {ratio.upper:.3f}"
+    )
+    return f"{ratio.ratio:.3f} ({ends})"

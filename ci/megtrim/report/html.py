@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 
 from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, ScenarioStatus
 from megtrim.config.units import format_bytes
-from megtrim.perf.report import experiments, history, size_speed, tables
-from megtrim.perf.report.numbers import milliseconds
+from megtrim.perf.report import pictures, tables
+from megtrim.perf.report.tables import milliseconds
 from megtrim.proof.neighbours import report as neighbours
 from megtrim.proof.neighbours.model import count_working
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
@@ -86,13 +86,13 @@ def _times(verdict: Verdict) -> dict[str, Any]:
         return {"performance": None}
     return {
         "performance": performance,
-        "time_pictures": experiments.time_pictures(performance),
+        "time_pictures": pictures.time_pictures(performance),
         "time_tables": tables.tables(performance),
         "time_head": tables.HEAD,
-        "size_speed_pictures": size_speed.size_speed_pictures(performance),
+        "size_speed_pictures": pictures.size_speed_pictures(performance),
         "trimming_head": tables.TRIMMING_HEAD,
         "trimming_lines": tables.trimming_lines(performance),
-        "history_pictures": history.history_pictures(performance.history),
+        "history_pictures": pictures.history_pictures(performance.history),
     }
 
 

@@ -25,8 +25,7 @@ from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.config_id import suffix_of
 from megtrim.evidence.early_exit import EarlyExit
-from megtrim.perf.report.properties import LIMIT as PROPERTIES_LIMIT
-from megtrim.perf.report.properties import properties
+from megtrim.perf.report.tables import PROPERTIES_LIMIT, properties
 from megtrim.render.formatting import group_digits
 from megtrim.render.markup import clean, command, one_line, path_in_repository
 from megtrim.util.errors import ProductFailure

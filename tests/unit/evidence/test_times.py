@@ -406,7 +406,7 @@ def test_samples_of_another_contest_are_refused(changes: dict[str, str], found: 
     [
         (put("version", value=1), "version: found 1, expected 3"),
         (put("contest", value="a\nb"), "contest: found 'a\\nb', expected one line"),
-        (put("result", "status", value="good"), "expected one of measured, failed, wrong-"),
+        (put("result", "status", value="good"), "expected one of measured, skipped, failed"),
         (put("result", "status", value="regressed"), "expected measured, failed or wrong-out"),
         (put("result", "reason", value="a\x1b[31m"), "found 'a\\x1b[31m', expected one line"),
         (put("result", "outputs", value="a\nb"), "found 'a\\nb', expected one line"),

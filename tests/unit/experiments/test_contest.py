@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from megtrim.experiments.commands import make_commands
 from megtrim.experiments.contest import (
@@ -16,13 +18,15 @@ from megtrim.experiments.contest import (
     Mark,
     PerformanceStatus,
     Sample,
+    SamplingPlan,
     Side,
     derive_seed,
     name_files,
 )
-from megtrim.experiments.experiment import Backend
+from megtrim.experiments.experiment import Backend, TimeStage
 from megtrim.experiments.table import find_experiments
 from megtrim.load_and_run.dialects import LITE
+from megtrim.util.errors import InputError
 from megtrim.util.strict_json import decode, encode
 
 
@@ -136,3 +140,76 @@ def test_a_seed_depends_on_its_text_alone() -> None:
     """An interrupted run continues in the order that it began with."""
     assert derive_seed("m/s@any nchw88") == derive_seed("m/s@any nchw88") == 612_559_251
     assert derive_seed("m/s@any nchw44") != derive_seed("m/s@any nchw88")
+
+
+@pytest.mark.parametrize(
+    ("threshold", "floor_ms"), [(0.0, 0.0), (1.0, 0.0), (-0.1, 0.0), (0.01, -1.0), (0.01, 1e999)]
+)
+def test_what_would_call_everything_or_nothing_a_change_is_refused(
+    threshold: float, floor_ms: float
+) -> None:
+    """A threshold is a share, a floor is a time."""
+    with pytest.raises(ValueError, match="no criterion"):
+        Criterion(threshold=threshold, floor_ms=floor_ms)
+
+
+@pytest.mark.parametrize("other_load", [0.0, 1.1, -1.0, float("nan")])
+def test_what_would_leave_out_everything_is_refused(other_load: float) -> None:
+    """Some process of the system always runs."""
+    with pytest.raises(ValueError, match="other_load"):
+        Criterion(other_load=other_load)
+
+
+def test_a_stage_is_reduced_to_its_median() -> None:
+    """One slow iteration does not move the time of a process."""
+    sample = Sample(contestant="a", round_number=0, position=0, iterations_ms=(5, 4, 90))
+    assert sample.time_ms(TimeStage.INFERENCE) == 5
+    assert sample.time_ms(TimeStage.PREPARE) is None
+    assert sample.time_ms(TimeStage.WARM_UP) is None
+
+
+def test_each_warm_up_has_a_stage_of_its_own() -> None:
+    """With fake-first they are two different things."""
+    sample = Sample(contestant="a", round_number=0, position=0, warm_ups_ms=(5, 90))
+    assert sample.time_ms(TimeStage.WARM_UP) == 5
+    assert sample.time_ms(TimeStage.SECOND_WARM_UP) == 90
+
+
+def test_a_mark_leaves_out() -> None:
+    """A marked sample does not count, and still has its reason."""
+    sample = Sample(contestant="a", round_number=0, position=0, marks=(Mark.THROTTLED,))
+    assert not sample.counts
+    assert sample.marks == ("throttled",)
+
+
+@pytest.mark.parametrize("time_ms", [0.0, -1.0, float("nan"), float("inf")])
+def test_impossible_times_are_refused(time_ms: float) -> None:
+    """Zero, negative and infinite times are input errors that name the contestant."""
+    with pytest.raises(InputError, match="plain, round 3"):
+        Sample(contestant="plain", round_number=3, position=0, iterations_ms=(time_ms,))
+
+
+def test_all_looks_together_keep_alpha() -> None:
+    """Of 200,000 walks without drift, 2% cross a bound at any look."""
+    plan = SamplingPlan(looks=(8, 16, 40))
+    steps = np.random.default_rng(5).standard_normal((200_000, 40)).cumsum(axis=1)
+    crossed = np.zeros(len(steps), dtype=bool)
+    for look, count in enumerate(plan.looks):
+        bound = stats.norm.isf(plan.level(look) / 2)
+        crossed |= np.abs(steps[:, count - 1]) / np.sqrt(count) > bound
+    assert crossed.mean() == pytest.approx(0.02, abs=0.0015)
+
+
+def test_levels_rise() -> None:
+    """Early looks get less than late ones, and none more than alpha."""
+    plan = SamplingPlan(looks=(8, 16, 40))
+    levels = [plan.level(look) for look in range(3)]
+    assert levels == sorted(levels)
+    assert levels[-1] < plan.alpha
+
+
+@pytest.mark.parametrize("looks", [(), (0, 4), (8, 8), (12, 8)])
+def test_looks_increase(looks: tuple[int, ...]) -> None:
+    """A plan whose looks do not increase is refused."""
+    with pytest.raises(ValueError, match="looks must increase"):
+        SamplingPlan(looks=looks)

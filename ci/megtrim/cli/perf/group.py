@@ -18,14 +18,14 @@ from megtrim.cli.lazy_group import LazyGroup
             "perf.run:run",
             "Measure experiments against the baseline, in interleaved pairs of processes.",
         ),
-        "compare": ("perf.compare:compare", "Print times of B over those of A, with intervals."),
+        "compare": ("perf.history:compare", "Print times of B over those of A, with intervals."),
         "history": (
             "perf.history:history",
             "Print each series of nights: its last time, and its changes, or whether it drifts.",
         ),
-        "append": ("perf.append:append", "Add runs to the history, each as a file of its own."),
+        "append": ("perf.history:append", "Add runs to the history, each as a file of its own."),
         "export": (
-            "perf.export:export",
+            "perf.history:export",
             "Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).",
         ),
         "tune": ("perf.tune:tune_flags", "Find the fastest flags of a scenario on its device."),

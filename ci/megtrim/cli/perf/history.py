@@ -1,19 +1,34 @@
-"""``megtrim perf history``: what happened to times over the nights."""
+"""The history of times: ``megtrim perf history``, ``append``, ``compare`` and ``export``."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from datetime import date
+from pathlib import Path
 
 import click
 
 from megtrim.cli.echo import show
-from megtrim.cli.history_options import HistorySelector, history_options, parse_day
+from megtrim.cli.environment import read_now
+from megtrim.cli.history_options import HistorySelector, history_options, parse_day, warn_unreadable
 from megtrim.history.entries import History
+from megtrim.history.folder import read_entry_file, read_folder
 from megtrim.perf.nights.change_points import Direction, Pattern
-from megtrim.perf.nights.history import RUN_FILES, HistoryRun
+from megtrim.perf.nights.history import (
+    RUN_FILES,
+    ExportFormat,
+    HistoryRun,
+    RunComparison,
+    compare_runs,
+    export_run,
+    parse_run,
+)
 from megtrim.perf.nights.series import DatedChange, Series, make_series
-from megtrim.util.errors import EXIT_PASS
+from megtrim.render.formatting import align_columns
+from megtrim.util.errors import EXIT_PASS, InputError
+from megtrim.util.input_files import decode
 from megtrim.util.strict_json import encode
 from megtrim.util.wording import count
 
@@ -88,3 +103,148 @@ def _describe(dated: DatedChange) -> str:
     size = f"{word}: {share:+.1f} % ({low:+.1f} to {high:+.1f})"
     days = f"after {good.measured_at[:10]}, by {bad.measured_at[:10]}"
     return f"{size}, {days}: {good.commit[:_COMMIT_DIGITS]}..{bad.commit[:_COMMIT_DIGITS]}"
+
+
+_SHORTEST_COMMIT = 7
+_COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
+
+
+def load_run(path: Path) -> HistoryRun:
+    """Read a run from a file of any name. Raises InputError."""
+    return parse_run(decode(read_entry_file(path, RUN_FILES), shown=str(path)), source=str(path))
+
+
+def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
+    """Return the runs that a person means: a file, a folder's newest, a run's id, or a commit.
+
+    A folder's newest runs are those of its newest commit. Raises InputError.
+    """
+    path = Path(text)
+    if path.is_dir():
+        found = read_folder(path, RUN_FILES).until(read_now())
+        warn_unreadable(found)
+        return _newest(found.entries, text)
+    if path.exists():
+        return (load_run(path),)
+    runs = selector.read(RUN_FILES).entries
+    chosen = tuple(run for run in runs if run.id == text)
+    if not chosen and _COMMIT.fullmatch(text):
+        chosen = tuple(run for run in runs if run.commit.sha.startswith(text))
+        _expect_one_commit(text, chosen)
+    if not chosen:
+        msg = f"{text}: found no such run, commit, file or folder"
+        hint = f"`megtrim perf history` lists runs; a commit has {_SHORTEST_COMMIT} digits or more"
+        raise InputError(msg, hint=hint)
+    return chosen
+
+
+def _newest(runs: Sequence[HistoryRun], text: str) -> tuple[HistoryRun, ...]:
+    if not runs:
+        msg = f"{text}: found no run in this folder, expected a history"
+        raise InputError(msg)
+    return tuple(run for run in runs if run.commit.sha == runs[-1].commit.sha)
+
+
+def _expect_one_commit(text: str, runs: Sequence[HistoryRun]) -> None:
+    commits = sorted({run.commit.sha for run in runs})
+    if len(commits) > 1:
+        msg = f"{text}: found {len(commits)} commits that begin so, expected one"
+        raise InputError(msg, hint="give more digits")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim perf append run.json
+  megtrim perf append runs/*.json --branch perf-history
+"""
+)
+@click.argument(
+    "files", nargs=-1, metavar="FILE...", required=True, type=click.Path(path_type=Path)
+)
+@history_options
+def append(selector: HistorySelector, files: tuple[Path, ...]) -> int:
+    """Add runs to the history, each as a file of its own. Runs that it has are left as they are.
+
+    A branch may be appended to by many jobs at once, and is made if there is none. Nothing of the
+    branch or of the project is executed.
+    """
+    runs = [load_run(path) for path in files]
+    where = selector.append(runs)
+    show("\n".join(f"{run.path} in {where}" for run in runs))
+    return EXIT_PASS
+
+
+_METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim perf compare 1a2b3c4 5d6e7f8 --branch perf-history
+  megtrim perf compare before/run.json after/run.json --json
+"""
+)
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@history_options
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> int:
+    """Print times of B over those of A, with intervals.
+
+    A and B are each a run's id, a commit, a file, or a folder, whose newest commit counts. Rows
+    are compared on one device only. The interval says how sure the ratio is, as far as it can be
+    known without the samples of both runs.
+    """
+    found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
+    show(json.dumps(encode(found), indent=1) if as_json else _show_ratios(found))
+    return EXIT_PASS
+
+
+def _show_ratios(found: RunComparison) -> str:
+    head = ("scenario", "contestant", "stage", "device", "A ms", "B ms", "B / A", "interval")
+    rows = [
+        (
+            *(each.scenario, each.contestant, each.stage, each.device),
+            *(f"{each.before_ms:.3f}", f"{each.after_ms:.3f}", f"{each.ratio:.3f}"),
+            f"{each.lower:.3f} to {each.upper:.3f}" + " *" * each.differs,
+        )
+        for each in found.ratios
+    ]
+    lines = align_columns(head, rows, head[:4]) if rows else ["no row of both to compare"]
+    if found.ratios:
+        lines += ["", f"{_METHOD} *: the interval does not hold 1."]
+    notes = sorted({each.note for each in found.ratios} - {""})
+    lines += [f"note: {note}" for note in notes]
+    return "\n".join([*lines, *(f"not compared: {each}" for each in found.unpaired)])
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim perf export 20261123T020000Z-1a2b3c4d5e6f-0123456789abcdef --format bencher
+  megtrim perf export 1a2b3c4 --branch perf-history --format github-action-benchmark
+"""
+)
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([each.value for each in ExportFormat]),
+    required=True,
+    help="Tool that reads it.",
+)
+@history_options
+def export(selector: HistorySelector, run: str, form: str) -> int:
+    """Print one run for github-action-benchmark (customSmallerIsBetter) or Bencher (JSON).
+
+    RUN is a run's id, a commit, a file, or a folder, whose newest commit counts. Rows that were
+    skipped or failed are left out: neither form has a word for them.
+    """
+    found = choose_runs(run, selector)
+    if len(found) > 1:
+        listed = ", ".join(f"{each.id} ({each.device.name})" for each in found)
+        msg = f"{run}: found {len(found)} runs, expected one: {listed}"
+        raise InputError(msg, hint="name one by its id: each device is a testbed of its own")
+    show(export_run(found[0], ExportFormat(form)).rstrip("\n"))
+    return EXIT_PASS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from megtrim.chain.graph import Stage
 from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.options import base_options, committed_option, common, device_option, json_option
-from megtrim.cli.perf.options import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.cli.stage import show_results
+from megtrim.config.device import EMULATED
 from megtrim.config.performance import PerfConfig
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.yaml.problems import closest
@@ -26,6 +26,24 @@ from megtrim.jobs.pack import list_runners
 from megtrim.perf.plan import TRIMMING, perf_tasks
 from megtrim.trim.runs.scenario_runs import scenario_of
 from megtrim.util.errors import InputError, worst_exit_code
+
+emulated_option = click.option(
+    "--emulated",
+    is_flag=True,
+    help="Measure on emulators, too, to try it out: their times say nothing about a device.",
+)
+
+
+def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emulated: bool) -> None:
+    """Refuse to time what an emulator runs, or warn if that is wanted. Raises InputError."""
+    devices = {each.cpu_class.name: session.services.device(each) for each in scenarios}
+    for name, device in sorted(devices.items()):
+        if device.kind in EMULATED:
+            msg = f"class {name}: {device.name} is emulated ({device.kind}): its times say nothing"
+            if not emulated:
+                hint = "measure on a device (--device), or try it out with --emulated"
+                raise InputError(msg, hint=hint)
+            session.services.console.warn(msg)
 
 
 @click.command(

@@ -15,7 +15,7 @@ from megtrim.chain.session import Session
 from megtrim.checks.invocation import Options
 from megtrim.cli.echo import show
 from megtrim.cli.options import common, device_option, json_option
-from megtrim.cli.perf.options import emulated_option, expect_real_devices
+from megtrim.cli.perf.run import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import split
 from megtrim.config.load import load_config
@@ -26,9 +26,17 @@ from megtrim.config.yaml.problems import closest
 from megtrim.experiments.listing import describe_step
 from megtrim.experiments.table import find_experiments
 from megtrim.perf.measuring.contest_plan import look_at, own_flags
-from megtrim.perf.report.numbers import ratio_with_interval
-from megtrim.perf.tuning.halving import Heat, Search, TuneResult, tune
-from megtrim.perf.tuning.tuned_scenario import TunedScenario, add, expect_free, make_tuned
+from megtrim.perf.times import ratio_with_interval
+from megtrim.perf.tuning import (
+    Heat,
+    Search,
+    TunedScenario,
+    TuneResult,
+    add,
+    expect_free,
+    make_tuned,
+    tune,
+)
 from megtrim.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.util.files import write_atomically
 from megtrim.util.strict_json import encode

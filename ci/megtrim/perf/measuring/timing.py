@@ -31,8 +31,10 @@ from megtrim.load_and_run.exit_status import ProgramRun
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.load_and_run.timing_log import DamagedLog
 from megtrim.perf.comparison import compare_at_looks, match_pairs
-from megtrim.perf.measuring.timing_runs import ContestEnded, ContestFiles, ContestRuns
-from megtrim.perf.measuring.timing_samples import (
+from megtrim.perf.measuring.timing_runs import (
+    ContestEnded,
+    ContestFiles,
+    ContestRuns,
     make_sample,
     make_sample_by_length,
     read_times,

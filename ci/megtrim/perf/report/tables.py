@@ -1,4 +1,4 @@
-"""The tables of times: for a terminal, for Markdown, and as values for the page. Pure.
+"""The tables of times: for a terminal, for Markdown, as values for the page, and for JUnit. Pure.
 
 A table for each scenario and class: a row for each experiment, columns as in the engine's own
 pages. Names and reasons come from devices and are cleaned here.
@@ -13,19 +13,7 @@ from itertools import groupby
 from megtrim.config.units import format_bytes
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
-from megtrim.perf.report.numbers import (
-    INFERENCE_HEAD,
-    NOT_SHOWN,
-    PREPARE_HEAD,
-    WARM_UP_HEAD,
-    find_ratio,
-    find_time,
-    ratio_with_interval,
-    remarks,
-    time_with_interval,
-    urgency,
-)
-from megtrim.perf.rows.checks import summarize
+from megtrim.perf.rows.checks import ratios_of, summarize, times_of
 from megtrim.perf.rows.model import (
     STATUS_WORDS,
     Performance,
@@ -33,7 +21,7 @@ from megtrim.perf.rows.model import (
     TrimmingRow,
     check_status,
 )
-from megtrim.perf.times import RatioResult, Reference, StageTime
+from megtrim.perf.times import Answer, RatioResult, Reference, StageTime, ratio_with_interval
 from megtrim.render.formatting import align_columns
 from megtrim.render.markup import (
     MOST_ROWS,
@@ -43,6 +31,21 @@ from megtrim.render.markup import (
     fold,
     one_line,
     prose,
+)
+
+NOT_SHOWN = "-"
+
+PREPARE_HEAD = "模型配置 prepare (ms)"
+WARM_UP_HEAD = "模型预热 warm-up (ms)"
+INFERENCE_HEAD = "模型推理 inference (ms)"
+"""The columns of the engine's own tables, with English next to them."""
+
+_URGENCY = (
+    PerformanceStatus.REGRESSED,
+    PerformanceStatus.WRONG_OUTPUTS,
+    PerformanceStatus.FAILED,
+    PerformanceStatus.INFRASTRUCTURE,
+    PerformanceStatus.INCONCLUSIVE,
 )
 
 HEAD = (
@@ -232,3 +235,108 @@ def _markdown_row(line: TimeCells) -> tuple[str, ...]:
 
 def _indent(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" for line in lines]
+
+
+def milliseconds(time_ms: float) -> str:
+    """Format a time with at least four digits that count: ``5.213``, ``1,821``."""
+    if time_ms >= 1000:
+        return f"{time_ms:,.0f}"
+    digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
+    return f"{time_ms:.{digits}f}"
+
+
+def time_with_interval(time: StageTime) -> str:
+    """Format a median and its interval: ``5.213 (5.101 to 5.322)``."""
+    lower = milliseconds(time.lower_ms)
+    ends = (
+        f"{lower} or more" if time.upper_ms is None else f"{lower} to {milliseconds(time.upper_ms)}"
+    )
+    return f"{milliseconds(time.median_ms)} ({ends})"
+
+
+def direction(ratio: RatioResult) -> str:
+    """Return ``faster``, ``slower``, ``no difference``, or ``unproven``."""
+    if ratio.different is Answer.INCONCLUSIVE:
+        return "unproven"
+    if ratio.different is Answer.NO:
+        return "no difference"
+    return "slower" if ratio.ratio > 1 else "faster"
+
+
+def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
+    """Return the time of a stage, or None."""
+    return next((each for each in row.times if each.stage is stage), None)
+
+
+def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
+    """Return the ratio to a reference, of inference if there are several; None without one."""
+    found = [each for each in row.ratios if each.against is against]
+    return next(
+        (each for each in found if each.stage is TimeStage.INFERENCE), next(iter(found), None)
+    )
+
+
+def remarks(row: PerformanceRow | TrimmingRow) -> tuple[str, ...]:
+    """Return what a reader must know of a row besides its numbers, one line each."""
+    left_out = (f"left out: {each.count}, {each.reason}" for each in row.left_out)
+    emulated = ("emulated: says nothing about a device",) if row.emulated else ()
+    times = row.times if isinstance(row, PerformanceRow) else [v.time for v in row.variants]
+    estimated = any(each is not None and each.by_run_length for each in times)
+    by_length = ("times from runs of different lengths",) if estimated else ()
+    reason = (row.reason,) if row.reason else ()
+    return (*emulated, *reason, *by_length, *left_out, *row.conditions)
+
+
+def urgency(row: PerformanceRow | TrimmingRow) -> int:
+    """Return a key that sorts rows that need a person first, and keeps all others together."""
+    return _URGENCY.index(row.status) if row.status in _URGENCY else len(_URGENCY)
+
+
+PROPERTIES_LIMIT = 2 * 1024 * 1024
+"""Bytes of all names and values, escaped at worst. Later rows are omitted as a whole."""
+
+_TAGS_BYTES = 40
+_WORST_ESCAPE = 6
+"""Bytes that one byte of text becomes at most (``&quot;``)."""
+
+
+def properties(performance: Performance) -> dict[str, str]:
+    """Return the numbers by name; rows that would exceed the limit are left out."""
+    found: dict[str, str] = {}
+    room = PROPERTIES_LIMIT
+    for subject, numbers in _list_numbers(performance):
+        row = {f"{one_line(subject)}.{name}": value for name, value in numbers}
+        room -= sum(_weigh(name) + _weigh(value) + _TAGS_BYTES for name, value in row.items())
+        if room < 0:
+            break
+        found |= row
+    return found
+
+
+def _weigh(text: str) -> int:
+    return _WORST_ESCAPE * len(text.encode())
+
+
+def _list_numbers(performance: Performance) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    for row in performance.all_rows:
+        numbers = [("status", str(row.status))]
+        for name, time in times_of(row):
+            upper = "" if time.upper_ms is None else f"{time.upper_ms:.6g}"
+            numbers += [
+                (f"{one_line(name)}.median_ms", f"{time.median_ms:.6g}"),
+                (f"{one_line(name)}.lower_ms", f"{time.lower_ms:.6g}"),
+                (f"{one_line(name)}.upper_ms", upper),
+                (f"{one_line(name)}.processes", str(time.processes)),
+                (f"{one_line(name)}.spread", f"{time.spread:.4g}"),
+            ]
+        for name, ratio in ratios_of(row):
+            prefix = f"{ratio.stage}.against {one_line(name)}"
+            upper = "" if ratio.upper is None else f"{ratio.upper:.6g}"
+            numbers += [
+                (f"{prefix}.ratio", f"{ratio.ratio:.6g}"),
+                (f"{prefix}.lower", f"{ratio.lower:.6g}"),
+                (f"{prefix}.upper", upper),
+                (f"{prefix}.different", str(ratio.different)),
+                (f"{prefix}.exceeds", str(ratio.exceeds)),
+            ]
+        yield row.subject, numbers

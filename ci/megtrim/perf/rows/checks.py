@@ -22,7 +22,7 @@ from megtrim.perf.rows.model import (
     TrimmingRow,
     check_status,
 )
-from megtrim.perf.times import RatioResult, Reference, StageTime
+from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval
 
 _HINTS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.REGRESSED: (
@@ -122,14 +122,8 @@ def _numbers(row: PerformanceRow | TrimmingRow) -> str:
     else:
         shown, ordered = list(times), list(ratios_of(row))
     parts = [f"{name} {each.median_ms:.4g} ms" for name, each in shown]
-    parts += [f"ratio to {name} {each.ratio:.3f} ({_ends(each)})" for name, each in ordered]
+    parts += [f"ratio to {name} {ratio_with_interval(each)}" for name, each in ordered]
     return ", ".join((*(("emulated",) * row.emulated), *parts))
-
-
-def _ends(ratio: RatioResult) -> str:
-    if ratio.upper is None:
-        return f"{ratio.lower:.3f} or more"
-    return f"{ratio.lower:.3f} to {ratio.upper:.3f}"
 
 
 def _detail(row: PerformanceRow | TrimmingRow) -> Iterator[str]:
@@ -141,7 +135,7 @@ def _detail(row: PerformanceRow | TrimmingRow) -> Iterator[str]:
         yield f"{name}: {each.median_ms:.4g} ms, {interval}, {processes}"
     for name, ratio in ratios_of(row):
         answers = f"different: {ratio.different}, over the threshold: {ratio.exceeds}"
-        seen = f"ratio {ratio.ratio:.3f} ({_ends(ratio)}), {ratio.pairs} pairs"
+        seen = f"ratio {ratio_with_interval(ratio)}, {ratio.pairs} pairs"
         yield f"{ratio.stage} against {name}: {seen}; {answers}"
     yield from (f"left out: {each.count} samples, {each.reason}" for each in row.left_out)
     yield from row.conditions

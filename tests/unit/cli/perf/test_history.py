@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.history_entries import SCENARIO
+import pytest
+
+from megtrim.history.folder import append_to_folder
+from megtrim.perf.nights.history import dump_run
+from support.history_entries import SCENARIO, make_run
 from unit.cli.perf.nights import RUNS
 from unit.cli.support import Shell
 
@@ -40,3 +44,76 @@ def test_a_damaged_file_is_named(shell: Shell, history: Path) -> None:
     assert answer.status == 0
     assert "39 runs" in answer.out
     assert f"left out: {RUNS[3].path}:2:" in answer.err
+
+
+def test_runs_are_appended_once(shell: Shell) -> None:
+    """A job that is repeated changes nothing."""
+    (shell.folder / "run.json").write_text(dump_run(RUNS[0]), encoding="utf-8")
+
+    first, again = (shell("perf", "append", "run.json") for _ in range(2))
+
+    assert (first.status, first.out) == (0, f"{RUNS[0].path} in perf-history\n")
+    assert again == first
+    assert (shell.folder / "perf-history" / RUNS[0].path).is_file()
+
+
+def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
+    """Nothing of the call is."""
+    (shell.folder / "good.json").write_text(dump_run(RUNS[0]), encoding="utf-8")
+    (shell.folder / "bad.json").write_text("{", encoding="utf-8")
+
+    assert shell("perf", "append", "good.json", "bad.json").status == 2
+    assert not (shell.folder / "perf-history").exists()
+
+
+def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
+    """The second over the first, with its interval."""
+    before, after = RUNS[10].commit.sha, RUNS[30].commit.sha
+
+    answer = shell("perf", "compare", before, after)
+
+    assert answer.status == 0
+    assert " to " in answer.out
+    found = json.loads(shell("perf", "compare", before, after, "--json").out)
+    assert found["ratios"][0]["ratio"] == pytest.approx(1.1, abs=0.02)
+    assert found["ratios"][0]["lower"] > 1
+
+
+def test_a_run_is_exported(shell: Shell, history: Path) -> None:
+    """In both forms; a folder of one device gives one run."""
+    commit = RUNS[5].commit.sha
+    for form, kind in (("github-action-benchmark", list), ("bencher", dict)):
+        answer = shell("perf", "export", commit, "--format", form)
+        assert answer.status == 0
+        assert isinstance(json.loads(answer.out), kind)
+
+
+def test_runs_of_two_devices_are_exported_one_by_one(shell: Shell, history: Path) -> None:
+    """Their rows would have one name."""
+    append_to_folder(history, [make_run(39, device="other")])
+
+    answer = shell("perf", "export", RUNS[39].commit.sha, "--format", "bencher")
+
+    assert answer.status == 2
+    assert "found 2 runs" in answer.err
+
+
+def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> None:
+    """A folder stands for the runs of its newest commit."""
+    (shell.folder / "run.json").write_text(dump_run(RUNS[39]), encoding="utf-8")
+
+    answers = [
+        shell("perf", "compare", RUNS[0].id, side, "--json").out
+        for side in ("run.json", "perf-history", RUNS[39].id)
+    ]
+
+    assert len(set(answers)) == 1
+
+
+@pytest.mark.parametrize("side", ["0" * 38, "abcdef1", "nowhere", "0"])
+def test_a_side_that_is_none_or_many_is_refused(shell: Shell, history: Path, side: str) -> None:
+    """It is never guessed which run is meant."""
+    answer = shell("perf", "compare", side, RUNS[0].id)
+
+    assert answer.status == 2
+    assert side in answer.err

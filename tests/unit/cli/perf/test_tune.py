@@ -10,11 +10,9 @@ from click.testing import CliRunner
 
 from megtrim.cli.perf.tune import describe_search, keep_winner, tune_flags
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.tuning.halving import TuneResult
-from megtrim.perf.tuning.tuned_scenario import TunedScenario
+from megtrim.perf.tuning import TunedScenario, TuneResult
 from megtrim.util.errors import InputError
-from unit.perf.tuning.test_halving import search
-from unit.perf.tuning.test_tuned_scenario import CONFIG, write_config
+from unit.perf.test_tuning import CONFIG, search, write_config
 
 CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
 TUNED = TunedScenario(

@@ -12,9 +12,22 @@ import pytest
 
 from megtrim.devices.local import Local
 from megtrim.devices.retry import ProgramKilled
-from megtrim.experiments.contest import Contest, PerformanceStatus, Side
-from megtrim.perf.measuring.timing_runs import ContestEnded, ContestFiles, ContestRuns
+from megtrim.experiments.contest import Contest, Mark, PerformanceStatus, Side
+from megtrim.load_and_run.exit_status import ProgramRun
+from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
+from megtrim.load_and_run.timing_log import DamagedLog
+from megtrim.perf.measuring.timing_runs import (
+    ContestEnded,
+    ContestFiles,
+    ContestRuns,
+    list_marks,
+    make_sample,
+    make_sample_by_length,
+    read_times,
+)
+from megtrim.perf.schedule import Turn
 from megtrim.util.process import ProcessRunner
+from support.timing_logs import Form, MadeLog
 from unit.experiments.test_contest import CONTEST, RIVAL
 
 CACHES = """
@@ -107,3 +120,131 @@ def test_a_program_that_something_killed_says_nothing(tmp_path: Path) -> None:
     """The machine is tried again."""
     with open_runs(tmp_path, "kill -9 $$") as runs, pytest.raises(ProgramKilled):
         runs.run_measured(Side.REFERENCE, CONTEST.reference, iterations=1)
+
+
+TURN = Turn(round_number=3, position=1, contestant="nchw88", cpus=(), padding_bytes=7)
+TESTS = (((2.0, 1.5, 0.0), (4.0, 1.5, 0.0)),)
+LOG = MadeLog(form=Form.LOGGED, load_ms=9, prepare_ms=0.0, warmup_ms=(7, 3), tests=TESTS)
+THROTTLED = Conditions(before=Reading(), after=Reading(thermal_status=2))
+LOW = Conditions(before=Reading(battery_percent=9), after=Reading(battery_percent=9))
+
+
+def make_run(
+    stderr: str = "",
+    *,
+    stdout: str = "",
+    wall_s: float = 1.0,
+    conditions: Conditions | None = None,
+    other_load: float | None = None,
+) -> ProgramRun:
+    """Return a process that ended well."""
+    return ProgramRun(
+        argv=("a-program",),
+        rc=0,
+        stdout=stdout,
+        stderr=stderr,
+        wall_s=wall_s,
+        timed_out=False,
+        conditions=conditions,
+        other_load=other_load,
+    )
+
+
+def test_a_log_has_all_times_of_a_process() -> None:
+    """What it shows as 0.000 is less than it can show, and more than nothing."""
+    sample = make_sample(TURN, make_run(LOG.text()), iterations=2, warmups=2, other_load=0.5)
+
+    assert (sample.contestant, sample.round_number, sample.position) == ("nchw88", 3, 1)
+    assert sample.prepare_ms == pytest.approx(0.0005)
+    assert sample.warm_ups_ms == (7, 3)
+    assert sample.iterations_ms == (2, 4)
+    assert sample.counts
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_every_release_is_read_on_either_stream(form: Form) -> None:
+    """The older program prints where the newer one does not."""
+    warmup_ms = (7.0,) if form is Form.BARE else LOG.warmup_ms
+    text = replace(LOG, form=form, warmup_ms=warmup_ms).text()
+    for run in (make_run(text), make_run(stdout=text)):
+        log = read_times(run, source="x", iterations=2, warmups=len(warmup_ms))
+        assert log is not None
+        assert log.iterations_ms == pytest.approx([2, 4])
+
+
+def test_a_log_of_other_counts_is_damaged() -> None:
+    """It has lost an iteration, or is of another run."""
+    with pytest.raises(DamagedLog):
+        read_times(make_run(LOG.text()), source="x", iterations=3, warmups=2)
+    for stderr, iterations in ((LOG.text(), 3), ("", 2)):
+        sample = make_sample(
+            TURN, make_run(stderr), iterations=iterations, warmups=2, other_load=0.5
+        )
+        assert sample.marks == (Mark.DAMAGED_LOG,)
+        assert sample.iterations_ms == ()
+
+
+def test_a_program_that_prints_nothing_has_no_times() -> None:
+    """As a minimum-size build."""
+    assert read_times(make_run(), source="x", iterations=2, warmups=1) is None
+
+
+@pytest.mark.parametrize(
+    ("walls_s", "expected_ms"), [((1.0, 2.0), (10.0,)), ((2.0, 2.0), ()), ((2.0, 1.0), ())]
+)
+def test_two_lengths_give_the_time_between_them(
+    walls_s: tuple[float, float], expected_ms: tuple[float, ...]
+) -> None:
+    """A longer run that did not take longer says nothing."""
+    runs = (make_run(wall_s=walls_s[0]), make_run(wall_s=walls_s[1], conditions=THROTTLED))
+    sample = make_sample_by_length(TURN, runs, 1, 101, other_load=0.5)
+
+    assert sample.iterations_ms == pytest.approx(expected_ms)
+    assert sample.marks == (Mark.THROTTLED,)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "marks"),
+    [
+        (None, ()),
+        (Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=41.0)), ()),
+        (THROTTLED, (Mark.THROTTLED,)),
+        (LOW, (Mark.LOW_BATTERY,)),
+        (replace(LOW, after=Reading(battery_percent=9, thermal_status=3)), (Mark.THROTTLED,)),
+        (Conditions(before=Reading(), after=Reading(), unmet="60 °C"), (Mark.THROTTLED,)),
+        (
+            Conditions(
+                before=Reading(policies=(Policy(name="policy0", governor="performance"),)),
+                after=Reading(policies=(Policy(name="policy0", governor="powersave"),)),
+            ),
+            (Mark.THROTTLED,),
+        ),
+    ],
+)
+def test_conditions_mark_a_sample(conditions: Conditions | None, marks: tuple[Mark, ...]) -> None:
+    """It is shown, and counts in nothing."""
+    runs = [make_run(conditions=conditions), make_run()]
+    assert list_marks(runs, other_load=0.5) == marks
+
+
+@pytest.mark.parametrize(
+    ("found", "limit", "marks"),
+    [
+        (0.51, 0.5, (Mark.BUSY,)),
+        (0.5, 0.5, ()),
+        (None, 0.5, ()),
+        (1.0, 1.0, ()),
+        (0.3, 0.2, (Mark.BUSY,)),
+    ],
+)
+def test_a_busy_machine_marks_a_sample(
+    found: float | None, limit: float, marks: tuple[Mark, ...]
+) -> None:
+    """What is not known marks nothing, and a limit of 1 is none."""
+    run = make_run(LOG.text(), other_load=found)
+
+    assert make_sample(TURN, run, iterations=2, warmups=2, other_load=limit).marks == marks
+    by_length = make_sample_by_length(TURN, (make_run(), run), 1, 101, other_load=limit)
+    assert by_length.marks == marks
+    throttled = make_run(conditions=THROTTLED)
+    assert list_marks([throttled, run], other_load=limit) == (Mark.THROTTLED, *marks)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+from junitparser import JUnitXml
 
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.perf.report import tables
-from megtrim.report import comment, html, table
+from megtrim.perf.report.tables import (
+    PROPERTIES_LIMIT,
+    direction,
+    milliseconds,
+    properties,
+    time_with_interval,
+    urgency,
+)
+from megtrim.perf.rows.model import Performance
+from megtrim.perf.times import Answer, ratio_with_interval
+from megtrim.report import comment, html, junit, table
 from megtrim.verdict.join import join
-from unit.verdict.examples import facts, passing
+from unit.verdict.examples import HOSTILE, facts, passing
 from unit.verdict.performance_examples import (
     REGRESSED,
     hostile_performance,
@@ -147,3 +159,115 @@ def test_hostile_names_stay_text() -> None:
     for text in (page, outside):
         assert "<script>alert" not in text
     assert len(outside) < len(remark)
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "shown"),
+    [(0.0, "0.000"), (5.2131, "5.213"), (28.54, "28.54"), (120.06, "120.1"), (1821.5, "1,822")],
+)
+def test_four_digits_count(time_ms: float, shown: str) -> None:
+    """Whatever the size of a time."""
+    assert milliseconds(time_ms) == shown
+
+
+def test_an_interval_may_have_no_upper_end() -> None:
+    """Few pairs bound a time or a ratio from below alone."""
+    time, change = times(4.0)[-1], ratio(0.5)
+
+    assert time_with_interval(replace(time, upper_ms=None)).endswith(" or more)")
+    assert ratio_with_interval(change) == "0.500 (0.480 to 0.520)"
+    assert ratio_with_interval(replace(change, upper=None)) == "0.500 (0.480 or more)"
+
+
+@pytest.mark.parametrize(
+    ("different", "value", "word"),
+    [
+        (Answer.YES, 0.5, "faster"),
+        (Answer.YES, 1.5, "slower"),
+        (Answer.NO, 0.5, "no difference"),
+        (Answer.INCONCLUSIVE, 0.5, "unproven"),
+    ],
+)
+def test_only_a_difference_has_a_direction(different: Answer, value: float, word: str) -> None:
+    """A ratio by itself is none."""
+    assert direction(replace(ratio(value), different=different)) == word
+
+
+def test_what_needs_a_person_comes_first() -> None:
+    """All rows that are in order keep their places."""
+    wrong = skipped("a", PerformanceStatus.WRONG_OUTPUTS, "other outputs")
+    failed = skipped("b", PerformanceStatus.FAILED, "it crashed")
+    absent = skipped("c", PerformanceStatus.SKIPPED, "needs a GPU")
+
+    assert urgency(wrong) < urgency(failed) < urgency(absent) == urgency(row())
+
+
+def suite(what: Performance) -> ET.Element:
+    """Return the suite of times."""
+    root = ET.fromstring(junit.render(join(facts(performance=what))))
+    (found,) = (each for each in root if each.attrib["name"] == "megtrim.perf")
+    return found
+
+
+def test_a_case_for_each_row() -> None:
+    """A regression fails with its numbers; what was skipped or unproven says why."""
+    cases = {case.attrib["name"]: case for case in suite(performance()).iter("testcase")}
+    by_row = {name.partition(" ")[2]: [child.tag for child in case if child.tag != "system-out"]
+              for name, case in cases.items() if "tuned" not in name}  # fmt: skip
+
+    assert by_row == {
+        "baseline": [], "fast-run": [], "full-run": [], "nchw44": ["failure"], "nchw88": [],
+        "weight-preprocess": ["skipped"], "nchw44-dot": ["skipped"],
+        "layout-transform": ["failure"], "fuse": ["failure"], "load_and_run trimming": [],
+    }  # fmt: skip
+    regressed = cases["latency:resnet18-s/default@any nchw44"].find("failure")
+    skipped = cases["latency:resnet18-s/default@any nchw44-dot"].find("skipped")
+    unproven = cases["latency:resnet18-s/default@any weight-preprocess"].find("skipped")
+    assert regressed is not None and "1.051 (1.031 to 1.071)" in regressed.attrib["message"]
+    assert skipped is not None
+    assert skipped.attrib["message"] == "skipped: the device has no dot product"
+    assert unproven is not None
+    assert unproven.attrib["message"].startswith("inconclusive: unproven: 20 minutes")
+
+
+def test_numbers_are_properties() -> None:
+    """By row, stage and name, for tools that plot them."""
+    found = {
+        each.attrib["name"]: each.attrib["value"] for each in suite(performance()).iter("property")
+    }
+    name = "resnet18-s/default@any nchw44"
+
+    assert found[f"{name}.status"] == "regressed"
+    assert found[f"{name}.inference.median_ms"] == "4.9"
+    assert found[f"{name}.inference.upper_ms"] == "4.998"
+    assert found[f"{name}.inference.against main at 2981d114c5d7.ratio"] == "1.051"
+    assert found[f"{name}.inference.against baseline.exceeds"] == "yes"
+    assert found["resnet18-s/default@any load_and_run trimming.reduced.median_ms"] == "5.18"
+
+
+@pytest.mark.parametrize("what", [many(1), many(), hostile_performance()])
+def test_another_reader_reads_it(what: Performance) -> None:
+    """As many cases as rows, whatever their names."""
+    text = junit.render(join(facts(performance=what)))
+    found = {each.name: each for each in JUnitXml.fromstring(text.encode())}
+
+    assert found["megtrim.perf"].tests == len(what.all_rows)
+    assert len(text.encode()) <= junit.PROPERTIES_LIMIT
+
+
+def test_properties_are_bounded() -> None:
+    """Rows that do not fit are left out as a whole."""
+    rows = tuple(row(f"e{number}", scenario="&" * 400 + str(number)) for number in range(500))
+    found = properties(performance(rows=rows))
+    bytes_ = sum(len(name) + len(value) for name, value in found.items()) * 6
+
+    assert 0 < bytes_ <= PROPERTIES_LIMIT
+    assert f"{rows[0].subject}.status" in found
+    assert f"{rows[-1].subject}.status" not in found
+
+
+def test_without_times_there_are_none() -> None:
+    """The document is what it was."""
+    assert "median_ms" not in junit.render(passing())
+    assert "median_ms" in junit.render(timed())
+    assert HOSTILE not in junit.render(replace(timed(), warnings=(HOSTILE,)))

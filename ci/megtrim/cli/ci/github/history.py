@@ -17,7 +17,7 @@ from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import expect_default_branch, open_api, read_runs, read_verdict
 from megtrim.cli.echo import open_console, show, show_command
 from megtrim.cli.environment import open_processes, read_now
-from megtrim.cli.perf.options import load_run
+from megtrim.cli.perf.history import load_run
 from megtrim.config.config_id import DEFAULT_CONFIG
 from megtrim.github.commits import fetch_commit, fetch_start, list_rewrites
 from megtrim.github.event import Event, read_event

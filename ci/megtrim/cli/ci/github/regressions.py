@@ -16,8 +16,14 @@ from megtrim.github.commits import fetch_head, is_ancestor
 from megtrim.github.event import Event, read_event
 from megtrim.github.issues import IssueTracker, TrackedIssue
 from megtrim.github.runner import one_line, write_output
-from megtrim.perf.nights.base_commit import list_bases
-from megtrim.perf.nights.regressions import IssueAction, IssueState, KnownIssue, Night, plan_actions
+from megtrim.perf.nights.regressions import (
+    IssueAction,
+    IssueState,
+    KnownIssue,
+    Night,
+    list_bases,
+    plan_actions,
+)
 from megtrim.perf.report.regression_issue import (
     LABEL,
     NightPlace,

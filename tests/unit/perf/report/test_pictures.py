@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
 import pytest
 
 from megtrim.experiments.contest import PerformanceStatus
-from megtrim.perf.report.experiments import MOST_BARS, time_pictures
+from megtrim.perf.report.pictures import (
+    HISTORY_HEIGHT,
+    MOST_BARS,
+    history_pictures,
+    size_speed_pictures,
+    time_pictures,
+)
 from megtrim.perf.rows.model import Performance
 from megtrim.report import html
 from megtrim.verdict.join import join
 from unit.report.test_html import Page
 from unit.verdict.examples import facts
 from unit.verdict.performance_examples import (
+    TRIMMING,
     hostile_performance,
     many,
+    nights,
     performance,
     ratio,
     row,
     skipped,
     time_of,
     times,
+    variant,
 )
 
 NOTHING = performance(rows=(), trimming=(), history=())
@@ -113,3 +123,68 @@ def test_the_times_of_a_stage_are_those_shown() -> None:
 
     assert picture.bars[0].time.startswith("4.000")
     assert time_of(times(4.0)[0].stage, 1.6) == times(4.0)[0]
+
+
+def test_missing_nights_are_gaps() -> None:
+    """Points have places by date, and no line crosses a night that is missing."""
+    (picture,) = history_pictures((nights(10, gap=range(4, 6)),))
+
+    assert len(picture.nights) == 8
+    assert len(picture.lines) == 6
+    assert "2 missing" in picture.text
+    places = [float(night.x[:-1]) for night in picture.nights]
+    steps = [after - before for before, after in itertools.pairwise(places)]
+    assert max(steps) == pytest.approx(3 * min(steps), abs=0.01)
+    assert (picture.first, picture.last) == ("2026-03-01", "2026-03-10")
+
+
+def test_a_change_stands_between_two_nights() -> None:
+    """Numbered, and explained in words; a change outside of the nights is not drawn."""
+    (picture,) = history_pictures((nights(60),))
+    (change,) = picture.changes
+
+    assert (change.number, change.tone) == (1, "slower")
+    assert change.text == "2026-04-10: slower, ratio 1.050"
+    before, after = picture.nights[35], picture.nights[36]
+    assert float(before.x[:-1]) < float(change.x[:-1]) < float(after.x[:-1])
+    late = replace(nights(60), points=nights(60).points[:10])
+    assert history_pictures((late,))[0].changes == ()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_short_histories(count: int) -> None:
+    """One night is a point, and all is inside of the picture; none is no picture."""
+    series = replace(nights(count), changes=())
+    (picture,) = history_pictures((series,))
+
+    assert len(picture.lines) == count - 1
+    for night in picture.nights:
+        assert 0 <= float(night.upper) <= float(night.y) <= float(night.lower) <= HISTORY_HEIGHT
+        assert 0 < float(night.x[:-1]) < 100
+    assert history_pictures((replace(series, points=()),)) == ()
+
+
+def test_size_against_speed() -> None:
+    """Smaller is to the left, faster is down, and names that would overlap are apart."""
+    (picture,) = size_speed_pictures(performance())
+    plain, region, reduced = picture.points
+
+    assert float(plain.x[:-1]) > float(region.x[:-1]) > float(reduced.x[:-1])
+    assert float(reduced.y) > float(plain.y)
+    assert abs(float(region.label_y) - float(reduced.label_y)) >= 17
+    assert (plain.anchor, reduced.anchor) == ("end", "start")
+    assert "region: 2.8 MiB, 5.240 (5.135 to 5.345) ms, ratio to plain 1.008" in picture.text
+    unmeasured = replace(
+        TRIMMING, variants=(replace(variant("plain", 9, 1.0), time=None),),
+        status=PerformanceStatus.FAILED, reason="it crashed",
+    )  # fmt: skip
+    assert size_speed_pictures(performance(trimming=(unmeasured,))) == ()
+
+
+def test_equal_variants_do_not_hide_their_names() -> None:
+    """Five points in one place have five lines."""
+    names = tuple(variant(f"v{number}", 1000, 5.0) for number in range(5))
+    (picture,) = size_speed_pictures(performance(trimming=(replace(TRIMMING, variants=names),)))
+    heights = sorted(float(point.label_y) for point in picture.points)
+
+    assert all(after - before >= 15 for before, after in itertools.pairwise(heights))

@@ -1,0 +1,404 @@
+"""The pictures of times. Pure.
+
+Experiments by time: a bar for each, with its interval. The names stand over the bars as text of the
+page, so that none is clipped. A dashed line marks the baseline. A bar much longer than the baseline
+is cut off, and says so.
+
+A series over nights: each night has its place by its date. A line joins two nights only if they
+follow each other, so that a missing night is a gap. Change points are numbered; the list under the
+picture explains them.
+
+Size against speed: a point for each variant of an artifact. To the left is smaller, down is faster.
+Both axes start at zero, so that distances are shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby, pairwise
+
+from megtrim.config.units import format_bytes
+from megtrim.experiments.experiment import TimeStage
+from megtrim.perf.report.tables import (
+    direction,
+    find_ratio,
+    find_time,
+    milliseconds,
+    time_with_interval,
+)
+from megtrim.perf.rows.model import (
+    ChangePoint,
+    HistoryPoint,
+    HistorySeries,
+    Performance,
+    PerformanceRow,
+    TrimmingRow,
+    VariantTime,
+)
+from megtrim.perf.times import Reference, StageTime, ratio_with_interval
+from megtrim.render.markup import one_line
+from megtrim.render.scale import (
+    Join,
+    Scale,
+    Tick,
+    anchor,
+    around,
+    from_zero,
+    round_values,
+    short_number,
+)
+from megtrim.util.wording import count
+
+MOST_BARS = 60
+_MOST_TIME_PICTURES = 40
+_LONGEST_OF_BASELINE = 3.0
+"""A bar this many times as long as the baseline is cut off."""
+_TIME_TICKS = 5
+_BASELINE = "baseline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBar:
+    """One experiment."""
+
+    name: str
+    time: str
+    ratio: str
+    """To the baseline; empty for the baseline itself, and without one."""
+    word: str
+    tone: str
+    """faster, slower, or neither; selects the colour."""
+    width: str
+    lower: str
+    upper: str
+    open_ended: bool
+    """Whether the interval has no upper end on the picture."""
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimePicture:
+    """The experiments of one scenario, drawn to one scale."""
+
+    title: str
+    bars: tuple[TimeBar, ...]
+    ticks: tuple[Tick, ...]
+    baseline: str
+    """Where the baseline's median is; empty: it was not measured."""
+    note: str
+    """What is not on it, or empty."""
+
+
+def time_pictures(performance: Performance) -> tuple[TimePicture, ...]:
+    """Return a picture for each scenario that has times of inference, at most forty."""
+    groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
+    found = (_draw_times(scenario, tuple(rows)) for (scenario, _), rows in groups)
+    return tuple(each for each in found if each is not None)[:_MOST_TIME_PICTURES]
+
+
+def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture | None:
+    timed = list(_select_timed(rows))
+    if not timed:
+        return None
+    shown = timed[:MOST_BARS]
+    baseline = next((time for row, time in timed if row.experiment == _BASELINE), None)
+    scale = _choose_scale([time for _, time in shown], baseline)
+    notes = []
+    if len(timed) > len(shown):
+        notes.append(f"{len(timed) - len(shown)} more are in the table")
+    if len(rows) > len(timed):
+        notes.append(f"{len(rows) - len(timed)} without a time that counts are in the table")
+    return TimePicture(
+        title=one_line(scenario),
+        bars=tuple(_draw_bar(row, time, scale) for row, time in shown),
+        ticks=tuple(_list_time_ticks(scale)),
+        baseline=scale.x(baseline.median_ms) if baseline else "",
+        note="; ".join(notes),
+    )
+
+
+def _select_timed(rows: tuple[PerformanceRow, ...]) -> Iterator[tuple[PerformanceRow, StageTime]]:
+    for row in rows:
+        time = find_time(row, TimeStage.INFERENCE)
+        # The time of a wrong result is no time of this model.
+        if time is not None and row.status.has_times:
+            yield row, time
+
+
+def _choose_scale(times: list[StageTime], baseline: StageTime | None) -> Scale:
+    ends = [each.median_ms if each.upper_ms is None else each.upper_ms for each in times]
+    longest = max(ends)
+    if baseline is not None and baseline.median_ms > 0:
+        longest = min(longest, _LONGEST_OF_BASELINE * baseline.median_ms)
+    return from_zero(longest)
+
+
+def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
+    ratio = find_ratio(row, Reference.BASELINE)
+    word = direction(ratio) if ratio else ""
+    upper = scale.high if time.upper_ms is None else time.upper_ms
+    return TimeBar(
+        name=one_line(row.experiment),
+        time=f"{time_with_interval(time)} ms",
+        ratio=ratio_with_interval(ratio) if ratio else "",
+        word=word,
+        tone=word if word in ("faster", "slower") else "neither",
+        width=scale.x(time.median_ms),
+        lower=scale.x(time.lower_ms),
+        upper=scale.x(upper),
+        open_ended=time.upper_ms is None or time.upper_ms > scale.high,
+        cut=time.median_ms > scale.high,
+    )
+
+
+def _list_time_ticks(scale: Scale) -> Iterator[Tick]:
+    for value in round_values(scale, _TIME_TICKS):
+        part = scale.part(value)
+        yield Tick(position=scale.x(value), text=f"{short_number(value)} ms", anchor=anchor(part))
+
+
+HISTORY_HEIGHT = 170.0
+"""Pixels of the area of the points."""
+MOST_NIGHTS = 400
+_MOST_HISTORY_PICTURES = 60
+_MOST_CHANGES = 20
+_HISTORY_TICKS = 5
+_EDGE = 0.5
+"""Nights of space at both ends, so that no point is cut in half."""
+_LONGEST_COMMIT = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightMark:
+    """One night: its median and interval."""
+
+    x: str
+    y: str
+    lower: str
+    upper: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeMark:
+    """A change point: a line between two nights, and its number."""
+
+    x: str
+    number: int
+    tone: str
+    """faster or slower."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPicture:
+    """One series."""
+
+    title: str
+    experiment: str
+    text: str
+    """What it shows, in one sentence, for those who do not see it."""
+    height: str
+    nights: tuple[NightMark, ...]
+    lines: tuple[Join, ...]
+    changes: tuple[ChangeMark, ...]
+    times: tuple[Tick, ...]
+    first: str
+    last: str
+
+
+def history_pictures(history: Sequence[HistorySeries]) -> tuple[HistoryPicture, ...]:
+    """Return a picture for each series with a night, at most sixty; those that changed first."""
+    with_points = [each for each in history if each.points]
+    ordered = sorted(with_points, key=lambda each: not each.changes)
+    return tuple(_draw_history(each) for each in ordered[:_MOST_HISTORY_PICTURES])
+
+
+def _draw_history(series: HistorySeries) -> HistoryPicture:
+    points = series.points[-MOST_NIGHTS:]
+    first, last = _day(points[0].date), _day(points[-1].date)
+    nights = Scale(low=first - _EDGE, high=last + _EDGE)
+    times = around(min(each.lower_ms for each in points), max(each.upper_ms for each in points))
+    changes = [each for each in series.changes if first <= _day(each.date) <= last]
+    missing = last - first + 1 - len(points)
+    return HistoryPicture(
+        title=one_line(series.scenario),
+        experiment=one_line(series.experiment),
+        text=_describe_nights(points, missing, len(changes)),
+        height=f"{HISTORY_HEIGHT:.0f}",
+        nights=tuple(_mark_night(each, nights, times) for each in points),
+        lines=tuple(_join_nights(points, nights, times)),
+        changes=tuple(_mark_changes(changes[-_MOST_CHANGES:], nights)),
+        times=tuple(
+            Tick(position=times.y(value, HISTORY_HEIGHT), text=short_number(value), anchor="end")
+            for value in round_values(times, _HISTORY_TICKS)
+        ),
+        first=points[0].date,
+        last=points[-1].date,
+    )
+
+
+def _day(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
+
+
+def _describe_nights(points: Sequence[HistoryPoint], missing: int, changes: int) -> str:
+    lowest = milliseconds(min(each.median_ms for each in points))
+    highest = milliseconds(max(each.median_ms for each in points))
+    nights = count(len(points), "night")
+    changed = count(changes, "change")
+    return f"{nights}, {missing} missing, medians from {lowest} to {highest} ms, {changed}"
+
+
+def _mark_night(point: HistoryPoint, nights: Scale, times: Scale) -> NightMark:
+    interval = f"{milliseconds(point.lower_ms)} to {milliseconds(point.upper_ms)}"
+    commit = one_line(point.commit, limit=_LONGEST_COMMIT * 4)[:_LONGEST_COMMIT]
+    at = f" at {commit}" if commit else ""
+    return NightMark(
+        x=nights.x(_day(point.date)),
+        y=times.y(point.median_ms, HISTORY_HEIGHT),
+        lower=times.y(point.lower_ms, HISTORY_HEIGHT),
+        upper=times.y(point.upper_ms, HISTORY_HEIGHT),
+        text=f"{point.date}{at}: {milliseconds(point.median_ms)} ms ({interval})",
+    )
+
+
+def _join_nights(points: Sequence[HistoryPoint], nights: Scale, times: Scale) -> Iterator[Join]:
+    for before, after in pairwise(points):
+        if _day(after.date) - _day(before.date) == 1:
+            yield Join(
+                x1=nights.x(_day(before.date)),
+                y1=times.y(before.median_ms, HISTORY_HEIGHT),
+                x2=nights.x(_day(after.date)),
+                y2=times.y(after.median_ms, HISTORY_HEIGHT),
+            )
+
+
+def _mark_changes(changes: Sequence[ChangePoint], nights: Scale) -> Iterator[ChangeMark]:
+    for number, each in enumerate(changes, start=1):
+        tone = "slower" if each.ratio > 1 else "faster"
+        yield ChangeMark(
+            # The level changed since the night before.
+            x=nights.x(_day(each.date) - _EDGE),
+            number=number,
+            tone=tone,
+            text=f"{each.date}: {tone}, ratio {each.ratio:.3f}",
+        )
+
+
+_SIZE_HEIGHT = 230.0
+"""Pixels of the area of the points."""
+_MOST_SIZE_PICTURES = 40
+_MOST_POINTS = 8
+_SIZE_TICKS = 4
+_LONGEST_NAME = 14
+_NEAR_X, _NEAR_Y = 0.24, 17.0
+"""Closer than this, as a share of the width and in pixels, two names would overlap."""
+_ABOVE, _BELOW = -13.0, 22.0
+_LINE = 16.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantMark:
+    """One variant."""
+
+    name: str
+    x: str
+    y: str
+    lower: str
+    upper: str
+    label_y: str
+    anchor: str
+    colour: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeSpeedPicture:
+    """The variants of one artifact in one scenario."""
+
+    title: str
+    artifact: str
+    text: str
+    height: str
+    points: tuple[VariantMark, ...]
+    sizes: tuple[Tick, ...]
+    times: tuple[Tick, ...]
+
+
+def size_speed_pictures(performance: Performance) -> tuple[SizeSpeedPicture, ...]:
+    """Return a picture for each row of trimming that has a time, at most forty."""
+    found = (_draw_size_speed(row) for row in performance.trimming)
+    return tuple(each for each in found if each is not None)[:_MOST_SIZE_PICTURES]
+
+
+def _draw_size_speed(row: TrimmingRow) -> SizeSpeedPicture | None:
+    timed = [(each, each.time) for each in row.variants if each.time][:_MOST_POINTS]
+    if not timed:
+        return None
+    sizes = from_zero(max(each.size_bytes for each, _ in timed))
+    times = from_zero(max(_find_upper(time) for _, time in timed) * 1.12)
+    return SizeSpeedPicture(
+        title=one_line(row.scenario),
+        artifact=one_line(row.artifact),
+        text="; ".join(_describe_variant(each, time) for each, time in timed),
+        height=f"{_SIZE_HEIGHT:.0f}",
+        points=tuple(_mark_variants(timed, sizes, times)),
+        sizes=tuple(_list_size_ticks(sizes)),
+        times=tuple(
+            Tick(position=times.y(value, _SIZE_HEIGHT), text=short_number(value), anchor="end")
+            for value in round_values(times, _SIZE_TICKS)
+        ),
+    )
+
+
+def _find_upper(time: StageTime) -> float:
+    return time.median_ms if time.upper_ms is None else time.upper_ms
+
+
+def _describe_variant(variant: VariantTime, time: StageTime) -> str:
+    ratio = f", ratio to plain {ratio_with_interval(variant.ratio)}" if variant.ratio else ""
+    size = format_bytes(variant.size_bytes)
+    return f"{one_line(variant.variant)}: {size}, {time_with_interval(time)} ms{ratio}"
+
+
+def _mark_variants(
+    timed: Sequence[tuple[VariantTime, StageTime]], sizes: Scale, times: Scale
+) -> Iterator[VariantMark]:
+    taken: list[tuple[float, float]] = []
+    for number, (variant, time) in enumerate(timed):
+        part = sizes.part(variant.size_bytes)
+        label_y = _place_label(part, _SIZE_HEIGHT * (1 - times.part(_find_upper(time))), taken)
+        taken.append((part, label_y))
+        name = one_line(variant.variant)
+        yield VariantMark(
+            name=name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…",
+            x=sizes.x(variant.size_bytes),
+            y=times.y(time.median_ms, _SIZE_HEIGHT),
+            lower=times.y(time.lower_ms, _SIZE_HEIGHT),
+            upper=times.y(_find_upper(time), _SIZE_HEIGHT),
+            label_y=f"{label_y:.1f}",
+            anchor=anchor(part),
+            colour=number,
+            text=_describe_variant(variant, time),
+        )
+
+
+def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) -> float:
+    """Return the height of a name: over its point, or the next free line under it."""
+    places = [top + _ABOVE, *(top + _BELOW + _LINE * number for number in range(len(taken) + 1))]
+    for place in places:
+        near = (abs(part - x) < _NEAR_X and abs(place - y) < _NEAR_Y for x, y in taken)
+        if not any(near):
+            return place
+    return places[-1]
+
+
+def _list_size_ticks(sizes: Scale) -> Iterator[Tick]:
+    mebibytes = Scale(low=0.0, high=sizes.high / 2**20)
+    for value in round_values(mebibytes, _SIZE_TICKS):
+        part = mebibytes.part(value)
+        text = f"{short_number(value)} MiB"
+        yield Tick(position=mebibytes.x(value), text=text, anchor=anchor(part))

@@ -1,1 +1,0 @@
-"""Racing for the fastest flags: who takes part with which files, and the race on a machine."""
