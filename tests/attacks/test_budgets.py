@@ -12,7 +12,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from megtrim.config.model import Budget
-from megtrim.config.yaml.problems import ConfigError
+from megtrim.config.problems import ConfigError
 from megtrim.github.baselines import BaselineSource
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budget_row import BudgetStatus

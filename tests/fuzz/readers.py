@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from megtrim.config.yaml.document import parse_document
+from megtrim.config.document import parse_document
 from megtrim.crashes.report import parse_report
 from megtrim.elf.layout import segments
 from megtrim.elf.needed_libraries import find_cxx_runtime

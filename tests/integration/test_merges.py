@@ -19,8 +19,7 @@ import yaml
 from integration.conftest import MakeProject
 from megtrim.config.load import load_config
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.templates.configuration import StarterModel, model_files, starter
-from megtrim.config.templates.workflows import Callers, Kit, workflows
+from megtrim.config.templates import Callers, Kit, StarterModel, model_files, starter, workflows
 from megtrim.models.operators import OperatorInfo, merge
 from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.keepset_folder import dump_folder, read_folder

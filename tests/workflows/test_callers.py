@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.config.templates.workflows import (
+from megtrim.config.templates import (
     NIGHT,
     REFRESH,
     RELEASE,

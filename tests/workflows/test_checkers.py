@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.templates.workflows import Callers, Kit, Provision, workflows
+from megtrim.config.templates import Callers, Kit, Provision, workflows
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 from workflows.documents import ROOT
 

@@ -29,8 +29,7 @@ from megtrim.cli.trim import trim
 from megtrim.config.config_id import choose, split
 from megtrim.config.load import list_toolchains, load_config
 from megtrim.config.model import ToolchainConfig
-from megtrim.config.templates.configuration import name_keep_set
-from megtrim.config.templates.workflows import (
+from megtrim.config.templates import (
     CALLED,
     RELEASE,
     Callers,
@@ -38,6 +37,7 @@ from megtrim.config.templates.workflows import (
     Provision,
     check_kit,
     name_check,
+    name_keep_set,
     workflows,
 )
 from megtrim.util.errors import EXIT_PASS, InputError

@@ -1,6 +1,6 @@
 """What megtrim.yaml says of a device, as frozen values, and which key fits which kind.
 
-Pure. :mod:`megtrim.config.checks.references` refuses keys of other kinds, with their lines. Editors
+Pure. :mod:`megtrim.config.references` refuses keys of other kinds, with their lines. Editors
 show the docstrings of the keys.
 """
 

@@ -7,23 +7,15 @@ nothing, starts nothing.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from megtrim.config.checks.files import find_missing_files
-from megtrim.config.checks.pydantic_messages import problems_of
-from megtrim.config.checks.references import COMPILED, find_problems, find_toolchain_problems
 from megtrim.config.config_id import split
-from megtrim.config.lists.item_files import read_items
-from megtrim.config.lists.thread_lists import expand_threads
-from megtrim.config.lists.toolchains import choose_toolchain, toolchain_names
-from megtrim.config.model import Config
-from megtrim.config.scenarios import runners_alone, without_device
-from megtrim.config.yaml.document import (
+from megtrim.config.document import (
     LARGEST_FILE_BYTES,
     Document,
     nearest_item,
@@ -31,10 +23,56 @@ from megtrim.config.yaml.document import (
     parse_document,
     written_path,
 )
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Place, Problem
+from megtrim.config.items import expand_threads, read_items
+from megtrim.config.model import Config
+from megtrim.config.problems import ConfigError, KeyPath, Place, Problem, show
+from megtrim.config.pydantic_messages import problems_of
+from megtrim.config.references import COMPILED, find_problems, find_toolchain_problems
+from megtrim.config.scenarios import runners_alone, without_device
+from megtrim.config.toolchains import choose_toolchain, toolchain_names
 from megtrim.util.errors import InputError
-from megtrim.util.input_files import kind_at, read_bytes
+from megtrim.util.input_files import FOLDER, kind_at, read_bytes
 from megtrim.util.strict_json import show_path
+
+
+def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
+    """Yield files and folders that are named but do not exist, relative to ``folder``."""
+    engine: KeyPath = ("engine", "source")
+    if config.engine.source is None and config.engine.kind == "megengine":
+        expected = "the folder of a MegEngine checkout (or --engine PATH)"
+        yield document.problem(engine, "nothing", expected)
+    folders = {engine: (config.engine.source, "engine's source (or --engine PATH)")} | {
+        ("applications", i, "source"): (each.source, "application's source")
+        for i, each in enumerate(config.applications)
+    }
+    for path, (source, what) in folders.items():
+        if source is None:
+            continue
+        written = show(document.value(path))
+        if kind_at(folder / source) != FOLDER:
+            yield document.problem(path, f"{written}, no such folder", f"the folder of the {what}")
+        elif path != engine and kind_at(folder / source / "CMakeLists.txt"):
+            found = f"{written}, a folder without CMakeLists.txt"
+            yield document.problem(path, found, "the folder of a CMake project")
+    for path, file in _list_files(config):
+        if found := kind_at(folder / file):
+            place = document.nearest(path)  # a single path counts as a list of one
+            written = show(document.value(place))
+            yield document.problem(place, f"{written}, {found}", "a file that is there")
+
+
+def _list_files(config: Config) -> Iterator[tuple[KeyPath, Path]]:
+    for i, model in enumerate(config.models):
+        at: KeyPath = ("models", i)
+        yield (*at, "file"), model.file
+        yield from (((*at, "strip_info", j), file) for j, file in enumerate(model.strip_info))
+        yield from (((*at, "also", j), file) for j, file in enumerate(model.also))
+        for j, scenario in enumerate(model.scenarios):
+            place = (*at, "scenarios", j)
+            if scenario.algo_cache is not None:
+                yield (*place, "algo_cache"), scenario.algo_cache
+            for name, file in scenario.inputs.items():
+                yield (*place, "inputs", name), file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,15 @@ added here only when the product obeys it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool, model_validator
 
-from megtrim.build_spec import Relocations, Variant
-from megtrim.config.application import Application
+from megtrim.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch, Variant
 from megtrim.config.device import DeviceConfig
 from megtrim.config.measure_names import name_budget, name_measure
 from megtrim.config.performance import PerfConfig
-from megtrim.config.size_flags import SizeFlagsConfig
 from megtrim.config.value_types import (
     AbsoluteTolerance,
     Argument,
@@ -51,6 +50,68 @@ from megtrim.config.value_types import (
 )
 from megtrim.load_and_run.parity import Tolerance
 from megtrim.util.environment import MOST_VARIABLES, Variables
+
+
+class Application(ConfigSection):
+    """A program that is trimmed with the engine it is built on."""
+
+    name: Name
+    """Of the program, and of the CMake target that makes it."""
+    source: FilePath | None = None
+    """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
+    library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
+    """static: the engine is linked in. shared: with its shared object. Needs source."""
+    cmake: dict[OptionName, OptionValue] = Field(default={})
+    """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
+    lto: Literal["none", "full"] = "none"
+    """full: link-time optimisation of it and of the engine, except in the profile build."""
+    toolchains: Toolchains = ()
+    """Toolchains that it is for; left out: all."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the engine's shared object must be in its folder."""
+        return self.source is not None and self.library is Linkage.SHARED
+
+
+class SizeFlagsConfig(ConfigSection):
+    """Size optimisations, for the reduced build; left out: optimize decides."""
+
+    unwind_tables: StrictBool | None = None
+    """false: without the tables that exceptions and debuggers need; exceptions must be off."""
+    small_code: Literal["none", "Os", "Oz"] | None = None
+    """How all but the engine's kernels is compiled: Os for size, Oz for the smallest size."""
+    lto: Literal["none", "full"] | None = None
+    """full: link-time optimisation, which needs clang, lld, time and memory."""
+    fold: Literal["none", "all"] | None = None
+    """all: identical functions share their bytes, by lld's --icf. none: as the engine links."""
+    virtual_functions: StrictBool | None = None
+    """false: without virtual functions that no call can reach; needs lto: full."""
+
+
+OPTIONS: Mapping[Switch, str] = {
+    Switch.RTTI: "MGE_ENABLE_RTTI",
+    Switch.LOGGING: "MGE_ENABLE_LOGGING",
+    Switch.EXCEPTIONS: "MGE_ENABLE_EXCEPTIONS",
+    Switch.FLATBUFFERS: "MGB_WITH_FLATBUFFERS",
+}
+"""CMake options of the engine; read in its CMakeLists.txt at v1.6.0 and 47952c075d86."""
+
+MINIMUM_SIZE_OPTION = "MGE_WITH_MINIMUM_SIZE"
+
+
+def switched_off(trim: TrimConfig) -> tuple[Switch, ...]:
+    """Return the switches that are off in the reduced build, in the order of :class:`Switch`."""
+    said = trim.switches.model_dump()
+    minimum = MINIMUM_SIZE if trim.minimum_size else ()
+    return tuple(each for each in Switch if said[each] is False or each in minimum)
+
+
+def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
+    """Return the switches that are explicitly on: an engine's default may be off."""
+    said = trim.switches.model_dump()
+    return tuple(each for each in Switch if said[each] is True)
+
 
 DAY_S = 86_400.0
 DEFAULT_TARGET = "load_and_run"

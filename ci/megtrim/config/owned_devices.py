@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from megtrim.config.checks.pydantic_messages import problems_of
 from megtrim.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
+from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
+from megtrim.config.problems import ConfigError
+from megtrim.config.pydantic_messages import problems_of
 from megtrim.config.value_types import ConfigSection, HostName, Name, Serial
-from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
-from megtrim.config.yaml.problems import ConfigError
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import MISSING, kind_at, read_bytes
 

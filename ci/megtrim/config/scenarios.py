@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from megtrim.config.model import Config, CpuClass, ModelConfig, ScenarioConfig
-from megtrim.config.yaml.problems import KeyPath
+from megtrim.config.problems import KeyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -380,13 +380,13 @@ Items = Annotated[
     Field(min_length=1, json_schema_extra=_or_pattern),
     BeforeValidator(_expect_items),
 ]
-"""A list whose items :mod:`megtrim.config.lists.item_files` may have read from files."""
+"""A list whose items :mod:`megtrim.config.items` may have read from files."""
 Threads = Annotated[
     int,
     Whole(1, MOST_THREADS, also=f", or a list of up to {MOST_LISTED} of them"),
     Field(json_schema_extra=_or_list),
 ]
-"""A number; :mod:`megtrim.config.lists.thread_lists` has made one scenario of each in a list."""
+"""A number; :mod:`megtrim.config.items` has made one scenario of each in a list."""
 SizeBytes = Annotated[
     int,
     Form(units.BYTES_PATTERN, units.BYTES_EXPECTED, read=units.parse_bytes, numbers=_SIZES),

@@ -13,7 +13,7 @@ from typing import Any
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import CheckKind
 from megtrim.config.device import EMULATED
-from megtrim.config.yaml.problems import Place
+from megtrim.config.problems import Place
 from megtrim.evidence.bundle import Bundle
 from megtrim.evidence.bundle_contest import BundleContest, BundleTimes
 from megtrim.evidence.evidence import expect_configuration

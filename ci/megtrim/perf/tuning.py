@@ -14,11 +14,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from megtrim.chain.session import Session
+from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
+from megtrim.config.edit import append_item, render_document
 from megtrim.config.load import LoadedConfig
+from megtrim.config.problems import KeyPath
 from megtrim.config.scenarios import Scenario
-from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
-from megtrim.config.yaml.edit import append_item, render_document
-from megtrim.config.yaml.problems import KeyPath
 from megtrim.experiments.commands import keep_for_experiments, list_flags
 from megtrim.experiments.contest import LOOKS, PerformanceStatus, Side
 from megtrim.experiments.experiment import CacheUse, Experiment, ModelFile, Step

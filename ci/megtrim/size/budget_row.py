@@ -14,8 +14,8 @@ from megtrim.checks.check import Check
 from megtrim.checks.invocation import Invocation, suggest_for_budget
 from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.config.measure_names import name_budget
+from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes, format_growth
-from megtrim.config.yaml.problems import Place
 from megtrim.util.strict_json import SignedInt
 
 if TYPE_CHECKING:

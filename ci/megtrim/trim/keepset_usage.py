@@ -17,8 +17,8 @@ from megtrim.chain.graph import (
     trims_plain_build,
 )
 from megtrim.chain.session import Session, TaskResults
+from megtrim.config.model import switched_off
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.switches import switched_off
 from megtrim.regions.keepset import KeepSet, read_keep_set
 from megtrim.regions.names import NameTable
 from megtrim.regions.region import Region

@@ -16,8 +16,8 @@ from megtrim.checks.statuses import (
     ScenarioStatus,
     decide,
 )
+from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes
-from megtrim.config.yaml.problems import Place
 from megtrim.perf.rows.checks import performance_checks, summarize
 from megtrim.proof.scenario_checks import scenario_checks
 from megtrim.size.artifact_sizes import ArtifactSizes

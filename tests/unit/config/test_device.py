@@ -19,7 +19,7 @@ from megtrim.config.device import (
     PowerPort,
     is_on_runner,
 )
-from megtrim.config.yaml.problems import ConfigError
+from megtrim.config.problems import ConfigError
 from megtrim.util.strict_json import encode
 from unit.config.support import ENGINE, MODEL, load
 
@@ -147,15 +147,6 @@ def test_a_key_fits_its_kinds_and_no_others(tmp_path: Path, kind: str, key: str)
     assert problem.found.startswith("a key of kind ")
     assert problem.found.endswith(f" on a device of kind {kind}")
     assert problem.expected.startswith(f"a key of kind {kind}: name, kind, class")
-
-
-@pytest.mark.parametrize("key", ["key", "known_hosts", "sysroot"])
-@pytest.mark.parametrize("path", ["/etc/key", "~/key"])
-def test_a_runners_board_has_paths_of_the_runner(tmp_path: Path, key: str, path: str) -> None:
-    """There is no checkout that they could be relative to."""
-    device = _load(tmp_path, f"kind: ssh, host: b, runner: true, {key}: {path}")
-
-    assert getattr(device, key) == Path(path)
 
 
 @given(st.text(max_size=12))

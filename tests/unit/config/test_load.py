@@ -24,7 +24,7 @@ from megtrim.config.model import (
     VerifyConfig,
     Waiver,
 )
-from megtrim.config.yaml.problems import MOST_SHOWN, ConfigError, Problem
+from megtrim.config.problems import MOST_SHOWN, ConfigError, Problem
 from megtrim.util.errors import InputError
 from unit.config.support import ENGINE, MODEL, SMALL, load
 

@@ -11,7 +11,7 @@ from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
-from megtrim.config.yaml.problems import Place
+from megtrim.config.problems import Place
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult

@@ -16,7 +16,7 @@ from megtrim.checks.statuses import (
     VerdictKind,
     exit_code,
 )
-from megtrim.config.yaml.problems import Place
+from megtrim.config.problems import Place
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.proof.results import ScenarioResult

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from megtrim.build.engines.checkout import Checkout
 from megtrim.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain
-from megtrim.config.switches import OPTIONS
+from megtrim.config.model import OPTIONS
 
 _KEEPS_RTTI = "x86_64"
 _LARGEST_BYTES = 2**20

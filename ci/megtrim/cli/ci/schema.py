@@ -10,7 +10,7 @@ import click
 
 from megtrim.cli.echo import show
 from megtrim.cli.stage import RESULTS_VERSION, make_results_schema
-from megtrim.config.checks.json_schema import DIALECT, make_item_schema, make_json_schema
+from megtrim.config.json_schema import DIALECT, make_item_schema, make_json_schema
 from megtrim.size import baseline, history
 from megtrim.size.references import left_out
 from megtrim.util.errors import EXIT_PASS

@@ -22,8 +22,8 @@ from megtrim.cli.environment import (
     read_engine_key,
 )
 from megtrim.config.config_id import split
-from megtrim.config.yaml.document import LARGEST_FILE_BYTES, parse_document
-from megtrim.config.yaml.problems import ConfigError
+from megtrim.config.document import LARGEST_FILE_BYTES, parse_document
+from megtrim.config.problems import ConfigError
 from megtrim.evidence.early_exit import EarlyExit
 from megtrim.github.runner import write_output
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError

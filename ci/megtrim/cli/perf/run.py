@@ -17,8 +17,8 @@ from megtrim.cli.session.setup import describe, open_session
 from megtrim.cli.stage import show_results
 from megtrim.config.device import EMULATED
 from megtrim.config.performance import PerfConfig
+from megtrim.config.problems import closest
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.config.yaml.problems import closest
 from megtrim.evidence.times import TimesJudge, read_times
 from megtrim.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS
 from megtrim.experiments.table import find_experiments

@@ -18,11 +18,11 @@ from megtrim.cli.options import common, device_option, json_option
 from megtrim.cli.perf.run import emulated_option, expect_real_devices
 from megtrim.cli.session.setup import describe, open_session
 from megtrim.config.config_id import split
+from megtrim.config.edit import render_item
 from megtrim.config.load import load_config
+from megtrim.config.problems import closest
 from megtrim.config.scenarios import Scenario, all_scenarios
 from megtrim.config.units import parse_duration
-from megtrim.config.yaml.edit import render_item
-from megtrim.config.yaml.problems import closest
 from megtrim.experiments.listing import describe_step
 from megtrim.experiments.table import find_experiments
 from megtrim.perf.measuring.contest_plan import look_at, own_flags

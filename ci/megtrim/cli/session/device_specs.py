@@ -13,7 +13,7 @@ from pathlib import Path
 from megtrim import devices
 from megtrim.config.device import EMULATED, KINDS, DeviceConfig
 from megtrim.config.load import LoadedConfig
-from megtrim.config.yaml.problems import closest, listing
+from megtrim.config.problems import closest, listing
 from megtrim.devices import Device, DeviceSpec
 from megtrim.devices.local import is_hosted
 from megtrim.devices.pool import device_pool

@@ -17,7 +17,7 @@ import click
 from megtrim.cli.echo import complain, show
 from megtrim.config.config_id import choose
 from megtrim.config.load import list_toolchains, load_config
-from megtrim.config.yaml.problems import ConfigError, Problem
+from megtrim.config.problems import ConfigError, Problem
 from megtrim.util.console import Console
 from megtrim.util.errors import InputError, Interrupted, MegtrimError, worst_exit_code
 

@@ -13,8 +13,8 @@ from megtrim.build.engines.checkout import Checkout
 from megtrim.chain.graph import trims_plain_build
 from megtrim.config.load import LoadedConfig
 from megtrim.config.model import ModelConfig, ScenarioConfig
+from megtrim.config.problems import ConfigError, KeyPath, Problem, closest, listing
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem, closest, listing
 from megtrim.load_and_run import npy
 from megtrim.load_and_run.app_outputs import NPY
 from megtrim.load_and_run.arguments import INPUT_SUFFIXES, check_arguments

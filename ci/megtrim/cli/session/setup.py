@@ -54,7 +54,7 @@ from megtrim.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.config.load import LoadedConfig, load_config
-from megtrim.config.yaml.problems import ConfigError
+from megtrim.config.problems import ConfigError
 from megtrim.devices import Device, qemu, relocation_support
 from megtrim.evidence.bundle import JobPurpose
 from megtrim.evidence.imported import read_brought

@@ -16,9 +16,9 @@ from megtrim.build.engines import sample
 from megtrim.build.engines.megengine.generations import find_checkouts, is_checkout
 from megtrim.cli.session.preflight import read_npy_header
 from megtrim.config.config_id import DEFAULT_CONFIG, choose
-from megtrim.config.lists.item_files import climb
+from megtrim.config.items import climb
 from megtrim.config.load import list_toolchains, load_config
-from megtrim.config.templates.configuration import (
+from megtrim.config.templates import (
     MODELS,
     StarterModel,
     model_files,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from megtrim.checks.check import Check
 from megtrim.checks.invocation import LOOK_AT_DEVICE
 from megtrim.checks.statuses import CheckKind, CheckStatus
-from megtrim.config.yaml.problems import Place
+from megtrim.config.problems import Place
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.experiments.experiment import TimeStage
 from megtrim.experiments.table import EXPERIMENTS

@@ -10,7 +10,7 @@ from megtrim.build.engines.size_flags import SizeFlag, SizeFlagChoice
 from megtrim.build_spec import BuildSpec, Switch, Variant
 from megtrim.chain.graph import trims_functions, trims_plain_build
 from megtrim.chain.session import Session
-from megtrim.config.switches import switched_off
+from megtrim.config.model import switched_off
 from megtrim.trim.builds import programs
 from megtrim.trim.usage import SizeFlagResult
 from megtrim.util.errors import InputError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from megtrim.build.engines import switches
 from megtrim.build_spec import Switch, Variant
 from megtrim.chain.session import Session, TrimRequest
-from megtrim.config.switches import OPTIONS
+from megtrim.config.model import OPTIONS
 from megtrim.models.reader import read_is_flatbuffers
 from megtrim.trim.builds import variants
 from megtrim.util.errors import InputError

@@ -13,7 +13,7 @@ from megtrim.build_spec import BuildSpec, LinkSpec, Switch, Variant
 from megtrim.chain.graph import HEADER
 from megtrim.chain.session import Services, Session, TaskResults
 from megtrim.chain.store import StageFolder
-from megtrim.config.switches import OPTIONS, switched_off, switched_on
+from megtrim.config.model import OPTIONS, switched_off, switched_on
 from megtrim.elf.layout import WITH_BUILD_ID
 from megtrim.trim.builds import programs, size_options
 from megtrim.trim.results import BuildSummary

@@ -25,8 +25,8 @@ from megtrim.chain.graph import (
     trims_plain_build,
 )
 from megtrim.chain.session import Services, Session, TrimRequest, scenario_inputs
+from megtrim.config.model import switched_off
 from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.config.switches import switched_off
 from megtrim.devices import Lease
 from megtrim.devices.retry import run_with_retries
 from megtrim.elf.symbol_table import parse_table, read_linked

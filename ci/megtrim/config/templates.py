@@ -1,16 +1,18 @@
-"""The short workflows that a team adds to its repository.
+"""The commented megtrim.yaml that ``megtrim init`` writes, with the files of its models.
 
-Pure: names in, text out. What the called workflows may do is granted here, and nothing else;
-they are named by commit, so that no one changes them from outside.
+Pure: names in, text out. The texts load as they are (once the files that they name are there), and
+so does every line that is commented out when the ``#`` goes, which no space follows there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
+from typing import Literal
 
-from megtrim.config.config_id import choose, id_of, suffix_of
+from megtrim.config.config_id import DEFAULT_CONFIG, NAME_PATTERN, choose, id_of, suffix_of
 from megtrim.util.errors import InputError
 
 SIZE_CHECK = ".github/workflows/megtrim.yml"
@@ -249,3 +251,199 @@ def _legs(callers: Callers) -> dict[str, str]:
 
 def _of(config: str) -> str:
     return f" {id_}" if (id_ := id_of(config)) else ""
+
+
+_HEAD = """\
+# megtrim.yaml: what to trim, for which models, and what the result must hold to.
+# Paths are relative to this file. A line such as "#jobs: 4" shows a key that may be left out.
+version: 1
+"""
+
+_SAMPLE = """
+# The small engine that comes with megtrim: it builds in seconds and shows the whole chain.
+engine:
+  kind: sample
+{source}"""
+
+_MEGENGINE = """
+# The checkout, with its submodules. It is never written to; builds happen in a copy.
+# `--engine PATH` names another place on the command line.
+engine:
+  kind: megengine
+  source: {source}
+  # The program that is trimmed and run, and CMake options beyond megtrim's own.
+  #target: load_and_run
+  #cmake: {{MGE_WITH_TEST: false}}
+"""
+
+_PLACE = """
+# The compiler: zig, clang-linux-arm64 or host; auto takes the best that this machine has.
+toolchain:
+  kind: {toolchain}
+  #jobs: 4
+
+# The recipe: regions that no scenario runs are compiled out, and the build is a minimum-size one.
+#trim: {{level: region, layout: scoped, minimum_size: true, optimize: none}}
+
+# A CPU class is a group of CPUs that choose the same kernels. Traces of one prove nothing about
+# another, so name each that you ship to; qemu plays it with the CPU given here.
+#classes:
+#- {{name: any, qemu_cpu: max}}
+
+# What runs the engine: local is this machine, qemu emulates arm64, auto chooses.
+#devices:
+#- {{name: here, kind: auto, class: any}}
+"""
+
+_TAIL = """
+# The models, each in a file of its own, and so is each way that one is run: people who add some
+# at the same time change no common file.
+models: {models}
+
+# What is kept, with a file for each scenario. Commit this folder: a later run is held against it.
+keep_set: {keep_set}
+
+# Outputs must equal the plain build's to the last bit, and a proof counts for this long.
+#verify: {{tolerance: 0, max_age: 14 days}}
+
+# Limits for stripped files. Set them once you have seen the first sizes.
+#budgets:
+#- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
+#- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
+
+# What `megtrim perf run` measures, and the smallest change of a time that counts.
+#perf: {{experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}}
+
+# Leave to exceed a budget, for a reason and a time.
+#waivers:
+#- {{budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}}
+"""
+
+MODELS = "megtrim/models"
+"""Folder of the models' files, next to the configuration."""
+KEEP_SET = "megtrim/keepset"
+"""The committed keep set of a megtrim.yaml; other files have their names in theirs."""
+_MODEL = """\
+# A model that the trimmed engine must run. Paths are relative to the configuration.
+name: {name}
+file: {file}
+"""
+_STRIP_INFO = """\
+strip_info: {strip_info}
+"""
+_SCENARIOS = """\
+# Everything that a user does with it belongs into some scenario: what none of them runs is gone
+# from the trimmed engine. Add one by another file in that folder.
+scenarios: {scenarios}
+"""
+_SCENARIO = """\
+# One way the model is run.
+name: default
+args: [--cpu]
+#threads: 1
+#timeout: 10 minutes
+# With the fastest algorithms, which the engine searches for once:
+#fast_run: true
+"""
+_INPUTS = """\
+inputs:
+"""
+
+_PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@*-]*")
+_WORDS = frozenset({"true", "false", "null"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarterModel:
+    """A model to begin with; paths as they shall be written."""
+
+    file: str
+    strip_info: str | None = None
+    inputs: tuple[tuple[str, str], ...] = ()
+    """Input name and file."""
+
+
+def starter(
+    kind: Literal["megengine", "sample"],
+    *,
+    source: str = "",
+    toolchain: str = "auto",
+    models: str = f"{MODELS}/*.yaml",
+    keep_set: str = KEEP_SET,
+) -> str:
+    """Return the text of a megtrim.yaml.
+
+    ``models`` is the pattern of its models' files, ``keep_set`` the folder of what is kept.
+
+    ``source`` is the engine's folder; empty: the sample engine that comes with megtrim. A path that
+    YAML cannot hold on one line is an :class:`InputError`.
+    """
+    place = _PLACE.format(toolchain=toolchain)
+    tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
+    return "".join([_HEAD, _engine(kind, source), place, tail])
+
+
+def name_keep_set(config: PurePath) -> str:
+    """Return the keep set of a configuration, no other one's in the same folder."""
+    if config.name == DEFAULT_CONFIG:
+        return KEEP_SET
+    words = re.sub(r"[^A-Za-z0-9]+", "-", config.stem.removeprefix("megtrim")).strip("-")
+    return f"{KEEP_SET}-{words or 'other'}"
+
+
+def model_files(
+    models: Sequence[StarterModel], *, folder: str = MODELS, taken: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the text of each model's and scenario's file, by its path from where paths begin.
+
+    ``folder`` gets them; names that are ``taken`` are not used.
+    """
+    texts: dict[str, str] = {}
+    names = [*taken]
+    for model in models:
+        name = _free_name(PurePath(model.file).stem, names)
+        names.append(name)
+        texts[f"{folder}/{name}.yaml"] = _model(name, model, folder)
+        texts[f"{folder}/{name}/default.yaml"] = _scenario(model)
+    return texts
+
+
+def _engine(kind: Literal["megengine", "sample"], source: str) -> str:
+    if kind == "megengine":
+        return _MEGENGINE.format(source=_quote_scalar(source))
+    return _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
+
+
+def _model(name: str, model: StarterModel, folder: str) -> str:
+    text = _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
+    if model.strip_info is not None:
+        text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
+    return text + _SCENARIOS.format(scenarios=_quote_scalar(f"{folder}/{name}/*.yaml"))
+
+
+def _scenario(model: StarterModel) -> str:
+    text = _SCENARIO + (_INPUTS if model.inputs else "")
+    for input_name, file in model.inputs:
+        text += f"  {_quote_scalar(input_name)}: {_quote_scalar(file)}\n"
+    return text
+
+
+def _free_name(stem: str, taken: Sequence[str]) -> str:
+    """Make a model's name of a file's, one that is not taken."""
+    allowed = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("._-")[:100]
+    name = allowed if re.fullmatch(NAME_PATTERN, allowed) else "model"
+    number = 2
+    base = name
+    while name in taken:
+        name = f"{base}-{number}"
+        number += 1
+    return name
+
+
+def _quote_scalar(text: str) -> str:
+    if not text.isprintable():
+        msg = f"found the path {text!r}, expected one without control characters"
+        raise InputError(msg, hint="rename the file")
+    if _PLAIN.fullmatch(text) and text not in _WORDS:
+        return text
+    return "'" + text.replace("'", "''") + "'"

@@ -1,6 +1,6 @@
 """The errors of pydantic, in the words of megtrim.yaml.
 
-Pure: pydantic's errors in, :class:`~megtrim.config.yaml.problems.Problem` out; none of its own
+Pure: pydantic's errors in, :class:`~megtrim.config.problems.Problem` out; none of its own
 messages are shown.
 """
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from megtrim.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.config.value_types import EXPECTED
-from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from megtrim.config.yaml.document import Document
+    from megtrim.config.document import Document
 
 _MAPPING = "a mapping (key: value)"
 

@@ -6,12 +6,96 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.lists import item_files
+from megtrim.config import items
 from megtrim.config.load import LoadedConfig, load_config
+from megtrim.config.problems import ConfigError, Place
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.yaml.problems import ConfigError, Place
 from megtrim.util.errors import InputError
-from unit.config.support import ENGINE
+from unit.config.support import ENGINE, load
+
+TEXT = """\
+models:
+  - name: m
+    file: m.mge
+    scenarios:
+      - {name: first}
+      - name: many
+        threads: [4, 1]
+        args: [--cpu, --iter, 2]
+      - name: last
+"""
+
+
+def listed(loaded: LoadedConfig) -> list[tuple[str, int]]:
+    return [(each.id, each.settings.threads) for each in all_scenarios(loaded.config)]
+
+
+def test_each_number_is_a_scenario(tmp_path: Path) -> None:
+    """All else is the same, and all have the line of the one that is written."""
+    loaded = load(tmp_path, ENGINE + TEXT)
+
+    assert listed(loaded) == [
+        ("m/first@any", 1),
+        ("m/many-threads-4@any", 4),
+        ("m/many-threads-1@any", 1),
+        ("m/last@any", 1),
+    ]
+    scenarios = loaded.config.models[0].scenarios
+    assert scenarios[1].args == scenarios[2].args == ("--cpu", "--iter", "2")
+    lines = [loaded.line("models", 0, "scenarios", at, "name") for at in range(4)]
+    assert lines == [7, 8, 8, 11]
+
+
+def test_a_name_stays_when_the_list_grows(tmp_path: Path) -> None:
+    """Keep set and proofs are by name; a list of one has the same name."""
+    alone = load(tmp_path, ENGINE + TEXT.replace("[4, 1]", "[4]"))
+    more = load(tmp_path, ENGINE + TEXT.replace("[4, 1]", "[1, 2, 4]"))
+
+    assert set(listed(alone)) < set(listed(more))
+
+
+def test_a_mistake_is_reported_once_where_it_is_written(tmp_path: Path) -> None:
+    """By the number that the scenario has in the file, behind a list, too."""
+    own_argument = TEXT.replace("--iter, 2", "--input, x")
+    for text, problem in (
+        (own_argument, ":10: models[0].scenarios[1].args[1]: found '--input', expected the key"),
+        (TEXT + "        thread: 2\n", ":12: models[0].scenarios[2].thread: found an unknown key"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load(tmp_path, ENGINE + text)
+
+        [found] = caught.value.problems
+        assert str(found).startswith(f"{tmp_path / 'megtrim.yaml'}{problem}")
+
+
+def test_a_name_that_is_there_already_is_refused(tmp_path: Path) -> None:
+    """Two scenarios of one name would be one keep set."""
+    text = ENGINE + TEXT.replace("name: last", "name: many-threads-1")
+    with pytest.raises(ConfigError, match=r":11: .*'many-threads-1' a second time .*line 8"):
+        load(tmp_path, text)
+
+
+def test_a_scenario_in_a_file_of_its_own_may_have_a_list(tmp_path: Path) -> None:
+    """Whoever edits it is shown that file, and the path in it."""
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "many.yaml").write_text("name: many\nthreads: [1, 1_0]\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"s/many\.yaml:2: .*a whole number from 1 to 256, or"):
+        load(tmp_path, ENGINE + "models: [{name: m, file: m.mge, scenarios: s/*.yaml}]\n")
+    (tmp_path / "s" / "many.yaml").write_text("name: many\nthreads: [1, 10]\n", encoding="utf-8")
+    loaded = load(tmp_path, ENGINE + "models: [{name: m, file: m.mge, scenarios: s/*.yaml}]\n")
+
+    file, path = loaded.source("models", 0, "scenarios", 1, "threads")
+    assert (file.relative_to(tmp_path), path) == (Path("s/many.yaml"), ("threads",))
+    assert loaded.place("models", 0, "scenarios", 1, "threads").line == 2
+
+
+def test_behind_a_list_a_source_is_where_it_is_written(tmp_path: Path) -> None:
+    """What edits the file counts as the file does."""
+    loaded = load(tmp_path, ENGINE + TEXT)
+
+    assert loaded.source("models", 0, "scenarios", 3)[1] == ("models", 0, "scenarios", 2)
+    assert loaded.show_key("models", 0, "scenarios", 2) == "models[0].scenarios[1]"
+
 
 MAIN = f"{ENGINE}models: models/*.yaml\n"
 FILES = {
@@ -22,7 +106,7 @@ FILES = {
 }
 
 
-def load(folder: Path, files: dict[str, str] | None = None, main: str = MAIN) -> LoadedConfig:
+def load_files(folder: Path, files: dict[str, str] | None = None, main: str = MAIN) -> LoadedConfig:
     """Load a configuration of these files, next to a model ``m.mge``."""
     for name, text in {"m.mge": "", "megtrim.yaml": main, **(FILES | (files or {}))}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -33,13 +117,13 @@ def load(folder: Path, files: dict[str, str] | None = None, main: str = MAIN) ->
 def refused(folder: Path, files: dict[str, str], main: str = MAIN) -> str:
     """Return what is said, without the folder."""
     with pytest.raises(InputError) as caught:
-        load(folder, files, main)
+        load_files(folder, files, main)
     return caught.value.message.replace(f"{folder}/", "")
 
 
 def test_each_file_is_an_item(tmp_path: Path) -> None:
     """In the order of their names; a list says the same."""
-    loaded = load(tmp_path)
+    loaded = load_files(tmp_path)
     (tmp_path / "list.yaml").write_text(
         f"{ENGINE}models:\n"
         "- {name: a, file: m.mge, scenarios: [{name: one}, {name: two, threads: 2}]}\n"
@@ -55,7 +139,7 @@ def test_each_file_is_an_item(tmp_path: Path) -> None:
 
 def test_every_key_has_its_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For messages, annotations, and edits."""
-    load(tmp_path)
+    load_files(tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     loaded = load_config(Path(tmp_path.name, "megtrim.yaml"))
 
@@ -114,7 +198,7 @@ def test_a_pattern_that_finds_nothing_is_refused(tmp_path: Path, pattern: str) -
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before they are read."""
-    monkeypatch.setattr(item_files, "MOST_ITEMS", 1)
+    monkeypatch.setattr(items, "MOST_ITEMS", 1)
 
     assert "models: found 'models/*.yaml', expected a list" in refused(tmp_path, {})
 
@@ -144,7 +228,7 @@ def test_a_folder_in_a_file_s_place_is_refused(tmp_path: Path) -> None:
 
 def test_the_digest_is_that_of_all_files(tmp_path: Path) -> None:
     """A verdict is made again if one of them changes."""
-    before = load(tmp_path).sha256
+    before = load_files(tmp_path).sha256
     (tmp_path / "models/a/one.yaml").write_text("name: one # again\n", encoding="utf-8")
 
     assert load_config(tmp_path / "megtrim.yaml").sha256 != before
@@ -154,7 +238,7 @@ def test_all_files_are_shown_sorted(tmp_path: Path) -> None:
     """By file, then by line."""
     wrong = {name: f"{text}x: 1\n" for name, text in FILES.items()}
     with pytest.raises(ConfigError) as caught:
-        load(tmp_path, wrong)
+        load_files(tmp_path, wrong)
 
     files = [each.file for each in caught.value.problems]
     assert files == sorted(files)
@@ -233,7 +317,7 @@ def test_a_shared_scenario_names_only_classes_that_all_have(tmp_path: Path) -> N
 @pytest.mark.parametrize("path", ["/abs/m.mge", "../m.mge", ""])
 def test_paths_that_leave_the_shared_folder_keep_their_meaning(tmp_path: Path, path: str) -> None:
     """An absolute one stays as it is; an empty one is a mistake as everywhere."""
-    item = item_files._rebase({"name": "a", "file": path}, item_files.climb("../../m/*.yaml"))
+    item = items._rebase({"name": "a", "file": path}, items.climb("../../m/*.yaml"))
 
     expected = {"/abs/m.mge": "/abs/m.mge", "../m.mge": "../../../m.mge", "": ""}
     assert item == {"name": "a", "file": expected[path]}

@@ -11,12 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from megtrim.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Relocations, Variant
-from megtrim.config.application import Application
 from megtrim.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
-from megtrim.config.model import Budget, Config, ScenarioConfig, TrimConfig
-from megtrim.config.switches import MINIMUM_SIZE_OPTION, OPTIONS
-from megtrim.config.yaml.document import Document
-from megtrim.config.yaml.problems import KeyPath, Problem, closest, listing, show
+from megtrim.config.document import Document
+from megtrim.config.model import (
+    MINIMUM_SIZE_OPTION,
+    OPTIONS,
+    Application,
+    Budget,
+    Config,
+    ScenarioConfig,
+    TrimConfig,
+)
+from megtrim.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.elf.components import is_component, list_components
 from megtrim.experiments.table import EXPERIMENTS
 from megtrim.load_and_run import application as command

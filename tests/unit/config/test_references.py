@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.build.toolchains import ndk
 from megtrim.build_spec import LOADED_FROM, LOWEST_API, Relocations
-from megtrim.config.yaml.problems import ConfigError
+from megtrim.config.problems import ConfigError
 from unit.config.support import ENGINE, SMALL, load
 
 FILE = "file: m.mge, scenarios: [{name: s}]"
@@ -246,7 +246,7 @@ def test_a_scenario_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
                 f"{CLASS}kind: local}}]\n",
                 f"{CLASS}kind: qemu}}]\n",
                 f"{CLASS}kind: adb, match: {{ro.product.model: Pixel}}}}]\n",
-                f"{CLASS}kind: ssh, host: b, known_hosts: ~/hosts, runner: true}}]\n",
+                f"{CLASS}kind: ssh, host: b, known_hosts: ~/hosts, key: /k, runner: true}}]\n",
                 f"{CLASS}kind: ssh, host: b, known_hosts: keys/board}}]\n",
                 "toolchain: {kind: ndk}\n",
                 "toolchain: {kind: ndk, ndk: r21e, abi: armeabi-v7a, api: 16}\n",
@@ -310,7 +310,7 @@ def test_scenarios_are_named_once_in_a_model(tmp_path: Path) -> None:
     """Another model may have one of the same name."""
     text = f"{ENGINE}models:\n- {{name: m, {FILE}}}\n- {{name: n, {FILE}}}\n"
 
-    assert load(tmp_path, text)
+    assert len(load(tmp_path, text).config.models) == 2
     [problem] = refused(tmp_path, text.replace("[{name: s}]", "[{name: s}, {name: s}]", 1))
     assert problem.startswith("4: models[0].scenarios[1].name: found 's' a second time")
 
@@ -340,7 +340,7 @@ def test_an_engine_but_the_sample_has_a_folder(tmp_path: Path, engine: str, foun
     """The command line can name it, too."""
     text = SMALL.replace("{kind: sample}", engine)
     if not found:
-        assert load(tmp_path, text)
+        assert load(tmp_path, text).config.engine.source == Path()
         return
 
     [problem] = refused(tmp_path, text)

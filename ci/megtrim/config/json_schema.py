@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from megtrim.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
-from megtrim.config.checks.references import (
+from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
+from megtrim.config.model import Config
+from megtrim.config.references import (
     CLANG,
     COMPILED,
     FUNCTION_KEYS,
@@ -23,8 +25,6 @@ from megtrim.config.checks.references import (
     OWN_ARGUMENTS,
     PARTS,
 )
-from megtrim.config.device import KINDS_OF_KEY, PATH_KEYS
-from megtrim.config.model import Config
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from megtrim.config.yaml.document import parse_document
-from megtrim.config.yaml.problems import KeyPath
+from megtrim.config.document import parse_document
+from megtrim.config.problems import KeyPath
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import show_path
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.yaml.document import parse_document
-from megtrim.config.yaml.edit import append_item
-from megtrim.config.yaml.problems import KeyPath
+from megtrim.config.document import parse_document
+from megtrim.config.edit import append_item
+from megtrim.config.problems import KeyPath
 from megtrim.util.errors import InputError
 
 ITEM = {"name": "tuned", "args": ["--cpu", "--iter", 2], "inputs": {"data": "a b.npy"}}

@@ -1,7 +1,7 @@
 """YAML as plain data with the line of every key: the only reader of the format.
 
 Pure: bytes in, a :class:`Document` out. What is not text, not YAML or not a mapping is one
-:class:`~megtrim.config.yaml.problems.ConfigError` with its line. No tags, bounded depth, bounded
+:class:`~megtrim.config.problems.ConfigError` with its line. No tags, bounded depth, bounded
 aliases, plain text as keys. Numbers are what they look like (decimal), only ``true`` and ``false``
 are booleans, and dates stay text.
 """
@@ -19,9 +19,41 @@ from typing import Any, TypeVar
 
 import yaml
 
-from megtrim.config.yaml.problems import ConfigError, KeyPath, Problem
+from megtrim.config.problems import ConfigError, KeyPath, Problem
 from megtrim.util.input_files import expect_merged
 from megtrim.util.strict_json import show_path
+
+Section = Mapping[str, object]
+Placed = tuple[KeyPath, object]
+
+
+def items(data: Section, key: str, path: KeyPath = ()) -> Iterator[Placed]:
+    """Yield what the list at ``key`` holds, each with its path; nothing if it is not a list."""
+    value = data.get(key)
+    for index, item in enumerate(value if isinstance(value, list) else []):
+        yield (*path, key, index), item
+
+
+def sections(data: Section, key: str, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Section]]:
+    """Yield the mappings among :func:`items`."""
+    for item_path, item in items(data, key, path):
+        if isinstance(item, dict):
+            yield item_path, item
+
+
+def scenario_names(data: Section) -> list[str]:
+    """Return the names of all scenarios as ``MODEL/SCENARIO``."""
+    return [
+        f"{model.get('name')}/{scenario.get('name')}"
+        for path, model in sections(data, "models")
+        for _, scenario in sections(model, "scenarios", path)
+    ]
+
+
+def class_names(data: Section) -> list[str]:
+    """Return the names of the CPU classes that a document lists."""
+    return [str(each.get("name")) for _, each in sections(data, "classes")]
+
 
 LARGEST_FILE_BYTES = 1024 * 1024
 DEEPEST = 24

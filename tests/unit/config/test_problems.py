@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from megtrim.config.yaml.problems import (
+from megtrim.config.problems import (
     MOST_SHOWN,
     ConfigError,
     Problem,

@@ -8,8 +8,8 @@ import pytest
 
 from megtrim.config.load import list_toolchains
 from megtrim.config.model import Budget, Config
+from megtrim.config.problems import ConfigError
 from megtrim.config.scenarios import all_scenarios
-from megtrim.config.yaml.problems import ConfigError
 from unit.config.support import ENGINE, SMALL, load
 
 TOOLCHAINS = """\

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from megtrim.config.checks.json_schema import make_json_schema
-from megtrim.config.lists.item_files import read_items
-from megtrim.config.yaml.document import parse_document
-from megtrim.config.yaml.problems import ConfigError
+from megtrim.config.document import parse_document
+from megtrim.config.items import read_items
+from megtrim.config.json_schema import make_json_schema
+from megtrim.config.problems import ConfigError
 from unit.config.support import load
 
-EXAMPLES = Path(__file__).parents[4] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 VALIDATOR = Draft202012Validator(make_json_schema())
 PLACES = {"version": 1, "engine": 2, "model": 3, "scenario": 4}
 """Lines of the sections that every file has; any other section is on line 5."""

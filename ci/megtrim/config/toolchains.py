@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from megtrim.config.checks.references import LIMITED
 from megtrim.config.config_id import choose
+from megtrim.config.document import Document, Section, class_names, scenario_names, sections
 from megtrim.config.model import Config, NamedToolchain, ToolchainConfig
-from megtrim.config.yaml.document import Document
-from megtrim.config.yaml.problems import ConfigError, KeyPath, closest, listing, show
-from megtrim.config.yaml.sections import Section, class_names, scenario_names, sections
+from megtrim.config.problems import ConfigError, KeyPath, closest, listing, show
+from megtrim.config.references import LIMITED
 
 _KEY = "toolchains"
 _OF_ITS_OWN = tuple(

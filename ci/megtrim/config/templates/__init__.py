@@ -1,1 +1,0 @@
-"""What `megtrim init` writes: a configuration, and the callers of workflows."""

@@ -1,1 +1,0 @@
-"""YAML with line numbers: nodes, documents, messages."""
